@@ -1,10 +1,9 @@
 // Rows with missing values as atoms: a model of the predictors, and completed
 // rows.
+#include "glue_bsvm.h"
 #include "likelihood/bounds.hpp"
 #include "missing/completions/atom_maker.hpp"
 #include "missing/grouped_mixture.hpp"
-
-#include "glue_bsvm.h"
 
 namespace {
 
@@ -96,10 +95,9 @@ void put_effects(const bayeskernel::GroupEffects& groups, Rcpp::List& out) {
   out["where"] = where;
   Rcpp::List parts;
   for (const bayeskernel::GroupEffects::Factor& factor : groups.factors) {
-    parts.push_back(Rcpp::List::create(
-        Rcpp::Named("mean") = to_r(factor.mean),
-        Rcpp::Named("var") = to_r(factor.variance),
-        Rcpp::Named("cov") = to_r(factor.covariance)));
+    parts.push_back(r_list({{"mean", factor.mean},
+                            {"var", factor.variance},
+                            {"cov", factor.covariance}}));
   }
   out["groups"] = parts;
 }
@@ -144,11 +142,10 @@ Rcpp::List predictor_model_cpp(const Rcpp::NumericMatrix& predictors,
         fit.fit({x, component, components, code, cells,
                  weight.size() > 0 ? &weight : nullptr},
                 std::move(effects), response);
-    Rcpp::List out = Rcpp::List::create(
-        Rcpp::Named("share") = to_r(model.rows.share),
-        Rcpp::Named("mean") = to_r(model.rows.mean),
-        Rcpp::Named("cov") = to_r(model.rows.covariance),
-        Rcpp::Named("sizes") = sizes);
+    Rcpp::List out = r_list({{"share", model.rows.share},
+                             {"mean", model.rows.mean},
+                             {"cov", model.rows.covariance},
+                             {"sizes", sizes}});
     if (groups.size() == 0) return out;
     put_effects(model.groups, out);
     return out;
@@ -171,7 +168,8 @@ Rcpp::List predictor_effects_cpp(const Rcpp::NumericMatrix& predictors,
     const bayeskernel::Codes code = read_codes(codes);
     bayeskernel::GroupedMixtureFit fit([] { return !seen_interrupt(); });
     fit.effects({x, component, static_cast<int>(at.rows.classes()), code,
-                 at.rows.cells, nullptr}, at);
+                 at.rows.cells, nullptr},
+                at);
     Rcpp::List out = Rcpp::clone(model);
     put_effects(at.groups, out);
     return out;
@@ -184,16 +182,16 @@ Rcpp::List predictor_effects_cpp(const Rcpp::NumericMatrix& predictors,
 // factor of the model the rows' codes, 0 for an unknown group.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List atoms_cpp(const Rcpp::NumericMatrix& predictors,
-                     const Rcpp::IntegerMatrix& codes,
-                     const Rcpp::List& model, const Rcpp::List& groups) {
+                     const Rcpp::IntegerMatrix& codes, const Rcpp::List& model,
+                     const Rcpp::List& groups) {
   return guarded([&] {
     const auto x = map_matrix(predictors);
     const bayeskernel::Codes code = read_codes(codes);
     const bayeskernel::Mixture mixture = read_mixture(model);
     const bayeskernel::GroupEffects effects =
         read_effects(model, groups, x.rows());
-    bayeskernel::AtomMaker maker(
-        mixture, effects.factors.empty() ? nullptr : &effects);
+    bayeskernel::AtomMaker maker(mixture,
+                                 effects.factors.empty() ? nullptr : &effects);
     bayeskernel::Atoms atoms;
     for (Eigen::Index i = 0; i < x.rows(); ++i) {
       if (i % 1024 == 1023 && seen_interrupt()) {
@@ -213,10 +211,10 @@ Rcpp::List atoms_cpp(const Rcpp::NumericMatrix& predictors,
       }
     }
     const Eigen::Map<const Eigen::MatrixXd> values(atoms.values.data(), p, n);
-    return Rcpp::List::create(
-        Rcpp::Named("row") = row, Rcpp::Named("log_prior") = atoms.log_prior,
-        Rcpp::Named("predictors") = to_r(Eigen::MatrixXd(values.transpose())),
-        Rcpp::Named("codes") = levels);
+    return r_list({{"row", row},
+                   {"log_prior", atoms.log_prior},
+                   {"predictors", Eigen::MatrixXd(values.transpose())},
+                   {"codes", levels}});
   });
 }
 
@@ -242,6 +240,6 @@ Rcpp::List atom_scores_cpp(const Rcpp::List& settings,
       score[i] =
           terms(family, y[i], weight[i], mean[i], variance[i], noise).gradient;
     }
-    return Rcpp::List::create(Rcpp::Named("score") = score);
+    return r_list({{"score", score}});
   });
 }

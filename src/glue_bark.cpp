@@ -1,10 +1,8 @@
+#include "glue_bark.h"
+
 #include <numeric>
 
-#include "bark/kept.hpp"
-#include "bark/unseen.hpp"
-#include "math/normal.hpp"
-
-#include "glue_bark.h"
+#include "bark/averages.hpp"
 #include "glue_chains.h"
 
 namespace {
@@ -14,23 +12,21 @@ using bayeskernel::DrawPredictor;
 using bayeskernel::KeptDraw;
 using bayeskernel::KeptKernels;
 
-Rcpp::NumericVector to_numbers(const std::vector<Index>& from) {
-  return Rcpp::NumericVector(from.begin(), from.end());
-}
-
 Rcpp::List checkpoint_list(const BarkCheckpoint& from) {
-  Rcpp::List out = Rcpp::List::create(
-      Rcpp::Named("location") = to_numbers(from.location),
-      Rcpp::Named("count") = to_numbers(from.count),
-      Rcpp::Named("varphi") = from.varphi,
-      Rcpp::Named("unit_column") = to_numbers(from.unit_column),
-      Rcpp::Named("lambda") = to_r(from.lambda), Rcpp::Named("phi") = from.phi,
-      Rcpp::Named("epsilon") = from.epsilon,
-      Rcpp::Named("latent") = from.latent, Rcpp::Named("cuts") = from.cuts,
-      Rcpp::Named("inclusion") =
-          Rcpp::NumericVector::create(from.probability, from.q0, from.q1),
-      Rcpp::Named("steps") = from.log_steps,
-      Rcpp::Named("sweep") = static_cast<double>(from.sweeps));
+  Rcpp::List out =
+      r_list({{"location", from.location},
+              {"count", from.count},
+              {"varphi", from.varphi},
+              {"unit_column", from.unit_column},
+              {"lambda", from.lambda},
+              {"phi", from.phi},
+              {"epsilon", from.epsilon},
+              {"latent", from.latent},
+              {"cuts", from.cuts},
+              {"inclusion",
+               Rcpp::NumericVector::create(from.probability, from.q0, from.q1)},
+              {"steps", from.log_steps},
+              {"sweep", static_cast<double>(from.sweeps)}});
   if (!from.block_variance.empty()) {
     out["block_variance"] = Rcpp::wrap(from.block_variance);
   }
@@ -203,11 +199,10 @@ class Record : public MoveRecord<BarkChain, bayeskernel::BarkMove> {
   Rcpp::List kernels() const {
     Rcpp::List out(kept_.size());
     for (std::size_t c = 0; c < kept_.size(); ++c) {
-      Rcpp::List own =
-          Rcpp::List::create(Rcpp::Named("size") = kept_[c].size,
-                             Rcpp::Named("location") = kept_[c].location,
-                             Rcpp::Named("variance") = kept_[c].variance,
-                             Rcpp::Named("mean") = kept_[c].mean);
+      Rcpp::List own = r_list({{"size", kept_[c].size},
+                               {"location", kept_[c].location},
+                               {"variance", kept_[c].variance},
+                               {"mean", kept_[c].mean}});
       if (reference_.blocks() > 0) {
         own["block_mean"] = Rcpp::wrap(kept_[c].block_mean);
         own["block_variance"] = Rcpp::wrap(kept_[c].block_variance);
@@ -236,153 +231,84 @@ class Record : public MoveRecord<BarkChain, bayeskernel::BarkMove> {
   DrawArray scalars_, lambda_;
 };
 
-// The draws of a fit, as R holds them.
-class Draws {
- public:
-  static constexpr Index kBlock = 64;
-
-  // Of a fit to `rows` rows of `variables` predictors.
-  Draws(const Rcpp::List& draws, Index rows, Index variables)
-      : size_(whole(Rcpp::as<Rcpp::List>(draws["kernels"])["size"])),
-        location_(whole(Rcpp::as<Rcpp::List>(draws["kernels"])["location"])),
-        lambda_(map_matrix(draws["lambda"])),
-        vectors_(variables > 0 ? lambda_.cols() / variables : 1),
-        cuts_(map_matrix(draws["cuts"])),
-        phi_(map_vector(draws["phi"])),
-        classes_(Rcpp::as<int>(draws["classes"])),
-        weights_(read_weights(draws)),
-        facts_(read_block_facts(draws)),
-        level_(facts_.blocks() > 0 ? read_levels(draws["blocks"], "level")
-                                   : Eigen::MatrixXi()),
-        begin_(static_cast<std::size_t>(size_.size()) + 1) {
-    const CheckedList list(draws["kernels"], "the draws of the fit");
-    for (R_xlen_t d = 0; d < size_.size(); ++d) {
-      if (size_[d] < 0) list.refuse("size", "out of range");
-      begin_[d + 1] = begin_[d] + size_[d];
-      most_ = std::max<Index>(most_, size_[d]);
-    }
-    const Index columns = begin_.back(), count = size_.size();
-    variance_ = list.vector("variance", columns).data();
-    mean_ = list.vector("mean", columns).data();
-    if (facts_.blocks() > 0) {
-      fixed_ = std::accumulate(facts_.levels.begin(), facts_.levels.end(),
-                               facts_.linear ? variables : Index{0});
-      block_mean_ = list.vector("block_mean", count * fixed_).data();
-      block_variance_ =
-          list.vector("block_variance", count * facts_.blocks()).data();
-    }
-    const bool sizes = location_.size() == columns && phi_.size() == count &&
-                       lambda_.rows() == count && vectors_ > 0 &&
-                       lambda_.cols() == vectors_ * variables &&
-                       cuts_.cols() >= classes_ - 2 &&
-                       (cuts_.cols() == 0 || cuts_.rows() == count);
-    if (!sizes) list.refuse("a part", "not of the right length");
-    for (const int at : location_) {
-      if (at < 0 || at > vectors_ * rows)
-        list.refuse("location", "out of range");
-    }
-    if (!lambda_.allFinite() || !cuts_.allFinite() || !phi_.allFinite()) {
-      list.refuse("a part", "not finite");
-    }
-    where_ = location_.begin();
-  }
-
-  Index count() const { return phi_.size(); }
-  Index blocks() const { return (count() + kBlock - 1) / kBlock; }
-  Index most() const { return most_; }
-  // Of the rows of the fit, none where all are 1.
-  const std::vector<double>& weights() const { return weights_; }
-  const BlockFacts& block_facts() const { return facts_; }
-  // Of the rows of the fit.
-  const Eigen::MatrixXi& levels() const { return level_; }
-  int classes() const { return classes_; }
-  Index vectors() const { return vectors_; }
-  VectorXd lambda(Index d) const { return lambda_.row(d); }
-  KeptDraw draw(Index d) const {
-    const Index at = begin_[d];
-    return {begin_[d + 1] - at,
-            where_ + at,
-            variance_ + at,
-            mean_ + at,
-            phi_[d],
-            block_mean_ + d * fixed_,
-            block_variance_ + d * facts_.blocks()};
-  }
-  // Upper cut point of class c = 1..C.
-  double cut(Index d, int c) const {
-    if (c == classes_) return std::numeric_limits<double>::infinity();
-    return c == 1 ? 0.0 : cuts_(d, c - 2);
-  }
-
- private:
-  static Rcpp::IntegerVector whole(SEXP x) {
-    if (TYPEOF(x) != INTSXP) {
-      throw bayeskernel::ArgumentError("the draws of the fit are damaged");
-    }
-    return x;
-  }
-
-  Rcpp::IntegerVector size_, location_;
-  Eigen::Map<const MatrixXd> lambda_;
-  Index vectors_;  // of scales
-  Eigen::Map<const MatrixXd> cuts_;
-  Eigen::Map<const VectorXd> phi_;
-  int classes_;
-  std::vector<double> weights_;
-  BlockFacts facts_;
-  Eigen::MatrixXi level_;
-  std::vector<Index> begin_;
-  Index most_ = 0;
-  Index fixed_ = 0;  // columns of blocks
-  const int* where_ = nullptr;
-  const double* variance_ = nullptr;
-  const double* mean_ = nullptr;
-  const double* block_mean_ = nullptr;
-  const double* block_variance_ = nullptr;
-};
-
-// Nodes for the effects of levels that the fit has not seen.
-constexpr int kNodes = 30;
-
-// Calls use(block, draw, first row, rows, predictor) for each draw at parts of
-// the rows, blocks of draws side by side; done(first row, rows) after a part.
-template <class Use, class Done>
-void for_draws(const Draws& draws, SEXP x, SEXP newx, SEXP newlevel,
-               int threads, Use&& use, Done&& done) {
-  constexpr Index kRows = 2048;
-  const auto train_x = map_matrix(x);
-  const auto new_x = map_matrix(newx);
-  if (new_x.cols() != train_x.cols()) {
-    throw bayeskernel::ArgumentError("new rows have other columns");
-  }
-  const BlockFacts& facts = draws.block_facts();
-  const BarkData train(train_x, train_x, draws.weights(),
-                       facts.rows(train_x, draws.levels()), draws.vectors());
-  const Eigen::MatrixXi level = read_levels(newlevel);
-  if (level.size() > 0 && level.rows() != new_x.rows()) {
-    throw bayeskernel::ArgumentError("not a level for each new row");
-  }
-  RcppParallelExecutor executor(threads);
-  executor.ask();
-  for (Index first = 0; first < new_x.rows(); first += kRows) {
-    const Index size = std::min(kRows, new_x.rows() - first);
-    Eigen::MatrixXi own;
-    if (level.size() > 0) own = level.middleRows(first, size);
-    const BarkData rows(new_x.middleRows(first, size), train_x, {},
-                        facts.rows(new_x.middleRows(first, size), own),
-                        draws.vectors());
-    executor.run(draws.blocks(), [&](Index block) {
-      DrawPredictor predictor(train, rows, draws.most());
-      const Index end = std::min(draws.count(), (block + 1) * Draws::kBlock);
-      for (Index d = block * Draws::kBlock; d < end; ++d) {
-        executor.look();
-        predictor.predict(draws.draw(d), draws.lambda(d));
-        use(block, d, first, size, predictor);
-      }
-    });
-    done(first, size);
-  }
+bayeskernel::BarkTraining read_training(const Rcpp::List& from,
+                                        const Eigen::Map<const MatrixXd>& x,
+                                        Index vectors) {
+  const BlockFacts facts = read_block_facts(from);
+  return {x, read_weights(from), facts,
+          facts.blocks() > 0 ? read_levels(from["blocks"], "level")
+                             : Eigen::MatrixXi(),
+          vectors};
 }
+
+Rcpp::IntegerVector read_whole(SEXP x) {
+  if (TYPEOF(x) != INTSXP) {
+    throw bayeskernel::ArgumentError("the draws of the fit are damaged");
+  }
+  return x;
+}
+
+// Sets the number of vectors of scales of `train`.
+bayeskernel::BarkDraws read_draws(const Rcpp::List& from,
+                                  bayeskernel::BarkTraining& train) {
+  const Rcpp::List kernels = from["kernels"];
+  const CheckedList list(kernels, "the draws of the fit");
+  const Rcpp::IntegerVector size = read_whole(kernels["size"]);
+  const Rcpp::IntegerVector location = read_whole(kernels["location"]);
+  bayeskernel::BarkDraws out{{0},
+                             location.begin(),
+                             nullptr,
+                             nullptr,
+                             nullptr,
+                             nullptr,
+                             map_matrix(from["lambda"]),
+                             map_matrix(from["cuts"]),
+                             map_vector(from["phi"])};
+  for (const int kernels_of_one : size) {
+    if (kernels_of_one < 0) list.refuse("size", "out of range");
+    out.begin.push_back(out.begin.back() + kernels_of_one);
+  }
+  const Index columns = out.begin.back(), count = size.size();
+  const Index variables = train.x.cols();
+  train.vectors = variables > 0 ? out.lambda.cols() / variables : 1;
+  out.classes = read<int>(from, "classes");
+  out.variance = list.vector("variance", columns).data();
+  out.mean = list.vector("mean", columns).data();
+  out.blocks = train.blocks.blocks();
+  if (out.blocks > 0) {
+    out.fixed = train.blocks.columns(variables);
+    out.block_mean = list.vector("block_mean", count * out.fixed).data();
+    out.block_variance =
+        list.vector("block_variance", count * out.blocks).data();
+  }
+  const bool sizes = location.size() == columns && out.count() == count &&
+                     out.lambda.rows() == count && train.vectors > 0 &&
+                     out.lambda.cols() == train.vectors * variables &&
+                     out.cuts.cols() >= out.classes - 2 &&
+                     (out.cuts.cols() == 0 || out.cuts.rows() == count);
+  if (!sizes) list.refuse("a part", "not of the right length");
+  for (const int at : location) {
+    if (at < 0 || at > train.vectors * train.x.rows()) {
+      list.refuse("location", "out of range");
+    }
+  }
+  if (!out.lambda.allFinite() || !out.cuts.allFinite() ||
+      !out.phi.allFinite()) {
+    list.refuse("a part", "not finite");
+  }
+  return out;
+}
+
+// The draws of a fit, as R holds them, and the rows of the fit.
+struct Kept {
+  // Of a fit to these rows.
+  Kept(const Rcpp::List& list, const Rcpp::NumericMatrix& x)
+      : train(read_training(list, map_matrix(x), 1)),
+        draws(read_draws(list, train)) {}
+
+  bayeskernel::BarkTraining train;
+  bayeskernel::BarkDraws draws;
+};
 
 }  // namespace
 
@@ -392,19 +318,16 @@ Rcpp::List bark_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior,
   return guarded([&] {
     ChainRun<BarkChain> run(settings);
     const auto x = map_matrix(data["x"]);
-    const BlockFacts facts = read_block_facts(data);
-    const Index vectors = read_index(settings["vectors"]);
-    const BarkData rows(
-        x, x, read_weights(data),
-        facts.rows(x, facts.blocks() > 0 ? read_levels(data["blocks"], "level")
-                                         : Eigen::MatrixXi()),
-        vectors);
+    const auto vectors = read<Index>(settings, "vectors");
+    const bayeskernel::BarkTraining train = read_training(data, x, vectors);
+    const BarkData rows = train.rows();
     const auto at = map_matrix(settings["reference"]);
     const BarkData reference(
-        at, x, {}, facts.rows(at, read_levels(settings, "reference_level")),
+        at, x, {},
+        train.blocks.rows(at, read_levels(settings, "reference_level")),
         vectors);
-    const auto y = Rcpp::as<std::vector<double>>(data["y"]);
-    const int classes = Rcpp::as<int>(data["classes"]);
+    const auto y = read<std::vector<double>>(data, "y");
+    const int classes = read<int>(data, "classes");
     const BarkPrior bark_prior = read_bark_prior(prior, classes > 0);
     const ScaleSetting setting = read_setting(settings);
     const InclusionPrior inclusion = read_inclusion(prior);
@@ -426,13 +349,12 @@ Rcpp::List bark_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     if (!started) return run.interrupted();
     Record record(run, reference, BarkState::capacity(rows, bark_prior));
     run.run(record);
-    return Rcpp::List::create(
-        Rcpp::Named("scalars") = record.scalar_draws(),
-        Rcpp::Named("lambda") = record.lambda_draws(),
-        Rcpp::Named("kernels") = record.kernels(),
-        Rcpp::Named("acceptance") = record.acceptance(),
-        Rcpp::Named("states") = record.states(checkpoint_list),
-        Rcpp::Named("status") = run.status());
+    return r_list({{"scalars", record.scalar_draws()},
+                   {"lambda", record.lambda_draws()},
+                   {"kernels", record.kernels()},
+                   {"acceptance", record.acceptance()},
+                   {"states", record.states(checkpoint_list)},
+                   {"status", run.status()}});
   });
 }
 
@@ -446,65 +368,15 @@ Rcpp::List bark_predict_cpp(const Rcpp::List& draws,
                             const Rcpp::NumericMatrix& newx, int threads,
                             SEXP level = R_NilValue) {
   return guarded([&] {
-    const Draws kept(draws, x.nrow(), x.ncol());
-    const Index n = newx.nrow(), classes = kept.classes();
-    VectorXd mean(n), variance(n);
-    MatrixXd prob(n, classes), prob_sd(n, classes);
-    const bayeskernel::GaussHermite nodes(kNodes);
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    // Sums of a block of draws: f, f^2, its variance, then of each class p and
-    // p^2, this over the effects of levels that the fit has not seen.
-    std::vector<MatrixXd> sums(kept.blocks());
-    const auto add = [&](Index block, Index d, Index, Index size,
-                         const DrawPredictor& at) {
-      MatrixXd& sum = sums[block];
-      if (sum.size() == 0) sum.setZero(size, 3 + 2 * classes);
-      for (Index i = 0; i < size; ++i) {
-        const double f = at.mean(i), v = at.variance(i);
-        sum(i, 0) += f;
-        sum(i, 1) += f * f;
-        sum(i, 2) += v;
-        const double scale = 1.0 / std::sqrt(1.0 + v);
-        const double unseen = at.unseen_variance(i);
-        double below = 0.0;
-        for (int c = 1; c <= classes; ++c) {
-          const double cut = kept.cut(d, c);
-          const double upto = bayeskernel::normal_cdf((cut - f) * scale);
-          const double p = std::max(upto - below, 0.0);
-          below = upto;
-          sum(i, 1 + 2 * c) += p;
-          sum(i, 2 + 2 * c) +=
-              unseen > 0.0
-                  ? bayeskernel::square_over_effects(
-                        nodes, c > 1 ? kept.cut(d, c - 1) - f : -infinity,
-                        cut - f, v - unseen, unseen)
-                  : p * p;
-        }
-      }
-    };
-    const auto finish = [&](Index first, Index size) {
-      MatrixXd total = MatrixXd::Zero(size, 3 + 2 * classes);
-      for (MatrixXd& sum : sums) {
-        total += sum;
-        sum.resize(0, 0);
-      }
-      total /= static_cast<double>(kept.count());
-      mean.segment(first, size) = total.col(0);
-      variance.segment(first, size) =
-          total.col(2).array() +
-          (total.col(1).array() - total.col(0).array().square()).max(0.0);
-      for (Index c = 0; c < classes; ++c) {
-        const auto p = total.col(3 + 2 * c).array();
-        prob.col(c).segment(first, size) = p;
-        prob_sd.col(c).segment(first, size) =
-            (total.col(4 + 2 * c).array() - p.square()).max(0.0).sqrt();
-      }
-    };
-    for_draws(kept, x, newx, level, threads, add, finish);
-    return Rcpp::List::create(Rcpp::Named("mean") = to_r(mean),
-                              Rcpp::Named("var") = to_r(variance),
-                              Rcpp::Named("prob") = to_r(prob),
-                              Rcpp::Named("prob_sd") = to_r(prob_sd));
+    const Kept kept(draws, x);
+    RcppParallelExecutor executor(threads);
+    const bayeskernel::BarkAverages at = bayeskernel::average_draws(
+        kept.draws, kept.train, map_matrix(newx), read_levels(level),
+        executor.ask(), executor.looks());
+    return r_list({{"mean", at.mean},
+                   {"var", at.variance},
+                   {"prob", at.probability},
+                   {"prob_sd", at.probability_sd}});
   });
 }
 
@@ -516,20 +388,12 @@ Rcpp::List bark_latent_cpp(const Rcpp::List& draws,
                            const Rcpp::NumericMatrix& newx, int threads,
                            SEXP level = R_NilValue) {
   return guarded([&] {
-    const Draws kept(draws, x.nrow(), x.ncol());
-    MatrixXd mean(kept.count(), newx.nrow());
-    MatrixXd variance(kept.count(), newx.nrow());
-    for_draws(
-        kept, x, newx, level, threads,
-        [&](Index, Index d, Index first, Index size, const DrawPredictor& at) {
-          for (Index i = 0; i < size; ++i) {
-            mean(d, first + i) = at.mean(i);
-            variance(d, first + i) = at.variance(i);
-          }
-        },
-        [](Index, Index) {});
-    return Rcpp::List::create(Rcpp::Named("mean") = to_r(mean),
-                              Rcpp::Named("var") = to_r(variance));
+    const Kept kept(draws, x);
+    RcppParallelExecutor executor(threads);
+    const bayeskernel::BarkLatent at = bayeskernel::latent_by_draw(
+        kept.draws, kept.train, map_matrix(newx), read_levels(level),
+        executor.ask(), executor.looks());
+    return r_list({{"mean", at.mean}, {"var", at.variance}});
   });
 }
 
@@ -538,12 +402,12 @@ Rcpp::List bark_latent_cpp(const Rcpp::List& draws,
 // [[Rcpp::export(rng = false)]]
 Rcpp::List levy_cpp(double alpha, double gamma, double epsilon) {
   const auto parts = [](const bayeskernel::LevyApproximation& from) {
-    return Rcpp::NumericVector::create(Rcpp::Named("kernels") = from.kernels,
-                                       Rcpp::Named("error") = from.error);
+    using Rcpp::Named;
+    return Rcpp::NumericVector::create(Named("kernels") = from.kernels,
+                                       Named("error") = from.error);
   };
-  return Rcpp::List::create(
-      Rcpp::Named("continuous") =
-          parts(bayeskernel::continuous_levy(alpha, gamma, epsilon)),
-      Rcpp::Named("truncated") =
-          parts(bayeskernel::truncated_levy(alpha, gamma, epsilon)));
+  return r_list({{"continuous",
+                  parts(bayeskernel::continuous_levy(alpha, gamma, epsilon))},
+                 {"truncated",
+                  parts(bayeskernel::truncated_levy(alpha, gamma, epsilon))}});
 }

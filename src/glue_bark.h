@@ -6,15 +6,13 @@
 #include <vector>
 
 #include "bark/chain.hpp"
-
 #include "glue_common.h"
 
 using bayeskernel::BarkChain;
 using bayeskernel::BarkData;
 using bayeskernel::BarkPrior;
 using bayeskernel::BarkState;
-using bayeskernel::ColumnBlocks;
-using bayeskernel::GroupCodes;
+using bayeskernel::BlockFacts;
 using bayeskernel::InclusionPrior;
 using bayeskernel::IndicatorVector;
 using bayeskernel::PrecisionPrior;
@@ -23,42 +21,16 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-inline Index read_index(SEXP x) {
-  return static_cast<Index>(Rcpp::as<double>(x));
-}
-
 // Of the rows of a fit; none where all are 1.
 inline std::vector<double> read_weights(const Rcpp::List& from) {
-  if (!from.containsElementNamed("weights")) return {};
-  return Rcpp::as<std::vector<double>>(from["weights"]);
+  return read_or<std::vector<double>>(from, "weights", {});
 }
-
-// Blocks of columns beside the kernels: whether there is a linear part, and how
-// many levels the factors of random intercepts have.
-struct BlockFacts {
-  bool linear = false;
-  std::vector<Index> levels;
-
-  Index blocks() const {
-    return static_cast<Index>(levels.size()) + (linear ? 1 : 0);
-  }
-  // Of rows with these predictors and levels; levels of no length are effects
-  // that the rows do not have.
-  ColumnBlocks rows(const Eigen::Ref<const MatrixXd>& x,
-                    const Eigen::MatrixXi& level) const {
-    GroupCodes groups{level, levels};
-    if (level.size() == 0 && !levels.empty()) {
-      groups.level.setConstant(x.rows(), groups.factors(), -1);
-    }
-    return bayeskernel::column_blocks(x, linear, groups);
-  }
-};
 
 inline BlockFacts read_block_facts(const Rcpp::List& from) {
   BlockFacts out;
   if (!from.containsElementNamed("blocks")) return out;
   const Rcpp::List blocks = from["blocks"];
-  out.linear = Rcpp::as<bool>(blocks["linear"]);
+  out.linear = read<bool>(blocks, "linear");
   const Rcpp::IntegerVector levels = blocks["levels"];
   out.levels.assign(levels.begin(), levels.end());
   for (const Index size : out.levels) {
@@ -82,21 +54,19 @@ inline Eigen::MatrixXi read_levels(const Rcpp::List& from, const char* name) {
 // `phi` of one number: a known precision of the noise.
 inline BarkPrior read_bark_prior(const Rcpp::List& prior, bool probit) {
   BarkPrior out;
-  out.alpha = Rcpp::as<double>(prior["alpha"]);
-  out.gamma = Rcpp::as<double>(prior["gamma"]);
-  out.epsilon = Rcpp::as<double>(prior["epsilon"]);
-  out.lambda_shape = Rcpp::as<double>(prior["lambda_shape"]);
-  out.lambda_rate = Rcpp::as<double>(prior["lambda_rate"]);
-  if (prior.containsElementNamed("reach")) {
-    out.reach = Rcpp::as<double>(prior["reach"]);
-  }
+  out.alpha = read<double>(prior, "alpha");
+  out.gamma = read<double>(prior, "gamma");
+  out.epsilon = read<double>(prior, "epsilon");
+  out.lambda_shape = read<double>(prior, "lambda_shape");
+  out.lambda_rate = read<double>(prior, "lambda_rate");
+  out.reach = read_or(prior, "reach", out.reach);
   if (prior.containsElementNamed("scale")) {
     const Rcpp::NumericVector scale = prior["scale"];
     out.scale_shape = scale.size() == 2 ? scale[0] : 0.0;
     out.scale_rate = scale.size() == 2 ? scale[1] : 0.0;
   }
-  out.max_kernels = read_index(prior["max_kernels"]);
-  out.kill_power = Rcpp::as<int>(prior["kill_power"]);
+  out.max_kernels = read<Index>(prior, "max_kernels");
+  out.kill_power = read<int>(prior, "kill_power");
   const Rcpp::NumericVector phi = prior["phi"];
   if (probit) {
     out.phi.kind = PrecisionPrior::Kind::fixed;
@@ -122,7 +92,7 @@ inline InclusionPrior read_inclusion(const Rcpp::List& prior) {
     }
     return out;
   }
-  if (Rcpp::as<bool>(prior["sampled_inclusion"])) {
+  if (read<bool>(prior, "sampled_inclusion")) {
     return InclusionPrior::known(beta[0], beta[1],
                                  beta[0] / (beta[0] + beta[1]));
   }
@@ -131,8 +101,8 @@ inline InclusionPrior read_inclusion(const Rcpp::List& prior) {
 
 inline ScaleSetting read_setting(const Rcpp::List& settings) {
   ScaleSetting out;
-  out.different = Rcpp::as<std::string>(settings["scales"]) == "different";
-  out.select = Rcpp::as<bool>(settings["select"]);
+  out.different = read<std::string>(settings, "scales") == "different";
+  out.select = read<bool>(settings, "select");
   return out;
 }
 

@@ -7,38 +7,34 @@
 #include <optional>
 #include <utility>
 
+#include "glue_settings.h"
 #include "likelihood/family.hpp"
 #include "linear/missing_pattern.hpp"
 #include "linear/row_rules.hpp"
 #include "prior/blocks.hpp"
 #include "prior/indicators.hpp"
 #include "prior/wide_block.hpp"
+#include "rows/order.hpp"
 #include "rows/pack.hpp"
 
-#include "glue_settings.h"
-
 using bayeskernel::Block;
+using bayeskernel::by_row;
 using bayeskernel::Index;
 using bayeskernel::MatrixXd;
 using bayeskernel::VectorXd;
 
-// An element of a list, or NULL.
-inline SEXP element(const Rcpp::List& list, const char* name) {
-  return list.containsElementNamed(name) ? SEXP(list[name]) : R_NilValue;
-}
-
 inline bayeskernel::ColumnData read_data(const Rcpp::List& data) {
   bayeskernel::ColumnData out{map_matrix(data["x"]),
-                            map_vector(data["center"]),
-                            map_vector(data["scale"]),
-                            map_vector(data["y"]),
-                            map_vector(data["weights"]),
-                            map_vector(data["offset"]),
-                            {},
-                            {},
-                            {},
-                            map_matrix(data["z"]),
-                            map_vector(element(data, "residual"))};
+                              map_vector(data["center"]),
+                              map_vector(data["scale"]),
+                              map_vector(data["y"]),
+                              map_vector(data["weights"]),
+                              map_vector(data["offset"]),
+                              {},
+                              {},
+                              {},
+                              map_matrix(data["z"]),
+                              map_vector(element(data, "residual"))};
   const SEXP variables = element(data, "variables");
   if (!Rf_isNull(variables)) {
     new (&out.variables) Eigen::Map<const MatrixXd>(map_matrix(variables));
@@ -49,33 +45,22 @@ inline bayeskernel::ColumnData read_data(const Rcpp::List& data) {
     const Rcpp::IntegerVector group = term["group"];
     std::vector<int> codes(group.begin(), group.end());
     for (int& code : codes) --code;
-    out.kept.push_back({std::move(codes), Rcpp::as<int>(term["members"]),
-                        map_matrix(term["z"])});
+    out.kept.push_back(
+        {std::move(codes), read<int>(term, "members"), map_matrix(term["z"])});
   }
-  const Index n = out.x.rows();
-  out.order.resize(n);
   const Rcpp::IntegerVector group = data["group"];
-  if (group.size() == 0) {
-    for (Index i = 0; i < n; ++i) out.order[i] = i;
-    return out;
-  }
-  const Index groups = Rcpp::as<int>(data["n_groups"]);
-  out.group_begin.assign(groups + 1, 0);
-  for (const int g : group) ++out.group_begin[g];
-  for (Index g = 0; g < groups; ++g) {
-    out.group_begin[g + 1] += out.group_begin[g];
-  }
-  std::vector<Index> next(out.group_begin.begin(), out.group_begin.end() - 1);
-  for (Index i = 0; i < n; ++i) out.order[next[group[i] - 1]++] = i;
+  bayeskernel::GroupOrder by_group = bayeskernel::group_order(
+      group.begin(), out.x.rows(),
+      group.size() > 0 ? read<int>(data, "n_groups") : 0);
+  out.order = std::move(by_group.order);
+  out.group_begin = std::move(by_group.begin);
   return out;
 }
 
 // The hinge where nothing is said.
 inline bayeskernel::Family read_family(const Rcpp::List& settings) {
   using bayeskernel::Family;
-  const SEXP from = element(settings, "family");
-  if (Rf_isNull(from)) return Family::hinge;
-  const std::string name = Rcpp::as<std::string>(from);
+  const auto name = read_or<std::string>(settings, "family", "hinge");
   if (name == "hinge") return Family::hinge;
   if (name == "probit") return Family::probit;
   if (name == "logit") return Family::logit;
@@ -91,10 +76,10 @@ inline bayeskernel::NoisePrior read_noise(const Rcpp::List& settings) {
   const Rcpp::List list(from);
   out.held = list.containsElementNamed("precision");
   if (out.held) {
-    out.precision = Rcpp::as<double>(list["precision"]);
+    out.precision = read<double>(list, "precision");
   } else {
-    out.shape = Rcpp::as<double>(list["shape"]);
-    out.rate = Rcpp::as<double>(list["rate"]);
+    out.shape = read<double>(list, "shape");
+    out.rate = read<double>(list, "rate");
   }
   return out;
 }
@@ -105,9 +90,7 @@ inline bayeskernel::RowModel read_row_model(const Rcpp::List& settings) {
   bayeskernel::RowModel out;
   out.family = read_family(settings);
   out.noise = read_noise(settings);
-  const SEXP rule = element(settings, "rule");
-  if (Rf_isNull(rule)) return out;
-  const std::string name = Rcpp::as<std::string>(rule);
+  const auto name = read_or<std::string>(settings, "rule", "augmented");
   if (name != "direct" && name != "augmented") {
     throw bayeskernel::ArgumentError("unknown rule: " + name);
   }
@@ -178,22 +161,22 @@ inline bayeskernel::Prior read_prior(const Rcpp::List& prior) {
   for (Index l = 0; l < blocks.size(); ++l) {
     const Rcpp::List from = blocks[l];
     Block block;
-    const std::string kind = Rcpp::as<std::string>(from["kind"]);
+    const std::string kind = read<std::string>(from, "kind");
     block.kind = kind == "iid"     ? Block::Kind::iid
                  : kind == "held"  ? Block::Kind::held
                  : kind == "point" ? Block::Kind::point
                                    : Block::Kind::unstructured;
-    block.eliminated = Rcpp::as<bool>(from["eliminated"]);
-    block.first = Rcpp::as<int>(from["first"]);
-    block.members = Rcpp::as<int>(from["members"]);
-    block.width = Rcpp::as<int>(from["width"]);
+    block.eliminated = read<bool>(from, "eliminated");
+    block.first = read<int>(from, "first");
+    block.members = read<int>(from, "members");
+    block.width = read<int>(from, "width");
     if (block.kind == Block::Kind::iid || block.kind == Block::Kind::point) {
-      block.shape = Rcpp::as<double>(from["shape"]);
-      block.rate = Rcpp::as<double>(from["rate"]);
+      block.shape = read<double>(from, "shape");
+      block.rate = read<double>(from, "rate");
     } else if (block.kind == Block::Kind::held) {
-      block.precision = Rcpp::as<double>(from["precision"]);
+      block.precision = read<double>(from, "precision");
     } else {
-      block.df = Rcpp::as<double>(from["df"]);
+      block.df = read<double>(from, "df");
       block.scale = map_matrix(from["scale"]);
     }
     block.half_t = read_half_t(from);
@@ -202,16 +185,34 @@ inline bayeskernel::Prior read_prior(const Rcpp::List& prior) {
   return out;
 }
 
+// What an export of the linear model is given; the model points at the units.
+struct LinearInput {
+  LinearInput(const Rcpp::List& lists, const Rcpp::List& priors,
+              const Rcpp::List& settings)
+      : data(read_data(lists)),
+        prior(read_prior(priors)),
+        units(read_atoms(element(lists, "atoms"), data.order)),
+        model(read_row_model(settings)) {
+    if (!units.unit.empty()) model.atoms = &units;
+  }
+  LinearInput(const LinearInput&) = delete;
+  LinearInput& operator=(const LinearInput&) = delete;
+
+  bayeskernel::ColumnData data;
+  bayeskernel::Prior prior;
+  bayeskernel::AtomUnits units;
+  bayeskernel::RowModel model;
+};
+
 // Threads pay off only above about this much work in a pass.
 inline int useful_threads(const bayeskernel::RowSource& rows, int threads) {
-  const double width =
-      static_cast<double>(rows.x_columns() + rows.z_columns());
+  const double width = static_cast<double>(rows.x_columns() + rows.z_columns());
   return static_cast<double>(rows.rows()) * width * width < 2e6 ? 1 : threads;
 }
 
 // Rows of a model as they are, or viewed where they are many and nothing has to
-// change their columns; with terms gp() of `width` columns in all (ProcessInput),
-// or where others read the rows (`remote`), always.
+// change their columns; with terms gp() of `width` columns in all
+// (ProcessInput), or where others read the rows (`remote`), always.
 struct ModelRows {
   static bool many(const bayeskernel::ColumnData& data) {
     return data.x.rows() >= data.columns() &&
@@ -232,9 +233,8 @@ struct ModelRows {
   }
 
   // Part of more rows, after `first` others; `many`, of all.
-  ModelRows(const bayeskernel::ColumnData& data,
-            const std::vector<Index>& unit, Index width, bool many,
-            Index first)
+  ModelRows(const bayeskernel::ColumnData& data, const std::vector<Index>& unit,
+            Index width, bool many, Index first)
       : view(width > 0 || many) {
     if (view) {
       look(data, unit, width);
@@ -254,19 +254,11 @@ struct ModelRows {
   bayeskernel::WideBlock wide;
 
  private:
-  void look(const bayeskernel::ColumnData& data,
-            const std::vector<Index>& unit, Index width) {
+  void look(const bayeskernel::ColumnData& data, const std::vector<Index>& unit,
+            Index width) {
     viewed.emplace(data, unit, width > 0 ? width + data.z.cols() : 0);
   }
 };
-
-// E f and Var f in the order of the user's rows.
-inline VectorXd restore_order(const VectorXd& v,
-                              const std::vector<Index>& order) {
-  VectorXd out(v.size());
-  for (Index i = 0; i < v.size(); ++i) out[order[i]] = v[i];
-  return out;
-}
 
 // Without selection `from` is NULL and the result has no columns.
 inline bayeskernel::Selection read_selection(SEXP from) {
@@ -275,8 +267,8 @@ inline bayeskernel::Selection read_selection(SEXP from) {
   const Rcpp::List list(from);
   const Rcpp::IntegerVector columns = list["columns"];
   out.columns.assign(columns.begin(), columns.end());
-  out.shape = Rcpp::as<double>(list["shape"]);
-  out.rate = Rcpp::as<double>(list["rate"]);
+  out.shape = read<double>(list, "shape");
+  out.rate = read<double>(list, "rate");
   out.half_t = read_half_t(list);
   const Rcpp::NumericVector beta = list["rho_beta"];
   out.learn_rho = beta.size() == 2;
@@ -284,22 +276,19 @@ inline bayeskernel::Selection read_selection(SEXP from) {
     out.rho_in = beta[0];
     out.rho_out = beta[1];
   } else {
-    out.rho = Rcpp::as<double>(list["rho"]);
+    out.rho = read<double>(list, "rho");
   }
   const SEXP b = element(list, "start_b");
   if (!Rf_isNull(b)) {
     out.start_b = map_vector(b);
-    out.start_precision = Rcpp::as<double>(list["start_precision"]);
+    out.start_precision = read<double>(list, "start_precision");
     if (out.start_b.size() != out.size() || !(out.start_b.minCoeff() > 0.0) ||
         !(out.start_precision > 0.0)) {
       throw bayeskernel::ArgumentError("a start of other columns");
     }
   }
-  const SEXP hidden = element(list, "hidden");
-  if (!Rf_isNull(hidden)) {
-    out.hidden = Rcpp::as<int>(hidden);
-    out.hidden_units = Rcpp::as<int>(list["hidden_units"]);
-  }
+  out.hidden = read_or<int>(list, "hidden", 0);
+  out.hidden_units = read_or<int>(list, "hidden_units", 0);
   // The indicator of each column, counted from 0.
   const SEXP unit = element(list, "unit");
   if (!Rf_isNull(unit)) {
@@ -322,7 +311,7 @@ inline void read_groupings(const Rcpp::List& list,
                            bayeskernel::MissingPattern& out) {
   const Rcpp::IntegerVector where = list["where"];
   for (const int j : where) out.where.push_back(j - 1);
-  out.between_df = Rcpp::as<double>(list["between_df"]);
+  out.between_df = read<double>(list, "between_df");
   out.between_scale = map_matrix(list["between_scale"]);
   const Rcpp::List groups = list["groups"];
   for (R_xlen_t f = 0; f < groups.size(); ++f) {
@@ -345,8 +334,8 @@ inline bayeskernel::MissingPattern read_missing(
   const Rcpp::List list(from);
   out.start_mean = map_vector(list["mean"]);
   out.start_var = map_vector(list["var"]);
-  out.mean_var = Rcpp::as<double>(list["mean_var"]);
-  out.df = Rcpp::as<double>(list["df"]);
+  out.mean_var = read<double>(list, "mean_var");
+  out.df = read<double>(list, "df");
   out.scale = map_matrix(list["scale"]);
   const Rcpp::IntegerVector row = list["use_row"];
   const Rcpp::IntegerVector column = list["use_column"];
@@ -363,24 +352,5 @@ inline bayeskernel::MissingPattern read_missing(
   }
   return out;
 }
-
-// Where the missing values are: the user's row and the predictor, counted from
-// 1, in the order of the core.
-struct MissingPlaces {
-  MissingPlaces(const bayeskernel::MissingPattern& missing,
-                const std::vector<Index>& order)
-      : row(missing.count), predictor(missing.count) {
-    const std::vector<Index> of = missing.predictor_of_values();
-    Index at = 0;
-    for (const auto& r : missing.rows) {
-      for (Index j = 0; j < missing.width(r); ++j, ++at) {
-        row[at] = static_cast<int>(order[r.row]) + 1;
-        predictor[at] = static_cast<int>(of[at]) + 1;
-      }
-    }
-  }
-
-  Rcpp::IntegerVector row, predictor;
-};
 
 #endif

@@ -3,10 +3,9 @@
 #define BAYESKERNEL_GLUE_BSVM_CHAIN_H
 
 #include "gibbs/recorder.hpp"
-#include "linear/gibbs.hpp"
-
 #include "glue_bsvm.h"
 #include "glue_chains.h"
+#include "linear/gibbs.hpp"
 
 inline std::vector<MatrixXd> read_transforms(const Rcpp::List& prior) {
   const Rcpp::List from = prior["transforms"];
@@ -17,11 +16,10 @@ inline std::vector<MatrixXd> read_transforms(const Rcpp::List& prior) {
 
 inline Rcpp::List base_state_list(const bayeskernel::GibbsState& state,
                                   const bayeskernel::RowModel& model) {
-  Rcpp::List out = Rcpp::List::create(
-      Rcpp::Named("x") = to_r(state.point.x),
-      Rcpp::Named("group") = to_r(state.point.group),
-      Rcpp::Named("precision") = to_r(state.precision),
-      Rcpp::Named("sweep") = static_cast<double>(state.sweep));
+  Rcpp::List out = r_list({{"x", state.point.x},
+                           {"group", state.point.group},
+                           {"precision", state.precision},
+                           {"sweep", static_cast<double>(state.sweep)}});
   if (state.latent.size() > 0) out["latent"] = to_r(state.latent);
   if (model.family == bayeskernel::Family::gaussian) out["noise"] = state.noise;
   return out;
@@ -54,7 +52,7 @@ inline void set_start(const Rcpp::List& settings,
   if (Rf_isNull(start)) return;
   const Rcpp::List list(start);
   if (list.containsElementNamed("noise")) {
-    state.noise = Rcpp::as<double>(list["noise"]);
+    state.noise = read<double>(list, "noise");
   }
   if (list.containsElementNamed("theta")) {
     const Rcpp::NumericVector theta = list["theta"];
@@ -90,9 +88,9 @@ bayeskernel::Recorder read_recorder(const Rcpp::List& settings,
                                     const bayeskernel::RowModel& model,
                                     const ChainRun<Chain>& run) {
   return bayeskernel::Recorder(
-      input.center, input.scale, Rcpp::as<bool>(settings["intercept"]), blocks,
+      input.center, input.scale, read<bool>(settings, "intercept"), blocks,
       read_transforms(prior), wide, run.seed(),
-      Rcpp::as<bool>(settings["keep_ranef"]), model.learns_noise());
+      read<bool>(settings, "keep_ranef"), model.learns_noise());
 }
 
 // How a run went, with what was added to the diagonals of its systems.

@@ -1,12 +1,11 @@
 #include <memory>
-#include <numeric>
 
 #include "gibbs/missing_averages.hpp"
+#include "gibbs/missing_summary.hpp"
 #include "gibbs/model_recorder.hpp"
-#include "prior/wide_block.hpp"
-
 #include "glue_bsvm_chain.h"
 #include "glue_influence.h"
+#include "prior/wide_block.hpp"
 
 namespace {
 
@@ -19,10 +18,9 @@ using bayeskernel::RunningMoments;
 using bayeskernel::Selection;
 
 Rcpp::List moments_list(const RunningMoments& moments) {
-  return Rcpp::List::create(
-      Rcpp::Named("count") = moments.count,
-      Rcpp::Named("mean") = to_r(VectorXd(moments.mean)),
-      Rcpp::Named("squares") = to_r(VectorXd(moments.squares)));
+  return r_list({{"count", moments.count},
+                 {"mean", VectorXd(moments.mean)},
+                 {"squares", VectorXd(moments.squares)}});
 }
 
 void restore_moments(SEXP list, RunningMoments& moments) {
@@ -39,28 +37,25 @@ Rcpp::List state_list(const ModelState& state, const RowModel& model,
                       const MissingAverages* averages) {
   Rcpp::List out = base_state_list(state.base, model);
   if (selection.size() > 0) {
-    out["selection"] = Rcpp::List::create(
-        Rcpp::Named("in") = to_r(state.selection.in),
-        Rcpp::Named("b") = to_r(state.selection.b),
-        Rcpp::Named("precision") = state.selection.precision,
-        Rcpp::Named("logit_rho") = state.selection.logit_rho,
-        Rcpp::Named("probability") = to_r(state.selection.probability));
+    out["selection"] = r_list({{"in", state.selection.in},
+                               {"b", state.selection.b},
+                               {"precision", state.selection.precision},
+                               {"logit_rho", state.selection.logit_rho},
+                               {"probability", state.selection.probability}});
   }
   if (averages != nullptr) {
-    Rcpp::List holes = Rcpp::List::create(
-        Rcpp::Named("value") = to_r(state.missing.value),
-        Rcpp::Named("mean") = to_r(state.missing.mean),
-        Rcpp::Named("covariance") = to_r(state.missing.covariance));
+    Rcpp::List holes = r_list({{"value", state.missing.value},
+                               {"mean", state.missing.mean},
+                               {"covariance", state.missing.covariance}});
     if (!state.missing.effect.empty()) {
       holes["effect"] = to_r(state.missing.effect);
       holes["between"] = to_r(state.missing.between);
     }
     out["holes"] = holes;
-    Rcpp::List kept = Rcpp::List::create(
-        Rcpp::Named("value") = moments_list(averages->value),
-        Rcpp::Named("f") = moments_list(averages->f),
-        Rcpp::Named("probit") = moments_list(averages->probit),
-        Rcpp::Named("hinge") = moments_list(averages->hinge));
+    Rcpp::List kept = r_list({{"value", moments_list(averages->value)},
+                              {"f", moments_list(averages->f)},
+                              {"probit", moments_list(averages->probit)},
+                              {"hinge", moments_list(averages->hinge)}});
     if (averages->logit.mean.size() > 0) {
       kept["logit"] = moments_list(averages->logit);
     }
@@ -128,71 +123,27 @@ void start_selection(const Rcpp::List& settings,
     throw bayeskernel::ArgumentError("a start is not of these columns");
   }
   state.in = in;
-  state.precision = Rcpp::as<double>(list["precision"]);
+  state.precision = read<double>(list, "precision");
 }
 
-// Positions of the missing values by the user's row, then by predictor.
-std::vector<Index> user_order(const MissingPlaces& places) {
-  std::vector<Index> order(places.row.size());
-  std::iota(order.begin(), order.end(), Index{0});
-  std::sort(order.begin(), order.end(), [&](Index a, Index b) {
-    return places.row[a] != places.row[b]
-               ? places.row[a] < places.row[b]
-               : places.predictor[a] < places.predictor[b];
-  });
-  return order;
+Rcpp::List value_list(const bayeskernel::ValueSummary& from) {
+  return r_list({{"row", from.row},
+                 {"predictor", from.predictor},
+                 {"mean", from.mean},
+                 {"var", from.variance}});
 }
 
-Rcpp::NumericVector pick(const Eigen::ArrayXd& from,
-                         const std::vector<Index>& order) {
-  Rcpp::NumericVector out(order.size());
-  for (std::size_t k = 0; k < order.size(); ++k) out[k] = from[order[k]];
-  return out;
-}
-
-// Averages over the draws of all chains: missing values on the scale of the
-// data, and the rows they are in.
-Rcpp::List value_list(const MissingAverages& all, const MissingPlaces& places,
-                      const bayeskernel::ModelRecorder& recorder) {
-  const std::vector<Index> order = user_order(places);
-  Eigen::ArrayXd mean = all.value.mean, var = all.value.variance();
-  Rcpp::IntegerVector row(order.size()), predictor(order.size());
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    const Index value = order[k];
-    const double scale = recorder.scale_of(value);
-    mean[value] = recorder.center_of(value) + scale * mean[value];
-    var[value] *= scale * scale;
-    row[k] = places.row[value];
-    predictor[k] = places.predictor[value];
-  }
-  return Rcpp::List::create(Rcpp::Named("row") = row,
-                            Rcpp::Named("predictor") = predictor,
-                            Rcpp::Named("mean") = pick(mean, order),
-                            Rcpp::Named("var") = pick(var, order));
-}
-
-Rcpp::List fitted_list(const MissingAverages& all,
-                       const MissingPattern& missing,
-                       const std::vector<Index>& row_order) {
-  std::vector<Index> order(missing.rows.size());
-  std::iota(order.begin(), order.end(), Index{0});
-  const auto user_row = [&](Index k) { return row_order[missing.rows[k].row]; };
-  std::sort(order.begin(), order.end(),
-            [&](Index a, Index b) { return user_row(a) < user_row(b); });
-  Rcpp::IntegerVector row(order.size());
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    row[k] = static_cast<int>(user_row(order[k])) + 1;
-  }
-  Rcpp::List out = Rcpp::List::create(
-      Rcpp::Named("row") = row, Rcpp::Named("mean") = pick(all.f.mean, order),
-      Rcpp::Named("var") = pick(all.f.variance(), order),
-      Rcpp::Named("probit") = pick(all.probit.mean, order),
-      Rcpp::Named("probit_sd") = pick(all.probit.variance().sqrt(), order),
-      Rcpp::Named("hinge") = pick(all.hinge.mean, order),
-      Rcpp::Named("hinge_sd") = pick(all.hinge.variance().sqrt(), order));
-  if (all.logit.mean.size() > 0) {
-    out["logit"] = pick(all.logit.mean, order);
-    out["logit_sd"] = pick(all.logit.variance().sqrt(), order);
+Rcpp::List fitted_list(const bayeskernel::IncompleteRows& from) {
+  Rcpp::List out = r_list({{"row", from.row},
+                           {"mean", from.mean},
+                           {"var", from.variance},
+                           {"probit", from.probit},
+                           {"probit_sd", from.probit_sd},
+                           {"hinge", from.hinge},
+                           {"hinge_sd", from.hinge_sd}});
+  if (from.logit.size() > 0) {
+    out["logit"] = to_r(from.logit);
+    out["logit_sd"] = to_r(from.logit_sd);
   }
   return out;
 }
@@ -203,26 +154,24 @@ Rcpp::List fitted_list(const MissingAverages& all,
 Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                           const Rcpp::List& settings) {
   return guarded([&] {
-    const bayeskernel::ColumnData input = read_data(data);
-    bayeskernel::Prior blocks = read_prior(prior);
-    RowModel model = read_row_model(settings);
-    const SEXP atoms = element(data, "atoms");
-    const bayeskernel::AtomUnits units = read_atoms(atoms, input.order);
-    if (!Rf_isNull(atoms)) model.atoms = &units;
+    LinearInput in(data, prior, settings);
+    const bayeskernel::ColumnData& input = in.data;
+    bayeskernel::Prior& blocks = in.prior;
+    const RowModel& model = in.model;
     const Selection selection = read_selection(element(data, "selection"));
     const SEXP predictors = element(data, "holes");
     const MissingPattern missing = read_missing(predictors, input.order);
-    const MissingPlaces places(missing, input.order);
+    const bayeskernel::MissingPlaces places(missing, input.order);
     const bool incomplete = missing.predictors() > 0;
     bayeskernel::PackedRows rows = bayeskernel::pack_rows(input);
     bayeskernel::WideBlock wide;
     if (!incomplete && selection.size() == 0) {
       wide = bayeskernel::reduce_wide(rows, blocks);
     }
-    rows.finish(input.group_begin, units.unit);
+    rows.finish(input.group_begin, in.units.unit);
 
     ChainRun<ModelChain> run(
-        settings, useful_threads(rows, Rcpp::as<int>(settings["threads"])));
+        settings, useful_threads(rows, read<int>(settings, "threads")));
     const MissingAverages none(missing, model.family);
     std::vector<MissingAverages> averages;
     const auto averages_of = [&](Index c) {
@@ -257,8 +206,8 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
       const Rcpp::List list(predictors);
       scale.center = map_vector(list["center"]);
       scale.scale = map_vector(list["scale_x"]);
-      if (Rcpp::as<bool>(settings["keep_imputed"])) {
-        scale.order = user_order(places);
+      if (read<bool>(settings, "keep_imputed")) {
+        scale.order = places.by_row();
       }
     }
     const bayeskernel::ModelRecorder recorder(
@@ -274,26 +223,28 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     MissingAverages all = none;
     RunningMoments all_share = no_share;
     for (Index c = 0; c < run.chains(); ++c) {
-      Rcpp::List state = state_list(run.chain(c).state(), model, selection,
-                                    averages_of(c));
+      Rcpp::List state =
+          state_list(run.chain(c).state(), model, selection, averages_of(c));
       if (model.atoms != nullptr) state["share"] = moments_list(share[c]);
       states.push_back(state);
       all.merge(averages[c]);
       all_share.merge(share[c]);
     }
-    return Rcpp::List::create(
-        Rcpp::Named("draws") = draws, Rcpp::Named("states") = states,
-        Rcpp::Named("holes") =
-            incomplete ? SEXP(value_list(all, places, recorder)) : R_NilValue,
-        Rcpp::Named("fitted_holes") =
-            incomplete ? SEXP(fitted_list(all, missing, input.order))
-                       : R_NilValue,
-        Rcpp::Named("share") =
-            model.atoms != nullptr
-                ? SEXP(to_r(restore_order(VectorXd(all_share.mean),
-                                          input.order)))
-                : R_NilValue,
-        Rcpp::Named("status") = jitter_status(run));
+    return r_list(
+        {{"draws", draws},
+         {"states", states},
+         {"holes", incomplete ? SEXP(value_list(bayeskernel::summarize_values(
+                                    all, places, recorder)))
+                              : R_NilValue},
+         {"fitted_holes", incomplete
+                              ? SEXP(fitted_list(bayeskernel::summarize_rows(
+                                    all, missing, input.order)))
+                              : R_NilValue},
+         {"share",
+          model.atoms != nullptr
+              ? SEXP(to_r(by_row(VectorXd(all_share.mean), input.order)))
+              : R_NilValue},
+         {"status", jitter_status(run)}});
   });
 }
 
@@ -303,9 +254,8 @@ Rcpp::List stein_influence_cpp(const Rcpp::NumericMatrix& f,
                                const Rcpp::NumericVector& y,
                                const Rcpp::NumericVector& weight) {
   return guarded([&] {
-    return influence_list(
-        bayeskernel::stein_influence(map_matrix(f), map_vector(y),
-                                     map_vector(weight)),
-        {});
+    return influence_list(bayeskernel::stein_influence(
+                              map_matrix(f), map_vector(y), map_vector(weight)),
+                          {});
   });
 }

@@ -2,11 +2,10 @@
 #ifndef BAYESKERNEL_GLUE_BSVM_POSTERIOR_H
 #define BAYESKERNEL_GLUE_BSVM_POSTERIOR_H
 
-#include "linear/mean_field.hpp"
-#include "prior/wide_block.hpp"
-
 #include "glue_bsvm.h"
 #include "glue_workers.h"
+#include "linear/mean_field.hpp"
+#include "prior/wide_block.hpp"
 
 inline Rcpp::List variance_list(
     const bayeskernel::Prior& prior,
@@ -14,13 +13,11 @@ inline Rcpp::List variance_list(
   Rcpp::List out(prior.blocks.size());
   for (std::size_t l = 0; l < prior.blocks.size(); ++l) {
     if (prior.blocks[l].kind == Block::Kind::unstructured) {
-      out[l] = Rcpp::List::create(Rcpp::Named("df") = q[l].df,
-                                  Rcpp::Named("scale") = to_r(q[l].scale));
+      out[l] = r_list({{"df", q[l].df}, {"scale", q[l].scale}});
     } else if (prior.blocks[l].kind == Block::Kind::point) {
-      out[l] = Rcpp::List::create(Rcpp::Named("value") = q[l].value);
+      out[l] = r_list({{"value", q[l].value}});
     } else {
-      out[l] = Rcpp::List::create(Rcpp::Named("shape") = q[l].shape,
-                                  Rcpp::Named("rate") = q[l].rate);
+      out[l] = r_list({{"shape", q[l].shape}, {"rate", q[l].rate}});
     }
   }
   return out;
@@ -35,36 +32,34 @@ inline Rcpp::List status_list(const bayeskernel::MeanFieldResult& result,
 }
 
 // q of the noise variance of Gaussian rows; NULL for other families.
-inline SEXP noise_list(const bayeskernel::RowModel& model,
-                       const bayeskernel::NoisePosterior& q) {
+inline Rcpp::RObject noise_list(const bayeskernel::RowModel& model,
+                                const bayeskernel::NoisePosterior& q) {
   if (model.family != bayeskernel::Family::gaussian) return R_NilValue;
   if (model.noise.held) {
-    return Rcpp::List::create(Rcpp::Named("precision") = q.precision);
+    return r_list({{"precision", q.precision}});
   }
-  return Rcpp::List::create(Rcpp::Named("shape") = q.shape,
-                            Rcpp::Named("rate") = q.rate);
+  return r_list({{"shape", q.shape}, {"rate", q.rate}});
 }
 
 // q(theta, u) and the variances of a fit.
 inline Rcpp::List posterior_list(const bayeskernel::MeanFieldFit& fit,
                                  const bayeskernel::Prior& prior,
                                  const bayeskernel::WideBlock& wide) {
-  return Rcpp::List::create(
-      Rcpp::Named("theta_mean") = to_r(fit.posterior().mean.x),
-      Rcpp::Named("theta_cov") = to_r(fit.posterior().theta_covariance()),
-      Rcpp::Named("group_mean") = to_r(fit.posterior().mean.group),
-      Rcpp::Named("group_cov") = to_r(fit.posterior().group_covariances()),
-      Rcpp::Named("loading") = to_r(fit.system().loading()),
-      Rcpp::Named("schur") = to_r(fit.system().group_inverse()),
-      Rcpp::Named("variance") = variance_list(prior, fit.variances()),
-      Rcpp::Named("precision") = to_r(fit.precisions()),
-      Rcpp::Named("noise") = noise_list(fit.model(), fit.noise()),
-      Rcpp::Named("basis") = to_r(wide.basis),
-      Rcpp::Named("basis_first") = static_cast<int>(wide.first));
+  return r_list({{"theta_mean", fit.posterior().mean.x},
+                 {"theta_cov", fit.posterior().theta_covariance()},
+                 {"group_mean", fit.posterior().mean.group},
+                 {"group_cov", fit.posterior().group_covariances()},
+                 {"loading", fit.system().loading()},
+                 {"schur", fit.system().group_inverse()},
+                 {"variance", variance_list(prior, fit.variances())},
+                 {"precision", fit.precisions()},
+                 {"noise", noise_list(fit.model(), fit.noise())},
+                 {"basis", wide.basis},
+                 {"basis_first", static_cast<int>(wide.first)}});
 }
 
-// E f, Var f and, of atoms, their shares, by row in R's order; where others keep
-// the rows, they are asked.
+// E f, Var f and, of atoms, their shares, by row in R's order; where others
+// keep the rows, they are asked.
 inline void add_row_moments(const bayeskernel::MeanFieldFit& fit,
                             const std::vector<Index>& order,
                             const RemoteRows* remote, Rcpp::List& out) {
@@ -77,19 +72,19 @@ inline void add_row_moments(const bayeskernel::MeanFieldFit& fit,
     variance = map_vector(rows["variance"]);
     share = map_vector(rows["share"]);
   }
-  out["mean"] = to_r(restore_order(mean, order));
-  out["variance_f"] = to_r(restore_order(variance, order));
-  if (atoms) out["share"] = to_r(restore_order(share, order));
+  out["mean"] = to_r(by_row(mean, order));
+  out["variance_f"] = to_r(by_row(variance, order));
+  if (atoms) out["share"] = to_r(by_row(share, order));
 }
 
 // By linear response, whose covariance of theta is more of the truth than q's;
 // NULL where it does not settle.
-inline SEXP response_list(const bayeskernel::RowSource& rows,
-                          const bayeskernel::Prior& prior,
-                          bayeskernel::Executor& executor,
-                          const bayeskernel::MeanFieldFit& fit,
-                          const std::vector<Index>& order,
-                          const RemoteRows* remote = nullptr) {
+inline Rcpp::RObject response_list(const bayeskernel::RowSource& rows,
+                                   const bayeskernel::Prior& prior,
+                                   bayeskernel::Executor& executor,
+                                   const bayeskernel::MeanFieldFit& fit,
+                                   const std::vector<Index>& order,
+                                   const RemoteRows* remote = nullptr) {
   bayeskernel::LinearResponse response(rows, prior, executor);
   if (remote != nullptr) response.delegate(remote->response());
   if (!response.run(fit.posterior(), fit.precisions())) return R_NilValue;

@@ -1,10 +1,10 @@
 #include <memory>
 
-#include "selection/screen.hpp"
-#include "selection/search.hpp"
-
+#include "gibbs/missing_summary.hpp"
 #include "glue_bsvm_posterior.h"
 #include "glue_process_rows.h"
+#include "selection/screen.hpp"
+#include "selection/search.hpp"
 
 namespace {
 
@@ -14,30 +14,31 @@ using bayeskernel::MissingPattern;
 using bayeskernel::MissingValues;
 using bayeskernel::Selection;
 
-SEXP selection_list(const ColumnSearch& search, const Selection& selection) {
+Rcpp::List selection_list(const ColumnSearch& search,
+                          const Selection& selection) {
   const bayeskernel::IndicatorPosterior& q = search.indicators();
-  return Rcpp::List::create(
-      Rcpp::Named("inclusion") = to_r(search.inclusion()),
-      Rcpp::Named("log_odds") = to_r(search.log_odds()),
-      Rcpp::Named("expected_b") = to_r(search.expected_b()),
-      Rcpp::Named("shape") = q.shape, Rcpp::Named("rate") = q.rate,
-      Rcpp::Named("rho") = selection.learn_rho
-                               ? Rcpp::NumericVector::create(q.rho_in, q.rho_out)
-                               : Rcpp::NumericVector());
+  return r_list({{"inclusion", search.inclusion()},
+                 {"log_odds", search.log_odds()},
+                 {"expected_b", search.expected_b()},
+                 {"shape", q.shape},
+                 {"rate", q.rate},
+                 {"rho", selection.learn_rho
+                             ? Rcpp::NumericVector::create(q.rho_in, q.rho_out)
+                             : Rcpp::NumericVector()}});
 }
 
-SEXP missing_list(const MeanFieldFit& fit, const MissingPattern& missing,
-                  const std::vector<Index>& order) {
+Rcpp::List missing_list(const MeanFieldFit& fit, const MissingPattern& missing,
+                        const std::vector<Index>& order) {
   const bayeskernel::MissingPosterior& q = fit.accepted().missing;
-  const MissingPlaces places(missing, order);
-  return Rcpp::List::create(
-      Rcpp::Named("row") = places.row,
-      Rcpp::Named("predictor") = places.predictor,
-      Rcpp::Named("mean") = to_r(q.mean),
-      Rcpp::Named("var") = to_r(bayeskernel::value_variances(missing, q)),
-      Rcpp::Named("x_mean") = to_r(q.center),
-      Rcpp::Named("x_mean_cov") = to_r(q.center_cov),
-      Rcpp::Named("df") = q.df, Rcpp::Named("scale") = to_r(q.scale));
+  const bayeskernel::MissingPlaces places(missing, order);
+  return r_list({{"row", places.row},
+                 {"predictor", places.predictor},
+                 {"mean", q.mean},
+                 {"var", bayeskernel::value_variances(missing, q)},
+                 {"x_mean", q.center},
+                 {"x_mean_cov", q.center_cov},
+                 {"df", q.df},
+                 {"scale", q.scale}});
 }
 
 }  // namespace
@@ -48,31 +49,30 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                        const Rcpp::List& settings) {
   return guarded([&] {
     const auto start = std::chrono::steady_clock::now();
-    const bayeskernel::ColumnData input = read_data(data);
-    bayeskernel::Prior blocks = read_prior(prior);
+    LinearInput in(data, prior, settings);
+    const bayeskernel::ColumnData& input = in.data;
+    bayeskernel::Prior& blocks = in.prior;
+    bayeskernel::RowModel& model = in.model;
     const SEXP selected = element(data, "selection");
     const Selection selection = read_selection(selected);
     const MissingPattern missing =
         read_missing(element(data, "holes"), input.order);
     const bool complete = missing.predictors() == 0;
-    const SEXP atoms = element(data, "atoms");
-    const bayeskernel::AtomUnits units = read_atoms(atoms, input.order);
-    bayeskernel::RowModel model = read_row_model(settings);
-    if (!Rf_isNull(atoms)) model.atoms = &units;
     const SEXP open = element(data, "open");
     const bool fixed = complete && selection.size() == 0;
     const std::unique_ptr<RemoteRows> remote = read_remote(settings);
-    ModelRows kept(input, fixed, units.unit, blocks, fixed && Rf_isNull(open),
-                   ProcessInput::width(data), remote != nullptr);
+    ModelRows kept(input, fixed, in.units.unit, blocks,
+                   fixed && Rf_isNull(open), ProcessInput::width(data),
+                   remote != nullptr);
     const bayeskernel::WideBlock& wide = kept.wide;
     RcppParallelExecutor executor(
-        useful_threads(kept.source(), Rcpp::as<int>(settings["threads"])));
+        useful_threads(kept.source(), read<int>(settings, "threads")));
     const ProcessInput processes(data, kept.source(), executor, blocks);
     const bayeskernel::RowSource& rows = processes.rows();
     const std::unique_ptr<bayeskernel::OpenResiduals> residuals =
         read_open(open, input.order, kept.residual(), blocks);
     model.open = residuals ? residuals.get() : processes.open();
-    UserCallback user(Rcpp::as<bool>(settings["progress"]));
+    UserCallback user(read<bool>(settings, "progress"));
     const bayeskernel::MeanFieldSettings control =
         read_mean_field_settings(settings);
     std::unique_ptr<ColumnSearch> search;
@@ -83,18 +83,16 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     bayeskernel::PackedRows seen;
     if (selection.size() > 0) {
       if (pulls) seen = kept.packed;
-      search = std::make_unique<ColumnSearch>(std::move(kept.packed), blocks,
-                                              selection, missing, executor,
-                                              model);
+      search = std::make_unique<ColumnSearch>(
+          std::move(kept.packed), blocks, selection, missing, executor, model);
       const Rcpp::NumericVector at = Rcpp::List(selected)["start"];
-      result = at.size() == 1
-                   ? search->run(control, user.keep_going(), at[0])
-                   : search->run(control, user.keep_going(),
-                                 VectorXd(map_vector(at)));
+      result = at.size() == 1 ? search->run(control, user.keep_going(), at[0])
+                              : search->run(control, user.keep_going(),
+                                            VectorXd(map_vector(at)));
     } else {
       if (!complete) {
-        values = std::make_unique<MissingValues>(
-            missing, std::vector<Index>(), kept.packed, executor);
+        values = std::make_unique<MissingValues>(missing, std::vector<Index>(),
+                                                 kept.packed, executor);
       }
       plain = std::make_unique<MeanFieldFit>(rows, blocks, executor, nullptr,
                                              values.get(), remote == nullptr,
@@ -126,9 +124,8 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
       }
       add_row_moments(fit, input.order, remote.get(), out);
       if (search) {
-        out["mean"] = to_r(restore_order(search->row_mean(), input.order));
-        out["variance_f"] =
-            to_r(restore_order(search->row_variance(), input.order));
+        out["mean"] = to_r(by_row(search->row_mean(), input.order));
+        out["variance_f"] = to_r(by_row(search->row_variance(), input.order));
       }
     }
     if (pulls && !result.bound.empty()) {
@@ -137,8 +134,8 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
           search ? seen : kept.packed, model, fit.accepted().noise.noise(),
           search ? search->row_mean() : fit.mean(),
           search ? search->row_variance() : fit.variance());
-      out["kappa"] = to_r(restore_order(at.kappa, input.order));
-      out["pull"] = to_r(restore_order(at.pull, input.order));
+      out["kappa"] = to_r(by_row(at.kappa, input.order));
+      out["pull"] = to_r(by_row(at.pull, input.order));
     }
     out["usable"] = !result.bound.empty();
     out["processes"] = processes.answer();
@@ -160,7 +157,6 @@ Rcpp::List column_sums_cpp(const Rcpp::NumericMatrix& x,
     const bayeskernel::ColumnSums sums(
         map_matrix(x), {columns.begin(), columns.end()}, map_vector(center),
         map_vector(scale), map_vector(weight), map_matrix(pulls));
-    return Rcpp::List::create(Rcpp::Named("products") = to_r(sums.products),
-                              Rcpp::Named("squares") = to_r(sums.squares));
+    return r_list({{"products", sums.products}, {"squares", sums.squares}});
   });
 }

@@ -5,11 +5,10 @@
 #include <memory>
 #include <utility>
 
-#include "mcmc/metropolis.hpp"
-#include "mcmc/runner.hpp"
-
 #include "glue_settings.h"
 #include "glue_state.h"
+#include "mcmc/metropolis.hpp"
+#include "mcmc/runner.hpp"
 
 inline constexpr const char* kState = "the state to go on from";
 
@@ -54,12 +53,12 @@ class ChainRun {
 
   // Of chains that use one thread each.
   explicit ChainRun(const Rcpp::List& settings)
-      : ChainRun(settings, Rcpp::as<int>(settings["threads"]), 1) {}
+      : ChainRun(settings, read<int>(settings, "threads"), 1) {}
   // Chains first: threads inside a chain, of which `useful` pay off, only when
   // chains are few.
   ChainRun(const Rcpp::List& settings, int useful)
       : ChainRun(settings,
-                 by_chain(settings) ? Rcpp::as<int>(settings["threads"]) : 1,
+                 by_chain(settings) ? read<int>(settings, "threads") : 1,
                  by_chain(settings) ? 1 : useful) {}
 
   const bayeskernel::ChainPlan& plan() const { return plan_; }
@@ -95,8 +94,7 @@ class ChainRun {
   Rcpp::List interrupted() const {
     bayeskernel::ChainStatus status;
     status.interrupted = true;
-    return Rcpp::List::create(Rcpp::Named("status") =
-                                  chain_status(status, began_));
+    return r_list({{"status", chain_status(status, began_)}});
   }
 
   // record(chain c, draw k) at every draw that is kept.
@@ -121,16 +119,15 @@ class ChainRun {
  private:
   ChainRun(const Rcpp::List& settings, int outer, int inner)
       : plan_(read_plan(settings)),
-        seed_(static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"]))),
-        id_(Rcpp::as<Rcpp::IntegerVector>(settings["chain_id"])),
+        seed_(read<std::uint64_t>(settings, "seed")),
+        id_(read<Rcpp::IntegerVector>(settings, "chain_id")),
         resume_(read_states(settings["states"], id_.size())),
-        user_(Rcpp::as<bool>(settings["progress"])),
+        user_(read<bool>(settings, "progress")),
         outer_(outer),
         inner_(inner) {}
 
   static bool by_chain(const Rcpp::List& settings) {
-    return Rf_xlength(settings["chain_id"]) >=
-           Rcpp::as<int>(settings["threads"]);
+    return Rf_xlength(settings["chain_id"]) >= read<int>(settings, "threads");
   }
 
   const std::chrono::steady_clock::time_point began_ =

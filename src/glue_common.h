@@ -4,16 +4,19 @@
 #ifndef BAYESKERNEL_GLUE_COMMON_H
 #define BAYESKERNEL_GLUE_COMMON_H
 
-#include <Rcpp.h>
 #include <R_ext/Utils.h>
+#include <Rcpp.h>
 
 #include <Eigen/Core>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <initializer_list>
 #include <new>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "error.hpp"
@@ -35,6 +38,58 @@ inline Rcpp::List to_r(const std::vector<Eigen::MatrixXd>& matrices) {
   Rcpp::List out(matrices.size());
   for (std::size_t k = 0; k < matrices.size(); ++k) out[k] = to_r(matrices[k]);
   return out;
+}
+
+// A list of R by names, and what one holds: r_list({{"mean", mean}, ...}).
+struct NamedValue {
+  template <class T>
+  NamedValue(const char* name, const T& value)
+      : name(name), value(Rcpp::wrap(value)) {}
+  NamedValue(const char* name, SEXP value) : name(name), value(value) {}
+  NamedValue(const char* name, const Eigen::VectorXd& value)
+      : name(name), value(to_r(value)) {}
+  NamedValue(const char* name, const Eigen::MatrixXd& value)
+      : name(name), value(to_r(value)) {}
+  NamedValue(const char* name, const std::vector<Eigen::MatrixXd>& value)
+      : name(name), value(to_r(value)) {}
+
+  const char* name;
+  Rcpp::RObject value;
+};
+
+inline Rcpp::List r_list(std::initializer_list<NamedValue> values) {
+  Rcpp::List out(values.size());
+  Rcpp::CharacterVector names(values.size());
+  R_xlen_t at = 0;
+  for (const NamedValue& one : values) {
+    out[at] = one.value;
+    names[at++] = one.name;
+  }
+  out.names() = names;
+  return out;
+}
+
+// An element of a list, or NULL.
+inline SEXP element(const Rcpp::List& list, const char* name) {
+  return list.containsElementNamed(name) ? SEXP(list[name]) : R_NilValue;
+}
+
+// An element as numbers of C++; sizes may be numbers.
+template <class T>
+T read(const Rcpp::List& from, const char* name) {
+  const SEXP x = from[name];
+  if constexpr (std::is_same_v<T, Eigen::Index> ||
+                std::is_same_v<T, std::uint64_t>) {
+    return static_cast<T>(Rcpp::as<double>(x));
+  } else {
+    return Rcpp::as<T>(x);
+  }
+}
+
+// `otherwise` where it is missing or NULL.
+template <class T>
+T read_or(const Rcpp::List& from, const char* name, T otherwise) {
+  return Rf_isNull(element(from, name)) ? otherwise : read<T>(from, name);
 }
 
 // Views of R's memory: no copy, never written to. A coerced copy would be gone
@@ -64,6 +119,14 @@ inline Eigen::Map<const Eigen::VectorXd> map_vector(SEXP x) {
   return Eigen::Map<const Eigen::VectorXd>(r_numbers(x), Rf_xlength(x));
 }
 
+inline Eigen::Map<const Eigen::VectorXi> map_integers(SEXP x) {
+  // A coerced copy would be gone before the view.
+  if (TYPEOF(x) != INTSXP) {
+    throw bayeskernel::ArgumentError("something is not of whole numbers");
+  }
+  return Eigen::Map<const Eigen::VectorXi>(INTEGER(x), Rf_xlength(x));
+}
+
 // Runs blocks on RcppParallel, whose headers glue_shared.cpp alone reads. TBB
 // does not survive a fork: a child process runs serially.
 class RcppParallelExecutor final : public bayeskernel::Executor {
@@ -81,6 +144,9 @@ class RcppParallelExecutor final : public bayeskernel::Executor {
   }
   // For long blocks. Only the main thread looks, every tenth of a second.
   void look();
+  std::function<void()> looks() {
+    return [this] { look(); };
+  }
 
  private:
   int threads_;
@@ -179,8 +245,7 @@ template <class Body>
 auto guarded(Body&& body) -> decltype(body()) {
   using Answer = decltype(body());
   const auto failed = [](const char* kind, const char* message) -> Answer {
-    Rcpp::List out = Rcpp::List::create(Rcpp::Named("kind") = kind,
-                                        Rcpp::Named("message") = message);
+    Rcpp::List out = r_list({{"kind", kind}, {"message", message}});
     out.attr("class") = "bayeskernel_core_error";
     return out;
   };

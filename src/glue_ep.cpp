@@ -3,7 +3,6 @@
 #include "ep/check.hpp"
 #include "ep/linear.hpp"
 #include "ep/selection.hpp"
-
 #include "glue_bsvm_posterior.h"
 #include "glue_stream.h"
 
@@ -15,19 +14,22 @@ using bayeskernel::EpPoint;
 
 const char* engine_name(EpEngine engine) {
   switch (engine) {
-    case EpEngine::grid: return "ep-grid";
-    case EpEngine::variational: return "ep-vb";
-    default: return "ep";
+    case EpEngine::grid:
+      return "ep-grid";
+    case EpEngine::variational:
+      return "ep-vb";
+    default:
+      return "ep";
   }
 }
 
 Rcpp::List linear_moments_list(const bayeskernel::LinearMoments& from) {
-  return Rcpp::List::create(Rcpp::Named("theta_mean") = to_r(from.theta_mean),
-                            Rcpp::Named("theta_cov") = to_r(from.theta_cov),
-                            Rcpp::Named("group_mean") = to_r(from.group_mean),
-                            Rcpp::Named("group_cov") = to_r(from.group_cov),
-                            Rcpp::Named("loading") = to_r(from.loading),
-                            Rcpp::Named("schur") = to_r(from.schur));
+  return r_list({{"theta_mean", from.theta_mean},
+                 {"theta_cov", from.theta_cov},
+                 {"group_mean", from.group_mean},
+                 {"group_cov", from.group_cov},
+                 {"loading", from.loading},
+                 {"schur", from.schur}});
 }
 
 // What is large of a point is left out where the core left it out.
@@ -36,8 +38,8 @@ Rcpp::List point_list(const EpPoint& point, double weight, bool lattice) {
   list["weight"] = weight;
   list["x"] = to_r(point.x);
   if (lattice) {
-    list["place"] = Rcpp::IntegerVector(
-        point.place.begin(), point.place.begin() + point.x.size());
+    list["place"] = Rcpp::IntegerVector(point.place.begin(),
+                                        point.place.begin() + point.x.size());
   }
   list["log_z"] = point.log_z;
   list["precision"] = to_r(point.precision);
@@ -79,77 +81,56 @@ Rcpp::List outcome_list(const EpOutcome& out, const bayeskernel::Prior& prior,
   for (std::size_t k = 0; k < out.x_owner.size(); ++k) {
     index[k] = out.x_owner[k] + 1;
   }
-  list["log_variance"] = Rcpp::List::create(
-      Rcpp::Named("mean") = to_r(out.x_mean),
-      Rcpp::Named("sd") = to_r(out.x_sd), Rcpp::Named("index") = index);
+  list["log_variance"] =
+      r_list({{"mean", out.x_mean}, {"sd", out.x_sd}, {"index", index}});
   return list;
 }
 
 void add_rows(const EpOutcome& out, const bayeskernel::RowModel& model,
               const std::vector<Index>& order, Rcpp::List& list) {
-  const auto by_row = [&](const VectorXd& v) {
-    return to_r(restore_order(v, order));
-  };
-  list["mean"] = by_row(out.rows.mean);
-  list["variance_f"] = by_row(out.rows.variance);
-  list["loo"] = by_row(out.rows.leave_one_out);
+  const auto rows = [&](const VectorXd& v) { return to_r(by_row(v, order)); };
+  list["mean"] = rows(out.rows.mean);
+  list["variance_f"] = rows(out.rows.variance);
+  list["loo"] = rows(out.rows.leave_one_out);
   if (out.rows.expected.size() > 0) {
-    list["expected"] = by_row(out.rows.expected);
+    list["expected"] = rows(out.rows.expected);
   }
   if (model.atoms != nullptr) {
     list["loo_atom"] = list["loo"];
-    list["loo"] =
-        to_r(bayeskernel::unit_leave_one_out(*model.atoms,
-                                             out.rows.leave_one_out));
-    list["share"] = by_row(out.sites.share);
+    list["loo"] = to_r(
+        bayeskernel::unit_leave_one_out(*model.atoms, out.rows.leave_one_out));
+    list["share"] = rows(out.sites.share);
   }
-  list["sites"] = Rcpp::List::create(
-      Rcpp::Named("kappa") = by_row(out.sites.kappa),
-      Rcpp::Named("b") = by_row(out.sites.b));
-  list["cavity"] = Rcpp::List::create(
-      Rcpp::Named("mean") = by_row(out.sites.cavity_mean),
-      Rcpp::Named("var") = by_row(out.sites.cavity_variance));
-  list["left_out"] = Rcpp::List::create(
-      Rcpp::Named("mean") = by_row(out.rows.left_out.mean),
-      Rcpp::Named("var") = by_row(out.rows.left_out.variance));
+  list["sites"] =
+      r_list({{"kappa", rows(out.sites.kappa)}, {"b", rows(out.sites.b)}});
+  list["cavity"] = r_list({{"mean", rows(out.sites.cavity_mean)},
+                           {"var", rows(out.sites.cavity_variance)}});
+  list["left_out"] = r_list({{"mean", rows(out.rows.left_out.mean)},
+                             {"var", rows(out.rows.left_out.variance)}});
 }
 
 // The covariance of theta over samples, and what the rows imply of the learning
 // rate.
 Rcpp::List jackknife_list(const bayeskernel::Jackknife& from) {
-  return Rcpp::List::create(
-      Rcpp::Named("cov") = to_r(from.cov),
-      Rcpp::Named("rate") = from.total.curvature / from.total.variation);
+  return r_list({{"cov", from.cov},
+                 {"rate", from.total.curvature / from.total.variation}});
 }
 
 Rcpp::List ep_status(const EpOutcome& outcome, bool interrupted, double jitter,
                      double seconds) {
-  return Rcpp::List::create(
-      Rcpp::Named("passes") = outcome.result.passes,
-      Rcpp::Named("converged") = outcome.result.converged,
-      Rcpp::Named("interrupted") = interrupted,
-      Rcpp::Named("change") = outcome.result.change,
-      Rcpp::Named("jitter") = interrupted ? 0.0 : jitter,
-      Rcpp::Named("seconds") = seconds);
-}
-
-// Numbers by row as the core has its rows.
-VectorXd in_order(const Eigen::Map<const VectorXd>& from,
-                  const std::vector<Index>& order) {
-  const Index n = static_cast<Index>(order.size());
-  if (from.size() != n) {
-    throw bayeskernel::ArgumentError("numbers of other rows");
-  }
-  VectorXd out(n);
-  for (Index i = 0; i < n; ++i) out[i] = from[order[i]];
-  return out;
+  return r_list({{"passes", outcome.result.passes},
+                 {"converged", outcome.result.converged},
+                 {"interrupted", interrupted},
+                 {"change", outcome.result.change},
+                 {"jitter", interrupted ? 0.0 : jitter},
+                 {"seconds", seconds}});
 }
 
 // Messages of an earlier fit to the same rows, `sites` of its answer.
 void start_from(const Rcpp::List& messages, const std::vector<Index>& order,
                 bayeskernel::EpFit& fit) {
-  fit.start_from(in_order(map_vector(messages["kappa"]), order),
-                 in_order(map_vector(messages["b"]), order));
+  fit.start_from(bayeskernel::by_position(map_vector(messages["kappa"]), order),
+                 bayeskernel::by_position(map_vector(messages["b"]), order));
 }
 
 }  // namespace
@@ -162,31 +143,28 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                          const Rcpp::List& settings) {
   return guarded([&] {
     const auto start = std::chrono::steady_clock::now();
-    const bayeskernel::ColumnData input = read_data(data);
-    bayeskernel::Prior blocks = read_prior(prior);
-    const SEXP atoms = element(data, "atoms");
-    const bayeskernel::AtomUnits units = read_atoms(atoms, input.order);
-    bayeskernel::RowModel model = read_row_model(settings);
+    LinearInput in(data, prior, settings);
+    const bayeskernel::ColumnData& input = in.data;
+    bayeskernel::Prior& blocks = in.prior;
+    bayeskernel::RowModel& model = in.model;
     if (model.family != bayeskernel::Family::gaussian) model.noise.held = true;
-    if (!Rf_isNull(atoms)) model.atoms = &units;
     const SEXP open = element(data, "open");
     const std::unique_ptr<RemoteRows> remote = read_remote(settings);
-    ModelRows kept(input, true, units.unit, blocks, Rf_isNull(open),
+    ModelRows kept(input, true, in.units.unit, blocks, Rf_isNull(open),
                    ProcessInput::width(data),
                    // Evidence by group reads the rows here, again and again.
                    remote != nullptr && input.group_begin.empty());
     const bayeskernel::WideBlock& wide = kept.wide;
     RcppParallelExecutor executor(
-        useful_threads(kept.source(), Rcpp::as<int>(settings["threads"])));
+        useful_threads(kept.source(), read<int>(settings, "threads")));
     const ProcessInput processes(data, kept.source(), executor, blocks);
     const bayeskernel::RowSource& rows = processes.rows();
     const std::unique_ptr<bayeskernel::OpenResiduals> residuals =
         read_open(open, input.order, kept.residual(), blocks);
-    UserCallback user(Rcpp::as<bool>(settings["progress"]));
+    UserCallback user(read<bool>(settings, "progress"));
     const bayeskernel::EpSettings control = read_ep_settings(settings);
-    const SEXP variances = element(settings, "variances");
-    const bool grid = Rf_isNull(variances) ||
-                      Rcpp::as<std::string>(variances) == "grid";
+    const bool grid =
+        read_or<std::string>(settings, "variances", "grid") == "grid";
     bayeskernel::EpFit fit(rows, blocks, executor, model.family, model.atoms,
                            true,
                            residuals ? residuals.get() : processes.open());
@@ -195,7 +173,8 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     fit.watch(user.keep_going());
     const SEXP own = element(data, "units");
     if (!Rf_isNull(own)) {
-      const VectorXd numbers = in_order(map_vector(own), input.order);
+      const VectorXd numbers =
+          bayeskernel::by_position(map_vector(own), input.order);
       fit.units.assign(numbers.data(), numbers.data() + numbers.size());
     }
     if (remote) {
@@ -208,13 +187,12 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     try {
       const SEXP messages = element(settings, "messages");
       if (!Rf_isNull(messages)) start_from(messages, input.order, fit);
-      const SEXP by_group = element(settings, "by_group");
       const SEXP copies = element(settings, "copies");
       outcome = bayeskernel::fit_linear_ep(
-          fit, model.noise, grid, control,
-          !Rf_isNull(by_group) && Rcpp::as<bool>(by_group),
-          Rf_isNull(copies) ? VectorXd()
-                            : in_order(map_vector(copies), input.order));
+          fit, model.noise, grid, control, read_or(settings, "by_group", false),
+          Rf_isNull(copies)
+              ? VectorXd()
+              : bayeskernel::by_position(map_vector(copies), input.order));
       out = outcome_list(outcome, blocks, wide, model);
       add_rows(outcome, model, input.order, out);
       if (model.atoms == nullptr) {
@@ -229,17 +207,12 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
       }
       if (processes.open() != nullptr && rows.groups() == 0 &&
           model.family == bayeskernel::Family::hinge) {
-        out["jackknife"] = jackknife_list(bayeskernel::jackknife(
-            rows, executor, fit.posterior(), fit.sites));
+        out["jackknife"] = jackknife_list(
+            bayeskernel::jackknife(rows, executor, fit.posterior(), fit.sites));
       }
-      const SEXP check = element(settings, "check");
-      if (Rf_isNull(check) || Rcpp::as<bool>(check)) {
-        const SEXP seed = element(settings, "seed");
+      if (read_or(settings, "check", true)) {
         const double k = bayeskernel::importance_k(
-            fit, executor,
-            Rf_isNull(seed) ? 0
-                            : static_cast<std::uint64_t>(
-                                  Rcpp::as<double>(seed)));
+            fit, executor, read_or<std::uint64_t>(settings, "seed", 0));
         if (!std::isnan(k)) out["pareto_k"] = k;
       }
     } catch (const bayeskernel::PassInterrupted&) {
@@ -254,26 +227,25 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
 }
 
 // Of rows in a file (StreamInput) the messages stay with the core, 16 bytes a
-// row, with terms gp() 24 and 8 for each term more, and with groups of labels 40
-// more; moments of rows are not answered. Variances are on a grid where rows are
-// in groups, as in memory (settings$variances).
+// row, with terms gp() 24 and 8 for each term more, and with groups of labels
+// 40 more; moments of rows are not answered. Variances are on a grid where rows
+// are in groups, as in memory (settings$variances).
 // [[Rcpp::export(rng = false)]]
 Rcpp::List linear_ep_stream_cpp(const Rcpp::List& stream,
                                 const Rcpp::List& prior,
                                 const Rcpp::List& settings) {
   return guarded([&] {
     const auto start = std::chrono::steady_clock::now();
-    StreamInput input(stream, Rcpp::as<int>(settings["threads"]));
+    StreamInput input(stream, read<int>(settings, "threads"));
     const bayeskernel::Prior blocks = read_prior(prior);
     bayeskernel::RowModel model = read_row_model(settings);
     if (model.family != bayeskernel::Family::gaussian) model.noise.held = true;
-    UserCallback user(Rcpp::as<bool>(settings["progress"]));
+    UserCallback user(read<bool>(settings, "progress"));
     const ProcessInput processes(stream, input.rows, input.executor, blocks);
     const bayeskernel::RowSource& rows = processes.rows();
-    const SEXP variances = element(settings, "variances");
     const bool grid =
         rows.groups() > 0 &&
-        (Rf_isNull(variances) || Rcpp::as<std::string>(variances) == "grid");
+        read_or<std::string>(settings, "variances", "grid") == "grid";
     // Evidence by group needs what there is of each row.
     const bool labels = model.family == bayeskernel::Family::logit ||
                         model.family == bayeskernel::Family::probit;
@@ -325,15 +297,13 @@ Rcpp::List selection_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     bayeskernel::PackedRows rows = bayeskernel::pack_rows(input);
     rows.finish(input.group_begin);
     RcppParallelExecutor executor(
-        useful_threads(rows, Rcpp::as<int>(settings["threads"])));
-    UserCallback user(Rcpp::as<bool>(settings["progress"]));
+        useful_threads(rows, read<int>(settings, "threads")));
+    UserCallback user(read<bool>(settings, "progress"));
     bayeskernel::SelectionEpSettings control;
-    control.passes.tolerance = Rcpp::as<double>(settings["tol"]);
-    control.passes.max_passes = Rcpp::as<int>(settings["max_iter"]);
-    const SEXP scale = element(settings, "slab_scale");
-    if (!Rf_isNull(scale)) control.scale = Rcpp::as<double>(scale);
-    const SEXP from = element(settings, "from");
-    if (!Rf_isNull(from)) control.from = Rcpp::as<double>(from);
+    control.passes.tolerance = read<double>(settings, "tol");
+    control.passes.max_passes = read<int>(settings, "max_iter");
+    control.scale = read_or(settings, "slab_scale", control.scale);
+    control.from = read_or(settings, "from", control.from);
     const SEXP inclusion = element(settings, "inclusion");
     if (!Rf_isNull(inclusion)) control.inclusion = map_vector(inclusion);
     bayeskernel::SelectionEp fit(rows, blocks, selection, executor,
@@ -343,28 +313,25 @@ Rcpp::List selection_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     bool interrupted = false;
     try {
       found = fit.run(control);
-      out = Rcpp::List::create(
-          Rcpp::Named("inclusion") = to_r(found.inclusion),
-          Rcpp::Named("effect_mean") = to_r(found.effect_mean),
-          Rcpp::Named("effect_var") = to_r(found.effect_variance),
-          Rcpp::Named("theta_mean") = to_r(found.theta_mean),
-          Rcpp::Named("theta_var") = to_r(found.theta_variance),
-          Rcpp::Named("loo") =
-              to_r(restore_order(found.leave_one_out, input.order)),
-          Rcpp::Named("log_evidence") = found.log_evidence,
-          Rcpp::Named("log_variance") = to_r(found.x),
-          Rcpp::Named("logit_rho") = to_r(found.logit_rho),
-          Rcpp::Named("weight") = to_r(found.weight),
-          Rcpp::Named("start") = to_r(found.start));
+      out = r_list({{"inclusion", found.inclusion},
+                    {"effect_mean", found.effect_mean},
+                    {"effect_var", found.effect_variance},
+                    {"theta_mean", found.theta_mean},
+                    {"theta_var", found.theta_variance},
+                    {"loo", by_row(found.leave_one_out, input.order)},
+                    {"log_evidence", found.log_evidence},
+                    {"log_variance", found.x},
+                    {"logit_rho", found.logit_rho},
+                    {"weight", found.weight},
+                    {"start", found.start}});
     } catch (const bayeskernel::PassInterrupted&) {
       interrupted = true;
     }
-    out["status"] = Rcpp::List::create(
-        Rcpp::Named("passes") = found.result.passes,
-        Rcpp::Named("converged") = found.result.converged,
-        Rcpp::Named("interrupted") = interrupted,
-        Rcpp::Named("change") = found.result.change,
-        Rcpp::Named("seconds") = seconds_since(start));
+    out["status"] = r_list({{"passes", found.result.passes},
+                            {"converged", found.result.converged},
+                            {"interrupted", interrupted},
+                            {"change", found.result.change},
+                            {"seconds", seconds_since(start)}});
     return out;
   });
 }

@@ -1,16 +1,14 @@
-#include <optional>
+#include "glue_gpsvm.h"
 
+#include "glue_epochs.h"
+#include "glue_predict.h"
+#include "glue_state.h"
+#include "glue_workers.h"
 #include "gp/exact.hpp"
 #include "gp/exact_ep.hpp"
 #include "gp/more_points.hpp"
 #include "linear/mode.hpp"
-#include "linear/stochastic.hpp"
 #include "predict/process_moments.hpp"
-
-#include "glue_gpsvm.h"
-#include "glue_predict.h"
-#include "glue_state.h"
-#include "glue_workers.h"
 
 namespace {
 
@@ -23,28 +21,9 @@ using bayeskernel::PackedRows;
 using bayeskernel::Prior;
 using bayeskernel::RowSource;
 using bayeskernel::StochasticFit;
-using bayeskernel::StochasticSettings;
-
-// Minibatches grow with the rows: a step of few pays for m^3 operations.
-StochasticSettings read_stochastic(const Rcpp::List& settings, Index rows,
-                                   Index columns) {
-  StochasticSettings out;
-  const Rcpp::NumericVector batch = settings["batch_size"];
-  const Index usual =
-      std::max<Index>({256, 4 * columns, std::min<Index>(rows / 400, 2048)});
-  out.batch_rows = batch.size() > 0 ? static_cast<Index>(batch[0]) : usual;
-  out.epochs = Rcpp::as<int>(settings["epochs"]);
-  out.seed = static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"]));
-  out.rate = Rcpp::as<std::string>(settings["rate"]) == "adaptive"
-                 ? StochasticSettings::Rate::adaptive
-                 : StochasticSettings::Rate::robbins_monro;
-  out.tolerance = Rcpp::as<double>(settings["epoch_tol"]);
-  return out;
-}
 
 Rcpp::List moments_list(const VectorXd& mean, const MatrixXd& whitener) {
-  return Rcpp::List::create(Rcpp::Named("mean") = to_r(mean),
-                            Rcpp::Named("whitener") = to_r(whitener));
+  return r_list({{"mean", mean}, {"whitener", whitener}});
 }
 
 // Where minibatches come from, and what the model sees of them.
@@ -59,38 +38,27 @@ Rcpp::List fit_machine(const RowSource& rows, const BatchSource& batches,
                        const RemoteRows* remote, bool keep,
                        UserCallback& user) {
   const Prior prior = bayeskernel::unit_prior(rows.x_columns());
-  const StochasticSettings stochastic =
-      read_stochastic(settings, rows.rows(), rows.x_columns());
+  // Minibatches grow with the rows: a step of few pays for m^3 operations.
+  const bayeskernel::StochasticSettings stochastic = read_stochastic(
+      settings, std::max<Index>({256, 4 * rows.x_columns(),
+                                 std::min<Index>(rows.rows() / 400, 2048)}));
+  const bayeskernel::Epochs epochs = bayeskernel::run_epochs(
+      batches.rows, prior, executor, stochastic, batches.map,
+      bayeskernel::RowModel(), false, user.keep_going());
+  const bayeskernel::MeanFieldSettings passes =
+      read_mean_field_settings(settings);
   MeanFieldResult result;
-  std::vector<double> epoch_bound;
-  Index steps = 0;
-  std::unique_ptr<StochasticFit> epochs;
-  if (stochastic.epochs > 0) {
-    epochs = std::make_unique<StochasticFit>(batches.rows, prior, executor,
-                                             stochastic, batches.map);
-    result.interrupted = !epochs->run(user.keep_going());
-    steps = epochs->steps();
-    epoch_bound = epochs->bound();
-  }
   Rcpp::List out;
-  bayeskernel::MeanFieldSettings passes = read_mean_field_settings(settings);
-  const bool given_up = result.interrupted;
-  if (epochs && (passes.max_passes == 0 || (given_up && !keep))) {
-    out = moments_list(epochs->posterior().mean.x,
-                       epochs->posterior().whitener());
+  if (stochastic.epochs > 0 &&
+      (passes.max_passes == 0 || (epochs.interrupted && !keep))) {
+    out = moments_list(epochs.mean, epochs.whitener);
+    result.interrupted = epochs.interrupted;
     result.converged =
-        !given_up && (epochs->settled() || stochastic.tolerance == 0.0);
+        !epochs.interrupted && (epochs.settled || stochastic.tolerance == 0.0);
   } else {
-    if (given_up) passes.max_passes = 1;
-    std::optional<bayeskernel::MeanFieldStart> start;
-    if (epochs) start = epochs->state();
-    epochs.reset();
     MeanFieldFit fit(rows, prior, executor, nullptr, nullptr, keep);
     if (remote != nullptr) fit.delegate(remote->mean_field());
-    result = fit.run(passes, given_up ? [](const bayeskernel::Progress&) {
-      return true;
-    } : user.keep_going(), start ? &*start : nullptr);
-    result.interrupted = result.interrupted || given_up;
+    result = bayeskernel::run_passes(fit, epochs, passes, user.keep_going());
     if (!result.bound.empty()) {
       out = moments_list(fit.posterior().mean.x, fit.posterior().whitener());
       if (keep) {
@@ -105,8 +73,8 @@ Rcpp::List fit_machine(const RowSource& rows, const BatchSource& batches,
     }
   }
   Rcpp::List status = pass_status(result);
-  status["steps"] = static_cast<double>(steps);
-  status["epoch_bound"] = epoch_bound;
+  status["steps"] = static_cast<double>(epochs.steps);
+  status["epoch_bound"] = epochs.bound;
   status["batch_size"] = static_cast<double>(stochastic.batch_rows);
   out["status"] = status;
   return out;
@@ -148,12 +116,11 @@ Rcpp::List run_messages(Fit& fit, const Rcpp::List& settings,
   } catch (const bayeskernel::PassInterrupted&) {
     interrupted = true;
   }
-  out["status"] = Rcpp::List::create(
-      Rcpp::Named("log_evidence") = fit.log_z(),
-      Rcpp::Named("passes") = result.passes,
-      Rcpp::Named("change") = result.change,
-      Rcpp::Named("converged") = result.converged,
-      Rcpp::Named("interrupted") = interrupted);
+  out["status"] = r_list({{"log_evidence", fit.log_z()},
+                          {"passes", result.passes},
+                          {"change", result.change},
+                          {"converged", result.converged},
+                          {"interrupted", interrupted}});
   return out;
 }
 
@@ -186,7 +153,7 @@ Rcpp::List fit_ep(const RowSource& rows, Executor& executor,
     Rcpp::List out =
         moments_list(fit.posterior().mean.x, fit.posterior().whitener());
     add_left_out(remote != nullptr
-                     ? remote->rows("left out")
+                     ? remote->rows(bayeskernel::RowStep::left_out)
                      : left_out_list(fit.leave_one_out(),
                                      fit.left_out_moments(), fit.sites),
                  out);
@@ -209,9 +176,9 @@ Rcpp::List fit_exact_ep(const Features& features, const PackedRows& labels,
     Rcpp::List out = moments_list(q.mean, q.whitener);
     out["fitted_mean"] = to_r(fit.mean());
     out["fitted_var"] = to_r(fit.variance());
-    add_left_out(left_out_list(fit.leave_one_out(), fit.left_out_moments(),
-                               fit.sites),
-                 out);
+    add_left_out(
+        left_out_list(fit.leave_one_out(), fit.left_out_moments(), fit.sites),
+        out);
     return out;
   });
 }
@@ -221,17 +188,16 @@ Rcpp::List fit_exact_ep(const Features& features, const PackedRows& labels,
 Rcpp::List fit_mode(const PackedRows& rows, Executor& executor,
                     const Rcpp::List& settings, UserCallback& user) {
   bayeskernel::ModeSettings control;
-  control.tolerance = Rcpp::as<double>(settings["tol"]);
-  control.max_passes = Rcpp::as<int>(settings["max_iter"]);
+  control.tolerance = read<double>(settings, "tol");
+  control.max_passes = read<int>(settings, "max_iter");
   const bayeskernel::ModeResult result =
       bayeskernel::ModeFit(rows, executor).run(control, user.keep_going());
   Rcpp::List out = moments_list(result.theta, result.whitener);
-  out["status"] = Rcpp::List::create(
-      Rcpp::Named("bound") = Rcpp::NumericVector(),
-      Rcpp::Named("objective") = result.objective,
-      Rcpp::Named("passes") = static_cast<int>(result.objective.size()),
-      Rcpp::Named("converged") = result.converged,
-      Rcpp::Named("interrupted") = result.interrupted);
+  out["status"] = r_list({{"bound", Rcpp::NumericVector()},
+                          {"objective", result.objective},
+                          {"passes", static_cast<int>(result.objective.size())},
+                          {"converged", result.converged},
+                          {"interrupted", result.interrupted}});
   return out;
 }
 
@@ -246,15 +212,14 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
   return guarded([&] {
     const auto began = std::chrono::steady_clock::now();
     const std::vector<int> classes = read_classes(settings);
-    FeatureData input(data, kernel, inducing,
-                      Rcpp::as<double>(settings["nugget"]), classes[0],
-                      Rcpp::as<int>(settings["threads"]));
+    FeatureData input(data, kernel, inducing, read<double>(settings, "nugget"),
+                      classes[0], read<int>(settings, "threads"));
     const Features& features = input.features;
     RcppParallelExecutor& executor = input.executor;
-    UserCallback user(Rcpp::as<bool>(settings["progress"]));
-    const bool keep = Rcpp::as<bool>(settings["keep"]);
-    const bool exact = Rcpp::as<bool>(settings["exact"]);
-    const std::string method = Rcpp::as<std::string>(settings["method"]);
+    UserCallback user(read<bool>(settings, "progress"));
+    const bool keep = read<bool>(settings, "keep");
+    const bool exact = read<bool>(settings, "exact");
+    const std::string method = read<std::string>(settings, "method");
     const bool direct = exact && (method == "vb" || method == "ep");
     PackedRows kept;
     executor.ask();
@@ -274,7 +239,8 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
     const Rcpp::List powers = settings.containsElementNamed("machine_weights")
                                   ? Rcpp::List(settings["machine_weights"])
                                   : Rcpp::List();
-    if (powers.size() > 0 && powers.size() != static_cast<int>(classes.size())) {
+    if (powers.size() > 0 &&
+        powers.size() != static_cast<int>(classes.size())) {
       throw bayeskernel::ArgumentError("weights of other machines");
     }
     Rcpp::List fits(classes.size());
@@ -295,8 +261,7 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
           keep ? static_cast<const RowSource&>(kept) : input.rows;
       const std::unique_ptr<RemoteRows> remote = read_remote(
           settings,
-          Rcpp::List::create(Rcpp::Named("machine") = static_cast<int>(k),
-                             Rcpp::Named("label") = classes[k]));
+          r_list({{"machine", static_cast<int>(k)}, {"label", classes[k]}}));
       const Rcpp::List fit =
           direct ? method == "ep"
                        ? fit_exact_ep(features, kept, settings, k, user)
@@ -306,18 +271,17 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
           : method == "ecm" ? fit_mode(kept, executor, settings, user)
                             : fit_machine(source, batches, executor, settings,
                                           remote.get(), keep, user);
-      interrupted =
-          Rcpp::as<bool>(Rcpp::as<Rcpp::List>(fit["status"])["interrupted"]);
+      interrupted = read<bool>(fit["status"], "interrupted");
       usable = fit.containsElementNamed("mean") &&
                (!interrupted || k + 1 == classes.size());
       fits[k] = fit;
     }
-    return Rcpp::List::create(Rcpp::Named("fits") = fits,
-                              Rcpp::Named("interrupted") = interrupted,
-                              Rcpp::Named("usable") = usable,
-                              Rcpp::Named("jitter") = features.jitter(),
-                              Rcpp::Named("factor") = to_r(features.factor()),
-                              Rcpp::Named("seconds") = seconds_since(began));
+    return r_list({{"fits", fits},
+                   {"interrupted", interrupted},
+                   {"usable", usable},
+                   {"jitter", features.jitter()},
+                   {"factor", features.factor()},
+                   {"seconds", seconds_since(began)}});
   });
 }
 
@@ -329,41 +293,17 @@ Rcpp::List gpsvm_predict_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
   return guarded([&] {
     FeatureData input(data, kernel, inducing, nugget, 0, threads);
     input.executor.ask();
-    const bayeskernel::FeatureRows& rows = input.rows;
-    const Index n = rows.rows(), m = rows.x_columns();
-    const Index count = machines.size();
+    const Index m = input.rows.x_columns();
     std::vector<GaussianPosterior> q;
-    for (Index k = 0; k < count; ++k) {
+    for (R_xlen_t k = 0; k < machines.size(); ++k) {
       const CheckedList machine(machines[k], "the posterior of the fit");
       q.emplace_back(m, 0, 0);
       q.back().mean.x = machine.vector("mean", m);
       q.back().set_whitener(machine.matrix("whitener", m, m));
     }
-    MatrixXd mean(n, count), variance(n, count);
-    struct Scratch {
-      MatrixXd tile, work;
-    };
-    bayeskernel::ScratchPool<Scratch> pool;
-    for (Index c = 0; c < rows.chunks(); ++c) {
-      rows.load(c, c + 1 < rows.chunks() ? c + 1 : -1);
-      const Index first = rows.chunk_begin(c);
-      input.executor.run(rows.chunk_begin(c + 1) - first, [&](Index b) {
-        auto loan = pool.borrow();
-        for (Index t = rows.block_begin(first + b);
-             t < rows.block_begin(first + b + 1); ++t) {
-          const bayeskernel::TileSpan& span = rows.tiles()[t];
-          const bayeskernel::Tile tile = rows.tile(span, (*loan).tile);
-          for (Index k = 0; k < count; ++k) {
-            bayeskernel::tile_means(rows, span, tile, q[k].mean,
-                                    &mean(span.row_begin, k));
-            q[k].tile_variances(rows, span, tile, (*loan).work,
-                                &variance(span.row_begin, k));
-          }
-        }
-      });
-    }
-    return Rcpp::List::create(Rcpp::Named("mean") = to_r(mean),
-                              Rcpp::Named("var") = to_r(variance));
+    const bayeskernel::ProcessMoments at =
+        bayeskernel::process_moments(input.rows, q, input.executor);
+    return r_list({{"mean", at.mean}, {"var", at.variance}});
   });
 }
 
@@ -378,7 +318,7 @@ Rcpp::List gpsvm_more_points_cpp(const Rcpp::List& data,
   return guarded([&] {
     const std::vector<int> classes = read_classes(settings);
     FeatureData input(data, kernel, inducing, nugget, classes[0],
-                      Rcpp::as<int>(settings["threads"]));
+                      read<int>(settings, "threads"));
     UserCallback user(false);
     const Index m = input.rows.x_columns() - more;
     double gain = 0.0;
@@ -390,7 +330,7 @@ Rcpp::List gpsvm_more_points_cpp(const Rcpp::List& data,
           machine.matrix("whitener", m, m), input.executor,
           read_mean_field_settings(settings), user.keep_going());
     }
-    return Rcpp::List::create(Rcpp::Named("gain") = gain);
+    return r_list({{"gain", gain}});
   });
 }
 
@@ -403,22 +343,9 @@ Rcpp::List gpsvm_latent_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
   return guarded([&] {
     FeatureData input(data, kernel, inducing, nugget, 0, threads);
     input.executor.ask();
-    const bayeskernel::FeatureRows& rows = input.rows;
-    const auto v = map_matrix(points);
-    if (v.rows() != rows.x_columns()) {
-      throw bayeskernel::ArgumentError("points of another process");
-    }
-    MatrixXd f(rows.rows(), v.cols());
-    VectorXd residual(rows.rows());
-    bayeskernel::for_tiles(rows, [&](const bayeskernel::TileSpan& span,
-                                     const bayeskernel::Tile& tile) {
-      input.executor.look();
-      f.middleRows(span.row_begin, span.rows()).noalias() =
-          tile.x.transpose() * v;
-      residual.segment(span.row_begin, span.rows()) = tile.residual;
-    });
-    return Rcpp::List::create(Rcpp::Named("f") = to_r(f),
-                              Rcpp::Named("residual") = to_r(residual));
+    const bayeskernel::ProcessValues at = bayeskernel::process_values(
+        input.rows, map_matrix(points), input.executor.looks());
+    return r_list({{"f", at.f}, {"residual", at.residual}});
   });
 }
 

@@ -4,25 +4,16 @@
 
 #include <memory>
 
+#include "glue_kernel.h"
+#include "glue_settings.h"
 #include "gp/features.hpp"
 #include "gp/tune.hpp"
 #include "linear/mean_field.hpp"
 #include "rows/memory_readers.hpp"
 
-#include "glue_kernel.h"
-#include "glue_settings.h"
-
 using bayeskernel::Index;
 using bayeskernel::MatrixXd;
 using bayeskernel::VectorXd;
-
-inline Eigen::Map<const Eigen::VectorXi> map_integers(SEXP x) {
-  // A coerced copy would be gone before the view.
-  if (TYPEOF(x) != INTSXP) {
-    throw bayeskernel::ArgumentError("something is not of whole numbers");
-  }
-  return Eigen::Map<const Eigen::VectorXi>(INTEGER(x), Rf_xlength(x));
-}
 
 // Rows of a fit or of a prediction: `type` "matrix" (x), "sparse" (begin,
 // column, value: compressed by rows; columns) or "file" (path, rows, columns);
@@ -32,7 +23,7 @@ inline Eigen::Map<const Eigen::VectorXi> map_integers(SEXP x) {
 struct GpsvmRows {
   explicit GpsvmRows(const Rcpp::List& data)
       : weights(map_vector(data["weights"])) {
-    const std::string type = Rcpp::as<std::string>(data["type"]);
+    const std::string type = read<std::string>(data, "type");
     const auto labels = map_vector(data["labels"]);
     if (type == "matrix") {
       reader = std::make_unique<bayeskernel::MatrixReader>(
@@ -40,12 +31,11 @@ struct GpsvmRows {
     } else if (type == "sparse") {
       reader = std::make_unique<bayeskernel::SparseReader>(
           map_integers(data["begin"]), map_integers(data["column"]),
-          map_vector(data["value"]), Rcpp::as<int>(data["columns"]), labels);
+          map_vector(data["value"]), read<int>(data, "columns"), labels);
     } else {
       reader = std::make_unique<bayeskernel::RowFile>(
-          Rcpp::as<std::string>(data["path"]),
-          static_cast<Index>(Rcpp::as<double>(data["rows"])),
-          Rcpp::as<int>(data["columns"]));
+          read<std::string>(data, "path"), read<Index>(data, "rows"),
+          read<int>(data, "columns"));
     }
     const Rcpp::IntegerVector source = data["source"];
     for (const int k : source) {
@@ -82,7 +72,7 @@ struct GpsvmRows {
 inline bayeskernel::Features read_features(const Rcpp::List& kernel,
                                            const Rcpp::NumericMatrix& inducing,
                                            double nugget) {
-  if (Rcpp::as<std::string>(kernel["kind"]) == "precomputed") {
+  if (read<std::string>(kernel, "kind") == "precomputed") {
     return bayeskernel::Features::given(map_matrix(inducing), nugget);
   }
   return bayeskernel::Features(read_kernel(kernel), map_matrix(inducing),
@@ -109,7 +99,7 @@ struct FeatureData {
             feature_threads(raw.reader->rows(), features.columns(), threads)),
         base(raw.stream(positive, executor.threads(), features.columns())),
         rows(*base, features, executor) {
-    if (Rcpp::as<std::string>(kernel["kind"]) != "precomputed" &&
+    if (read<std::string>(kernel, "kind") != "precomputed" &&
         inducing.nrow() != static_cast<int>(raw.columns.source.size())) {
       throw bayeskernel::ArgumentError("inducing points of other columns");
     }
@@ -124,7 +114,7 @@ struct FeatureData {
 };
 
 inline std::vector<int> read_classes(const Rcpp::List& settings) {
-  return Rcpp::as<std::vector<int>>(settings["classes"]);
+  return read<std::vector<int>>(settings, "classes");
 }
 
 #endif

@@ -1,17 +1,15 @@
-#include "linear/gibbs.hpp"
-
 #include "glue_chains.h"
 #include "glue_gpsvm.h"
+#include "linear/gibbs.hpp"
 
 namespace {
 
 using bayeskernel::GibbsChain;
 
 Rcpp::List chain_state(const bayeskernel::GibbsState& state) {
-  return Rcpp::List::create(
-      Rcpp::Named("x") = to_r(state.point.x),
-      Rcpp::Named("latent") = to_r(state.latent),
-      Rcpp::Named("sweep") = static_cast<double>(state.sweep));
+  return r_list({{"x", state.point.x},
+                 {"latent", state.latent},
+                 {"sweep", static_cast<double>(state.sweep)}});
 }
 
 void restore_chain(SEXP from, const bayeskernel::ChainPlan& plan,
@@ -32,14 +30,13 @@ Rcpp::List gpsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
                            const Rcpp::NumericMatrix& inducing,
                            const Rcpp::List& settings, int label, int machine) {
   return guarded([&] {
-    ChainRun<GibbsChain> run(settings, Rcpp::as<int>(settings["threads"]));
-    FeatureData input(data, kernel, inducing,
-                      Rcpp::as<double>(settings["nugget"]), label,
-                      run.executor().threads());
+    ChainRun<GibbsChain> run(settings, read<int>(settings, "threads"));
+    FeatureData input(data, kernel, inducing, read<double>(settings, "nugget"),
+                      label, run.executor().threads());
     const bayeskernel::Features& features = input.features;
     const Index m = features.columns();
     bayeskernel::PackedRows rows;
-    if (Rcpp::as<bool>(settings["exact"])) {
+    if (read<bool>(settings, "exact")) {
       bayeskernel::exact_features(features, rows);
       bayeskernel::keep_labels(*input.base, rows);
       if (features.nugget() == 0.0) rows.residual.resize(0);
@@ -69,10 +66,10 @@ Rcpp::List gpsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
     for (Index c = 0; c < run.chains(); ++c) {
       states.push_back(chain_state(run.chain(c).state));
     }
-    return Rcpp::List::create(
-        Rcpp::Named("draws") = draws, Rcpp::Named("states") = states,
-        Rcpp::Named("factor") = to_r(features.factor()),
-        Rcpp::Named("jitter") = features.jitter(),
-        Rcpp::Named("status") = run.status());
+    return r_list({{"draws", draws},
+                   {"states", states},
+                   {"factor", features.factor()},
+                   {"jitter", features.jitter()},
+                   {"status", run.status()}});
   });
 }

@@ -3,7 +3,6 @@
 #define BAYESKERNEL_GLUE_GPSVM_SITES_H
 
 #include "ep/fit.hpp"
-
 #include "glue_influence.h"
 
 // By row: of each without itself the log probability of its class, mean and
@@ -12,14 +11,13 @@ inline Rcpp::List left_out_list(const VectorXd& leave_one_out,
                                 const bayeskernel::LeftOutMoments& left_out,
                                 const bayeskernel::SiteRows& sites) {
   const bayeskernel::RowInfluence own = bayeskernel::site_influence(sites);
-  return Rcpp::List::create(Rcpp::Named("loo") = to_r(leave_one_out),
-                            Rcpp::Named("left_out_mean") = to_r(left_out.mean),
-                            Rcpp::Named("left_out_var") =
-                                to_r(left_out.variance),
-                            Rcpp::Named("mean") = to_r(own.mean),
-                            Rcpp::Named("var") = to_r(own.variance),
-                            Rcpp::Named("kappa") = to_r(own.kappa),
-                            Rcpp::Named("gradient") = to_r(own.gradient));
+  return r_list({{"loo", leave_one_out},
+                 {"left_out_mean", left_out.mean},
+                 {"left_out_var", left_out.variance},
+                 {"mean", own.mean},
+                 {"var", own.variance},
+                 {"kappa", own.kappa},
+                 {"gradient", own.gradient}});
 }
 
 inline void add_left_out(const Rcpp::List& from, Rcpp::List& out) {

@@ -1,7 +1,6 @@
+#include "glue_gpsvm.h"
 #include "gp/inducing.hpp"
 #include "rows/sample_rows.hpp"
-
-#include "glue_gpsvm.h"
 
 namespace {
 
@@ -59,10 +58,9 @@ Rcpp::List gpsvm_sample_cpp(const Rcpp::List& data, double size, double seed) {
     const bayeskernel::RowSample sample = bayeskernel::sample_rows(
         *input.reader, input.columns, static_cast<Index>(size),
         static_cast<std::uint64_t>(seed));
-    return Rcpp::List::create(
-        Rcpp::Named("x") = to_r(sample.x),
-        Rcpp::Named("labels") = to_r(sample.labels),
-        Rcpp::Named("row") = to_r(VectorXd(sample.number.array() + 1.0)));
+    return r_list({{"x", sample.x},
+                   {"labels", sample.labels},
+                   {"row", VectorXd(sample.number.array() + 1.0)}});
   });
 }
 
@@ -79,9 +77,8 @@ Rcpp::List gpsvm_inducing_cpp(const Rcpp::NumericMatrix& x, int count,
     settings.seed = static_cast<std::uint64_t>(seed);
     RcppParallelExecutor executor(feature_threads(x.ncol(), count, threads));
     executor.ask();
-    return Rcpp::List::create(Rcpp::Named("z") =
-                                  to_r(bayeskernel::inducing_points(
-                                      map_matrix(x), settings, executor)));
+    return r_list({{"z", bayeskernel::inducing_points(map_matrix(x), settings,
+                                                      executor)}});
   });
 }
 
@@ -113,12 +110,11 @@ Rcpp::List gpsvm_bound_cpp(SEXP tuner, const Rcpp::List& kernel,
       const bayeskernel::TuneValue value = problem.evaluate(
           tune_point(kernel, log_parameters, nugget, inducing), locations,
           read_mean_field_settings(settings), keep_going);
-      return Rcpp::List::create(
-          Rcpp::Named("bound") = value.bound,
-          Rcpp::Named("kernel") = to_r(value.gradient.kernel),
-          Rcpp::Named("nugget") = value.gradient.nugget,
-          Rcpp::Named("locations") = to_r(value.gradient.locations),
-          Rcpp::Named("passes") = value.passes);
+      return r_list({{"bound", value.bound},
+                     {"kernel", value.gradient.kernel},
+                     {"nugget", value.gradient.nugget},
+                     {"locations", value.gradient.locations},
+                     {"passes", value.passes}});
     });
   });
 }
@@ -136,9 +132,8 @@ Rcpp::List gpsvm_point_cpp(SEXP tuner, const Rcpp::List& kernel,
       const bayeskernel::TuneStart found = problem.point_projections(
           tune_point(kernel, log_parameters, nugget, inducing),
           read_mean_field_settings(settings), keep_going);
-      return Rcpp::List::create(
-          Rcpp::Named("kernel") = to_r(found.kernel.log_parameters()),
-          Rcpp::Named("bound") = found.bound);
+      return r_list(
+          {{"kernel", found.kernel.log_parameters()}, {"bound", found.bound}});
     });
   });
 }
@@ -157,14 +152,13 @@ Rcpp::List gpsvm_left_out_cpp(SEXP tuner, const Rcpp::List& kernel,
       const bayeskernel::LeftOut found = problem.leave_one_out(
           tune_point(kernel, log_parameters, nugget, inducing),
           {tolerance, max_passes}, keep_going);
-      return Rcpp::List::create(Rcpp::Named("log_p") = to_r(found.log_p),
-                                Rcpp::Named("mean") = to_r(found.mean),
-                                Rcpp::Named("var") = to_r(found.variance),
-                                Rcpp::Named("all_mean") = to_r(found.all_mean),
-                                Rcpp::Named("all_var") =
-                                    to_r(found.all_variance),
-                                Rcpp::Named("passes") = found.passes,
-                                Rcpp::Named("converged") = found.converged);
+      return r_list({{"log_p", found.log_p},
+                     {"mean", found.mean},
+                     {"var", found.variance},
+                     {"all_mean", found.all_mean},
+                     {"all_var", found.all_variance},
+                     {"passes", found.passes},
+                     {"converged", found.converged}});
     });
   });
 }
@@ -176,8 +170,7 @@ Rcpp::List gpsvm_messages_cpp(SEXP tuner) {
     Rcpp::XPtr<Tuner> at(tuner);
     const auto& messages = at->problem.messages();
     if (messages.kappa.size() == 0) return Rcpp::List();
-    return Rcpp::List::create(Rcpp::Named("kappa") = to_r(messages.kappa),
-                              Rcpp::Named("b") = to_r(messages.b));
+    return r_list({{"kappa", messages.kappa}, {"b", messages.b}});
   });
 }
 

@@ -19,18 +19,18 @@ class ProcessWorker {
 
   Rcpp::List run(const Rcpp::List& task, const Rcpp::List& own,
                  const Rcpp::IntegerVector& begin) {
-    input_.base->set_positive(Rcpp::as<int>(task["label"]));
+    input_.base->set_positive(read<int>(task, "label"));
     if (powers_.size() > 0) {
       const int machine = task["machine"];
       input_.base->set_weights(map_vector(powers_[machine]));
     }
-    return worker_.run(task, own, begin);
+    return run_task(worker_, task, own, begin);
   }
 
  private:
   FeatureData input_;
   Rcpp::List powers_;
-  RowWorker worker_;
+  bayeskernel::RowWorker worker_;
 };
 
 }  // namespace
@@ -49,9 +49,9 @@ Rcpp::List gpsvm_shards_cpp(double n, int m) {
     chunk.push_back(static_cast<double>(begin));
     row.push_back(static_cast<double>(std::min(rows, begin * in_chunk)));
   }
-  return Rcpp::List::create(
-      Rcpp::Named("chunk") = chunk, Rcpp::Named("row") = row,
-      Rcpp::Named("group") = Rcpp::NumericVector(chunk.size()));
+  return r_list({{"chunk", chunk},
+                 {"row", row},
+                 {"group", Rcpp::NumericVector(chunk.size())}});
 }
 
 // `first`: the rows before these. `powers`: of each machine, or empty.

@@ -4,13 +4,12 @@
 
 #include "ep/influence.hpp"
 #include "ep/settle.hpp"
-
 #include "glue_common.h"
 
 inline bayeskernel::EpSettings read_ep_settings(const Rcpp::List& settings) {
   bayeskernel::EpSettings out;
-  out.tolerance = Rcpp::as<double>(settings["tol"]);
-  out.max_passes = Rcpp::as<int>(settings["max_iter"]);
+  out.tolerance = read<double>(settings, "tol");
+  out.max_passes = read<int>(settings, "max_iter");
   return out;
 }
 
@@ -23,10 +22,10 @@ inline Rcpp::List influence_list(const bayeskernel::RowInfluence& from,
     for (Eigen::Index i = 0; i < v.size(); ++i) out[order[i]] = v[i];
     return out;
   };
-  return Rcpp::List::create(Rcpp::Named("mean") = by_row(from.mean),
-                            Rcpp::Named("var") = by_row(from.variance),
-                            Rcpp::Named("kappa") = by_row(from.kappa),
-                            Rcpp::Named("gradient") = by_row(from.gradient));
+  return r_list({{"mean", by_row(from.mean)},
+                 {"var", by_row(from.variance)},
+                 {"kappa", by_row(from.kappa)},
+                 {"gradient", by_row(from.gradient)}});
 }
 
 #endif

@@ -1,16 +1,15 @@
 // Kernels of R, as kernel_to_core() writes them: for a leaf list(kind,
 // variance) with lengthscale, with a projection (r x columns), with lengthscale
-// and nu, with lengthscale, period and unit, or with degree and offset, and with
-// the columns that it looks at unless these are all; for a sum or a product
-// list(kind, children).
+// and nu, with lengthscale, period and unit, or with degree and offset, and
+// with the columns that it looks at unless these are all; for a sum or a
+// product list(kind, children).
 #ifndef BAYESKERNEL_GLUE_KERNEL_H
 #define BAYESKERNEL_GLUE_KERNEL_H
 
 #include <utility>
 
-#include "kernel/kernel.hpp"
-
 #include "glue_common.h"
+#include "kernel/tree.hpp"
 
 inline bayeskernel::Kernel read_leaf(const std::string& kind,
                                      const Rcpp::List& kernel) {
@@ -18,7 +17,7 @@ inline bayeskernel::Kernel read_leaf(const std::string& kind,
   if (kind == "precomputed") {
     throw bayeskernel::ArgumentError("a precomputed kernel has no points");
   }
-  const double variance = Rcpp::as<double>(kernel["variance"]);
+  const double variance = read<double>(kernel, "variance");
   if (kind == "rbf" && kernel.containsElementNamed("projection")) {
     return Kernel::projected(map_matrix(kernel["projection"]), variance);
   }
@@ -26,24 +25,23 @@ inline bayeskernel::Kernel read_leaf(const std::string& kind,
     return Kernel::rbf(map_vector(kernel["lengthscale"]), variance);
   }
   if (kind == "matern") {
-    return Kernel::matern(
-        static_cast<int>(2.0 * Rcpp::as<double>(kernel["nu"])),
-        map_vector(kernel["lengthscale"]), variance);
+    return Kernel::matern(static_cast<int>(2.0 * read<double>(kernel, "nu")),
+                          map_vector(kernel["lengthscale"]), variance);
   }
   if (kind == "periodic") {
-    return Kernel::periodic(Rcpp::as<double>(kernel["period"]),
+    return Kernel::periodic(read<double>(kernel, "period"),
                             map_vector(kernel["unit"]),
-                            Rcpp::as<double>(kernel["lengthscale"]), variance);
+                            read<double>(kernel, "lengthscale"), variance);
   }
   if (kind == "linear") return Kernel::linear(variance);
   if (kind == "categorical") return Kernel::categorical(variance);
-  return Kernel::polynomial(Rcpp::as<int>(kernel["degree"]),
-                            Rcpp::as<double>(kernel["offset"]), variance);
+  return Kernel::polynomial(read<int>(kernel, "degree"),
+                            read<double>(kernel, "offset"), variance);
 }
 
 inline bayeskernel::Kernel read_kernel(const Rcpp::List& kernel) {
   using bayeskernel::Kernel;
-  const std::string kind = Rcpp::as<std::string>(kernel["kind"]);
+  const std::string kind = read<std::string>(kernel, "kind");
   if (kind == "sum" || kind == "product") {
     const Rcpp::List members = kernel["children"];
     std::vector<Kernel> children;
@@ -56,7 +54,7 @@ inline bayeskernel::Kernel read_kernel(const Rcpp::List& kernel) {
   const Kernel leaf = read_leaf(kind, kernel);
   if (!kernel.containsElementNamed("columns")) return leaf;
   std::vector<bayeskernel::Index> columns;
-  for (const int k : Rcpp::as<std::vector<int>>(kernel["columns"])) {
+  for (const int k : read<std::vector<int>>(kernel, "columns")) {
     columns.push_back(k - 1);
   }
   return leaf.on(std::move(columns));

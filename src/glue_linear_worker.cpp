@@ -17,9 +17,9 @@ class LinearWorker {
         prior_(read_prior(prior)),
         units_(read_atoms(element(data_, "atoms"), input_.order)),
         kept_(input_, units_.unit, ProcessInput::width(data_),
-              Rcpp::as<bool>(settings["many"]), static_cast<Index>(first)),
+              read<bool>(settings, "many"), static_cast<Index>(first)),
         executor_(
-            useful_threads(kept_.source(), Rcpp::as<int>(settings["threads"]))),
+            useful_threads(kept_.source(), read<int>(settings, "threads"))),
         processes_(data_, kept_.source(), executor_, prior_),
         residuals_(read_open(element(data_, "open"), input_.order,
                              kept_.residual(), prior_)),
@@ -30,11 +30,11 @@ class LinearWorker {
 
   Rcpp::List run(const Rcpp::List& task, const Rcpp::List& own,
                  const Rcpp::IntegerVector& begin) {
-    if (Rcpp::as<std::string>(task["step"]) == "centres") {
+    if (task.containsElementNamed("centres")) {
       processes_.set_centres(task["centres"]);
       return Rcpp::List();
     }
-    return worker_.run(task, own, begin);
+    return run_task(worker_, task, own, begin);
   }
 
  private:
@@ -53,7 +53,7 @@ class LinearWorker {
   RcppParallelExecutor executor_;
   ProcessInput processes_;
   std::unique_ptr<bayeskernel::OpenResiduals> residuals_;
-  RowWorker worker_;
+  bayeskernel::RowWorker worker_;
 };
 
 }  // namespace
@@ -91,10 +91,11 @@ Rcpp::List linear_shards_cpp(const Rcpp::List& data, const Rcpp::List& prior) {
       }
       order = by_group;
     }
-    return Rcpp::List::create(
-        Rcpp::Named("chunk") = chunk, Rcpp::Named("row") = row,
-        Rcpp::Named("group") = group, Rcpp::Named("order") = order,
-        Rcpp::Named("many") = ModelRows::many(input));
+    return r_list({{"chunk", chunk},
+                   {"row", row},
+                   {"group", group},
+                   {"order", order},
+                   {"many", ModelRows::many(input)}});
   });
 }
 

@@ -1,10 +1,9 @@
 #include <cinttypes>
 #include <cstdio>
 
+#include "glue_common.h"
 #include "predict/calibrated_link.hpp"
 #include "rows/digest.hpp"
-
-#include "glue_common.h"
 
 // The calibrated link from moments of rows that are without the row, n x
 // machines; y, numbers of classes from 0.
@@ -12,8 +11,7 @@
 Rcpp::List calibrated_link_cpp(const Rcpp::NumericMatrix& mean,
                                const Rcpp::NumericMatrix& variance,
                                const Rcpp::IntegerVector& y,
-                               const Rcpp::NumericVector& weights,
-                               bool quick) {
+                               const Rcpp::NumericVector& weights, bool quick) {
   return guarded([&] {
     const Eigen::Index n = mean.nrow();
     if (variance.nrow() != n || y.size() != n || weights.size() != n ||
@@ -24,12 +22,12 @@ Rcpp::List calibrated_link_cpp(const Rcpp::NumericMatrix& mean,
         map_matrix(mean), map_matrix(variance),
         Eigen::Map<const Eigen::VectorXi>(y.begin(), n), map_vector(weights));
     const bayeskernel::CalibratedLink link = fit.run(quick);
-    return Rcpp::List::create(Rcpp::Named("intercept") = to_r(link.intercept),
-                              Rcpp::Named("slope") = link.slope,
-                              Rcpp::Named("spread") = link.spread ? 1.0 : 0.0,
-                              Rcpp::Named("value") = fit.value(),
-                              Rcpp::Named("smooth") = fit.with_spread(),
-                              Rcpp::Named("narrow") = fit.without_spread());
+    return r_list({{"intercept", link.intercept},
+                   {"slope", link.slope},
+                   {"spread", link.spread ? 1.0 : 0.0},
+                   {"value", fit.value()},
+                   {"smooth", fit.with_spread()},
+                   {"narrow", fit.without_spread()}});
   });
 }
 

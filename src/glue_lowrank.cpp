@@ -1,8 +1,7 @@
+#include "glue_chains.h"
+#include "klr/averages.hpp"
 #include "klr/kept.hpp"
 #include "klr/save.hpp"
-#include "math/special.hpp"
-
-#include "glue_chains.h"
 
 namespace {
 
@@ -10,8 +9,6 @@ using bayeskernel::KeptLowRank;
 using bayeskernel::LowRankChain;
 using bayeskernel::LowRankCheckpoint;
 using bayeskernel::LowRankData;
-using bayeskernel::LowRankDraw;
-using bayeskernel::LowRankPredictor;
 using bayeskernel::LowRankPrior;
 using Eigen::Index;
 using Eigen::MatrixXd;
@@ -21,33 +18,33 @@ LowRankPrior read_lowrank_prior(const Rcpp::List& prior) {
   const Rcpp::NumericVector gamma = prior["gamma"];
   const Rcpp::NumericVector scales = prior["log_lambda"];
   LowRankPrior out;
-  out.alpha = Rcpp::as<double>(prior["alpha"]);
-  out.epsilon = Rcpp::as<double>(prior["epsilon"]);
+  out.alpha = read<double>(prior, "alpha");
+  out.epsilon = read<double>(prior, "epsilon");
   out.gamma_shape = gamma[0];
   out.gamma_rate = gamma[1];
   out.mean_location = scales[0];
   out.mean_scale = scales[1];
   out.precision_shape = scales[2];
   out.precision_rate = scales[3];
-  out.intercept_rate = Rcpp::as<double>(prior["intercept_rate"]);
-  out.max_kernels = static_cast<Index>(Rcpp::as<double>(prior["max_kernels"]));
-  out.continuous =
-      Rcpp::as<std::string>(prior["coefficients"]) == "continuous";
+  out.intercept_rate = read<double>(prior, "intercept_rate");
+  out.max_kernels = read<Index>(prior, "max_kernels");
+  out.continuous = read<std::string>(prior, "coefficients") == "continuous";
   return out;
 }
 
 Rcpp::List checkpoint_list(const LowRankCheckpoint& from) {
-  return Rcpp::List::create(
-      Rcpp::Named("frame") = to_r(from.frame),
-      Rcpp::Named("centre") =
-          Rcpp::NumericVector(from.centre.begin(), from.centre.end()),
-      Rcpp::Named("log_lambda") = Rcpp::NumericVector(
-          from.log_lambda.data(),
-          from.log_lambda.data() + from.log_lambda.size()),
-      Rcpp::Named("coefficient") = from.coefficient,
-      Rcpp::Named("variance") = from.variance, Rcpp::Named("mu") = from.mu,
-      Rcpp::Named("tau") = from.tau, Rcpp::Named("steps") = from.log_steps,
-      Rcpp::Named("sweep") = static_cast<double>(from.sweeps));
+  return r_list(
+      {{"frame", from.frame},
+       {"centre", Rcpp::NumericVector(from.centre.begin(), from.centre.end())},
+       {"log_lambda",
+        Rcpp::NumericVector(from.log_lambda.data(),
+                            from.log_lambda.data() + from.log_lambda.size())},
+       {"coefficient", from.coefficient},
+       {"variance", from.variance},
+       {"mu", from.mu},
+       {"tau", from.tau},
+       {"steps", from.log_steps},
+       {"sweep", static_cast<double>(from.sweeps)}});
 }
 
 // A state for a chain that was not started.
@@ -76,8 +73,8 @@ LowRankCheckpoint read_lowrank_checkpoint(SEXP from, LowRankChain& chain,
       list.refuse("coefficient", "out of range");
     }
   }
-  out.variance = list.numbers("variance", prior.continuous ? kernels + 1 : 0,
-                              kSmallest);
+  out.variance =
+      list.numbers("variance", prior.continuous ? kernels + 1 : 0, kSmallest);
   out.mu = list.number("mu");
   out.tau = list.number("tau", kSmallest);
   out.log_steps = list.numbers(
@@ -126,11 +123,11 @@ class LowRankRecord
     Rcpp::List out(kept_.size());
     for (std::size_t c = 0; c < kept_.size(); ++c) {
       const KeptLowRank& kept = kept_[c];
-      out[c] = Rcpp::List::create(
-          Rcpp::Named("size") = kept.size, Rcpp::Named("centre") = kept.centre,
-          Rcpp::Named("coefficient") = kept.coefficient,
-          Rcpp::Named("log_lambda") = kept.log_lambda,
-          Rcpp::Named("frame") = kept.frame);
+      out[c] = r_list({{"size", kept.size},
+                       {"centre", kept.centre},
+                       {"coefficient", kept.coefficient},
+                       {"log_lambda", kept.log_lambda},
+                       {"frame", kept.frame}});
     }
     return out;
   }
@@ -141,84 +138,29 @@ class LowRankRecord
   DrawArray scalars_;
 };
 
-// The draws of a fit, as R holds them.
-class LowRankDraws {
- public:
-  // Of a fit to `rows` rows of `variables` predictors.
-  LowRankDraws(const Rcpp::List& draws, Index rows, Index variables)
-      : rank_(static_cast<Index>(Rcpp::as<double>(draws["rank"]))) {
-    const CheckedList list(draws, "the draws of the fit");
-    const std::vector<Index> sizes =
-        list.indices("size", CheckedList::kAnyLength, 0.0, 1e9);
-    begin_.push_back(0);
-    for (const Index size : sizes) begin_.push_back(begin_.back() + size);
-    const Index kernels = begin_.back();
-    const Index count = static_cast<Index>(sizes.size());
-    for (const Index at : list.indices("centre", kernels, 0.0,
-                                       static_cast<double>(rows) - 1.0)) {
-      centre_.push_back(static_cast<int>(at));
-    }
-    intercept_ = list.vector("intercept", count).data();
-    coefficient_ = list.vector("coefficient", kernels).data();
-    log_lambda_ = list.vector("log_lambda", rank_ * kernels).data();
-    frame_step_ = variables * rank_;
-    frame_ = list.vector("frame", frame_step_ * count).data();
+// The draws of a fit to `rows` rows of `variables` predictors, as R holds them.
+bayeskernel::LowRankDraws read_lowrank_draws(const Rcpp::List& draws,
+                                             Index rows, Index variables) {
+  const CheckedList list(draws, "the draws of the fit");
+  bayeskernel::LowRankDraws out;
+  out.rank = read<Index>(draws, "rank");
+  const std::vector<Index> sizes =
+      list.indices("size", CheckedList::kAnyLength, 0.0, 1e9);
+  for (const Index size : sizes) {
+    out.begin.push_back(out.begin.back() + size);
   }
-
-  Index count() const { return static_cast<Index>(begin_.size()) - 1; }
-  Index rank() const { return rank_; }
-  LowRankDraw draw(Index d) const {
-    const Index at = begin_[d];
-    return {intercept_[d],
-            begin_[d + 1] - at,
-            centre_.data() + at,
-            coefficient_ + at,
-            log_lambda_ + rank_ * at,
-            frame_ + frame_step_ * d};
+  const Index kernels = out.begin.back();
+  const Index count = static_cast<Index>(sizes.size());
+  for (const Index at :
+       list.indices("centre", kernels, 0.0, static_cast<double>(rows) - 1.0)) {
+    out.centre.push_back(static_cast<int>(at));
   }
-
- private:
-  Index rank_, frame_step_ = 0;
-  std::vector<Index> begin_;
-  std::vector<int> centre_;
-  const double* intercept_ = nullptr;
-  const double* coefficient_ = nullptr;
-  const double* log_lambda_ = nullptr;
-  const double* frame_ = nullptr;
-};
-
-// Calls use(block, draw, first row, rows, f) for each draw at parts of the
-// rows, blocks of draws side by side; done(first row, rows) after each part.
-template <class Use, class Done>
-void for_lowrank_draws(const Rcpp::List& draws, SEXP x, SEXP newx, int threads,
-                       Use&& use, Done&& done) {
-  constexpr Index kBlock = 64, kRows = 2048;
-  const auto train = map_matrix(x);
-  const auto new_x = map_matrix(newx);
-  if (new_x.cols() != train.cols()) {
-    throw bayeskernel::ArgumentError("new rows have other columns");
-  }
-  const LowRankDraws kept(draws, train.rows(), train.cols());
-  RcppParallelExecutor executor(threads);
-  executor.ask();
-  const Index blocks = (kept.count() + kBlock - 1) / kBlock;
-  for (Index first = 0; first < new_x.rows(); first += kRows) {
-    const Index size = std::min(kRows, new_x.rows() - first);
-    const LowRankData rows(new_x.middleRows(first, size));
-    executor.run(blocks, [&](Index block) {
-      LowRankPredictor predictor(train, rows, kept.rank());
-      const Index end = std::min(kept.count(), (block + 1) * kBlock);
-      for (Index d = block * kBlock; d < end; ++d) {
-        executor.look();
-        use(block, d, first, size, predictor.predict(kept.draw(d)));
-      }
-    });
-    done(first, size);
-  }
-}
-
-Index count_draws(const Rcpp::List& draws) {
-  return Rf_xlength(draws["size"]);
+  out.intercept = list.vector("intercept", count).data();
+  out.coefficient = list.vector("coefficient", kernels).data();
+  out.log_lambda = list.vector("log_lambda", out.rank * kernels).data();
+  out.frame_size = variables * out.rank;
+  out.frame = list.vector("frame", out.frame_size * count).data();
+  return out;
 }
 
 }  // namespace
@@ -229,14 +171,12 @@ Rcpp::List klr_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior,
   return guarded([&] {
     ChainRun<LowRankChain> run(settings);
     const auto x = map_matrix(data["x"]);
-    const auto signs = Rcpp::as<std::vector<double>>(data["signs"]);
+    const auto signs = read<std::vector<double>>(data, "signs");
     const LowRankData rows(x);
     const LowRankPrior lowrank_prior = read_lowrank_prior(prior);
-    const Index rank =
-        static_cast<Index>(Rcpp::as<double>(settings["rank"]));
+    const Index rank = read<Index>(settings, "rank");
     std::vector<Index> reference;
-    for (const double at :
-         Rcpp::as<std::vector<double>>(settings["reference"])) {
+    for (const double at : read<std::vector<double>>(settings, "reference")) {
       reference.push_back(static_cast<Index>(at));
     }
     const MatrixXd save = bayeskernel::save_frame(
@@ -254,12 +194,11 @@ Rcpp::List klr_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     if (!started) return run.interrupted();
     LowRankRecord record(run, reference);
     run.run(record);
-    return Rcpp::List::create(
-        Rcpp::Named("scalars") = record.scalars(),
-        Rcpp::Named("kernels") = record.kernels(),
-        Rcpp::Named("acceptance") = record.acceptance(),
-        Rcpp::Named("states") = record.states(checkpoint_list),
-        Rcpp::Named("status") = run.status());
+    return r_list({{"scalars", record.scalars()},
+                   {"kernels", record.kernels()},
+                   {"acceptance", record.acceptance()},
+                   {"states", record.states(checkpoint_list)},
+                   {"status", run.status()}});
   });
 }
 
@@ -270,41 +209,14 @@ Rcpp::List klr_predict_cpp(const Rcpp::List& draws,
                            const Rcpp::NumericMatrix& x,
                            const Rcpp::NumericMatrix& newx, int threads) {
   return guarded([&] {
-    const Index n = newx.nrow(), count = count_draws(draws);
-    MatrixXd out(n, 4);
-    std::vector<Eigen::ArrayXXd> sums((count + 63) / 64);
-    const auto add = [&](Index block, Index, Index, Index size,
-                         const double* f) {
-      Eigen::ArrayXXd& sum = sums[block];
-      if (sum.size() == 0) sum.setZero(size, 4);
-      for (Index i = 0; i < size; ++i) {
-        const double p = bayeskernel::expit(f[i]);
-        sum(i, 0) += f[i];
-        sum(i, 1) += f[i] * f[i];
-        sum(i, 2) += p;
-        sum(i, 3) += p * p;
-      }
-    };
-    const auto finish = [&](Index first, Index size) {
-      Eigen::ArrayXXd total = Eigen::ArrayXXd::Zero(size, 4);
-      for (Eigen::ArrayXXd& sum : sums) {
-        total += sum;
-        sum.resize(0, 4);
-      }
-      total /= static_cast<double>(count);
-      for (const Index k : {0, 2}) {
-        out.col(k).segment(first, size) = total.col(k);
-        out.col(k + 1).segment(first, size) =
-            (total.col(k + 1) - total.col(k).square()).max(0.0);
-      }
-    };
-    for_lowrank_draws(draws, x, newx, threads, add, finish);
-    return Rcpp::List::create(
-        Rcpp::Named("mean") = to_r(VectorXd(out.col(0))),
-        Rcpp::Named("var") = to_r(VectorXd(out.col(1))),
-        Rcpp::Named("prob") = to_r(VectorXd(out.col(2))),
-        Rcpp::Named("prob_sd") =
-            to_r(VectorXd(out.col(3).array().sqrt())));
+    RcppParallelExecutor executor(threads);
+    const bayeskernel::LowRankAverages at = bayeskernel::average_draws(
+        read_lowrank_draws(draws, x.nrow(), x.ncol()), map_matrix(x),
+        map_matrix(newx), executor.ask(), executor.looks());
+    return r_list({{"mean", at.mean},
+                   {"var", at.variance},
+                   {"prob", at.probability},
+                   {"prob_sd", at.probability_sd}});
   });
 }
 
@@ -313,14 +225,10 @@ Rcpp::List klr_predict_cpp(const Rcpp::List& draws,
 SEXP klr_latent_cpp(const Rcpp::List& draws, const Rcpp::NumericMatrix& x,
                     const Rcpp::NumericMatrix& newx, int threads) {
   return guarded([&]() -> Rcpp::RObject {
-    MatrixXd out(count_draws(draws), newx.nrow());
-    for_lowrank_draws(
-        draws, x, newx, threads,
-        [&](Index, Index d, Index first, Index size, const double* f) {
-          for (Index i = 0; i < size; ++i) out(d, first + i) = f[i];
-        },
-        [](Index, Index) {});
-    return to_r(out);
+    RcppParallelExecutor executor(threads);
+    return to_r(bayeskernel::latent_by_draw(
+        read_lowrank_draws(draws, x.nrow(), x.ncol()), map_matrix(x),
+        map_matrix(newx), executor.ask(), executor.looks()));
   });
 }
 

@@ -1,126 +1,87 @@
+#include "glue_mkprobit.h"
+
 #include <cstdint>
 #include <optional>
 
-#include "gibbs/running_moments.hpp"
+#include "multinomial/components.hpp"
 #include "multinomial/learning.hpp"
-
-#include "glue_mkprobit.h"
+#include "multinomial/states.hpp"
 
 namespace {
 
-using bayeskernel::Design;
 using bayeskernel::Executor;
+using bayeskernel::KeptFit;
+using bayeskernel::MultinomialComponent;
 using bayeskernel::MultinomialFit;
 using bayeskernel::MultinomialPosterior;
 using bayeskernel::MultinomialResult;
 using bayeskernel::MultinomialSettings;
-using bayeskernel::RegressionFactor;
-using bayeskernel::uniform_index;
+using bayeskernel::SampledLatent;
 
 MultinomialSettings read_multinomial(const Rcpp::List& settings) {
   MultinomialSettings out;
   out.scales = read_scales(settings);
-  out.alpha0 = Rcpp::as<double>(settings["alpha0"]);
-  out.tau = Rcpp::as<double>(settings["tau"]);
-  out.nu = Rcpp::as<double>(settings["nu"]);
-  out.sparse = Rcpp::as<bool>(settings["sparse"]);
-  out.point_moment = Rcpp::as<std::string>(settings["zeta_moment"]) == "point";
-  out.nodes = Rcpp::as<int>(settings["nodes"]);
-  out.tolerance = Rcpp::as<double>(settings["tol"]);
-  out.weight_tolerance = Rcpp::as<double>(settings["tolw"]);
-  out.max_passes = Rcpp::as<int>(settings["max_iter"]);
-  out.accelerate = Rcpp::as<bool>(settings["accelerate"]);
+  out.alpha0 = read<double>(settings, "alpha0");
+  out.tau = read<double>(settings, "tau");
+  out.nu = read<double>(settings, "nu");
+  out.sparse = read<bool>(settings, "sparse");
+  out.point_moment = read<std::string>(settings, "zeta_moment") == "point";
+  out.nodes = read<int>(settings, "nodes");
+  out.tolerance = read<double>(settings, "tol");
+  out.weight_tolerance = read<double>(settings, "tolw");
+  out.max_passes = read<int>(settings, "max_iter");
+  out.accelerate = read<bool>(settings, "accelerate");
   out.power = read_power(settings);
   return out;
 }
 
-// What prediction needs of a fit: its factors follow from G and the scales,
-// which are 0-infinite where a regressor left, or are kept where G is too badly
-// conditioned.
-Rcpp::List component_list(const MultinomialFit& fit, const VectorXd& weights,
-                          bool by_qr) {
-  MatrixXd alpha = fit.used_alpha();
-  for (Index r = 0; r < alpha.rows(); ++r) {
-    std::vector<char> active(alpha.cols(), 0);
-    for (const Index k : fit.active(r)) active[k] = 1;
-    for (Index k = 0; k < alpha.cols(); ++k) {
-      if (!active[k]) alpha(r, k) = R_PosInf;
-    }
+Rcpp::List component_list(const KeptFit& from) {
+  Rcpp::List out = r_list(
+      {{"mean", from.mean}, {"alpha", from.alpha}, {"weights", from.weights}});
+  if (from.whitener.empty()) {
+    out["gram"] = to_r(from.gram);
+  } else {
+    out["whitener"] = to_r(from.whitener);
   }
-  Rcpp::List out = Rcpp::List::create(Rcpp::Named("mean") = to_r(fit.mean()),
-                                      Rcpp::Named("alpha") = to_r(alpha),
-                                      Rcpp::Named("weights") = to_r(weights));
-  if (!by_qr) {
-    out["gram"] = to_r(fit.gram());
-    return out;
-  }
-  Rcpp::List whitener(fit.factors());
-  for (Index c = 0; c < fit.factors(); ++c) {
-    whitener[c] = to_r(fit.factor(c).u());
-  }
-  out["whitener"] = whitener;
   return out;
 }
 
 MultinomialPosterior read_component(const Rcpp::List& from,
                                     Executor& executor) {
-  const char* what = "the posterior of the fit";
-  const CheckedList list(from, what);
-  const auto mean = map_matrix(list.element("mean"));
-  const auto alpha = map_matrix(list.element("alpha"));
-  const Index m = mean.cols(), rows = alpha.rows();
-  if (alpha.cols() != m || (rows != 1 && rows != mean.rows()) ||
-      !mean.allFinite() || !((alpha.array() > 0.0).all())) {
+  const CheckedList list(from, "the posterior of the fit");
+  KeptFit out{map_matrix(list.element("mean")),
+              map_matrix(list.element("alpha")),
+              {},
+              {},
+              {}};
+  const Index m = out.mean.cols(), rows = out.alpha.rows();
+  if (out.alpha.cols() != m || (rows != 1 && rows != out.mean.rows()) ||
+      !out.mean.allFinite() || !((out.alpha.array() > 0.0).all())) {
     list.refuse("alpha", "not of the right size");
   }
-  std::vector<RegressionFactor> factors(rows);
-  const bool known = from.containsElementNamed("whitener");
-  const MatrixXd gram =
-      known ? MatrixXd() : MatrixXd(list.matrix("gram", m, m));
-  executor.run(rows, [&](Index r) {
-    std::vector<Index> active;
-    for (Index k = 0; k < m; ++k) {
-      if (std::isfinite(alpha(r, k))) active.push_back(k);
-    }
-    if (!known) {
-      factors[r].compute(gram, alpha.row(r).transpose(), active, MatrixXd());
-    }
-  });
-  if (known) {
+  if (list.has("whitener")) {
     const Rcpp::List whitener = from["whitener"];
     if (whitener.size() != rows) list.refuse("whitener", "damaged");
-    for (Index r = 0; r < rows; ++r) {
-      std::vector<Index> active;
-      for (Index k = 0; k < m; ++k) {
-        if (std::isfinite(alpha(r, k))) active.push_back(k);
-      }
-      factors[r].restore(map_matrix(whitener[r]), active, m);
-    }
+    for (const SEXP one : whitener) out.whitener.push_back(map_matrix(one));
+  } else {
+    out.gram = list.matrix("gram", m, m);
   }
-  return MultinomialPosterior(mean, std::move(factors));
+  return bayeskernel::posterior_of(out, executor);
 }
 
-struct Component {
-  VectorXd weights;
-  double probability;
-  MultinomialPosterior q;
-  MatrixXd spread;  // of weights that are not known, and draws of them:
-  MatrixXd draws;   // spaces x directions, spaces x draws
-};
-
-std::vector<Component> read_posterior(const Rcpp::List& posterior,
-                                      Index sources, Executor& executor) {
+std::vector<MultinomialComponent> read_posterior(const Rcpp::List& posterior,
+                                                 Index sources,
+                                                 Executor& executor) {
   const Rcpp::List components = posterior["components"];
   const auto probability = map_vector(posterior["probability"]);
-  std::vector<Component> out;
+  std::vector<MultinomialComponent> out;
   for (R_xlen_t k = 0; k < components.size(); ++k) {
     const CheckedList list(components[k], "the posterior of the fit");
     if (probability.size() != components.size()) {
       list.refuse("probability", "not of the right length");
     }
     MatrixXd spread(sources, 0), draws(sources, 0);
-    const Rcpp::List own = components[k];
-    if (own.containsElementNamed("spread")) {
+    if (list.has("spread")) {
       spread = map_matrix(list.element("spread"));
       draws = map_matrix(list.element("draws"));
       if (spread.rows() != sources || draws.rows() != sources ||
@@ -135,176 +96,88 @@ std::vector<Component> read_posterior(const Rcpp::List& posterior,
   return out;
 }
 
-bool has_bias(const Rcpp::List& posterior) {
-  return Rcpp::as<bool>(posterior["bias"]);
+// Draws of a sampler; R's memory is used where it is.
+SampledLatent read_sampled(const Rcpp::List& posterior, Composite& composite) {
+  const Index classes = read<int>(posterior, "classes");
+  const Index s = composite.size();
+  std::vector<bayeskernel::SampledDraw> draws;
+  Index lengthscales = 0;
+  for (const SEXP chain : Rcpp::List(posterior["chains"])) {
+    const CheckedList list(chain, "the draws of the fit");
+    const auto mean = map_matrix(list.element("mean"));
+    const auto weights = map_matrix(list.element("weights"));
+    const auto theta = map_matrix(list.element("theta"));
+    if (mean.rows() != classes * composite.regressors() ||
+        weights.rows() != s || weights.cols() != mean.cols() ||
+        theta.cols() != mean.cols() || !mean.allFinite() ||
+        !weights.allFinite() || !theta.allFinite()) {
+      list.refuse("mean", "not of the right size");
+    }
+    lengthscales = theta.rows();
+    for (Index d = 0; d < mean.cols(); ++d) {
+      draws.push_back({mean.data() + d * mean.rows(), weights.data() + d * s,
+                       theta.data() + d * lengthscales});
+    }
+  }
+  return SampledLatent(composite, classes, lengthscales, std::move(draws));
 }
 
-// Draws of a sampler: W, weights and log length-scales of each.
-class SampledPosterior {
- public:
-  SampledPosterior(const Rcpp::List& posterior, Composite& composite)
-      : composite_(composite),
-        c_(Rcpp::as<int>(posterior["classes"])),
-        chains_(posterior["chains"]) {
-    const Index m = composite.regressors(), s = composite.size();
-    for (R_xlen_t k = 0; k < chains_.size(); ++k) {
-      const CheckedList list(chains_[k], "the draws of the fit");
-      const auto mean = map_matrix(list.element("mean"));
-      const auto weights = map_matrix(list.element("weights"));
-      const auto theta = map_matrix(list.element("theta"));
-      if (mean.rows() != c_ * m || weights.rows() != s ||
-          weights.cols() != mean.cols() || theta.cols() != mean.cols() ||
-          !mean.allFinite() || !weights.allFinite() || !theta.allFinite()) {
-        list.refuse("mean", "not of the right size");
-      }
-      for (Index d = 0; d < mean.cols(); ++d) {
-        draws_.push_back({mean.data() + d * mean.rows(),
-                          weights.data() + d * s,
-                          theta.data() + d * theta.rows()});
-      }
-      thetas_ = theta.rows();
-    }
-    Index places = 0;
-    for (Index k = 0; k < s; ++k) {
-      places += static_cast<Index>(composite.source(k).lengthscales().size());
-    }
-    if (thetas_ != 0 && thetas_ != places) {
-      throw bayeskernel::ArgumentError("the draws of the fit are damaged");
-    }
+Rcpp::List predictions_list(const bayeskernel::ClassPredictions& from) {
+  Rcpp::List out = r_list({{"mean", from.mean},
+                           {"var", from.variance},
+                           {"prob", from.probability},
+                           {"log_prob", from.log_probability}});
+  if (from.probability_sd.size() > 0) {
+    out["prob_sd"] = to_r(from.probability_sd);
   }
-
-  Index count() const { return static_cast<Index>(draws_.size()); }
-  Index classes() const { return c_; }
-
-  // f, classes x objects, of a draw.
-  void latent(Index d, MatrixXd& f) {
-    const Index n = composite_.rows(), m = composite_.regressors();
-    const VectorXd weights =
-        Eigen::Map<const VectorXd>(draws_[d].weights, composite_.size());
-    if (thetas_ > 0) set_lengthscales(draws_[d].theta);
-    if (thetas_ > 0 || d == 0 || weights != last_) {
-      k_.resize(m, n);
-      composite_.block(weights, 0, n, scratch_, k_.data());
-      last_ = weights;
-    }
-    f.noalias() = Eigen::Map<const MatrixXd>(draws_[d].mean, c_, m) * k_;
-  }
-
- private:
-  struct Draw {
-    const double *mean, *weights, *theta;
-  };
-
-  void set_lengthscales(const double* theta) {
-    for (Index k = 0; k < composite_.size(); ++k) {
-      Source& source = composite_.source(k);
-      const std::vector<Index> places = source.lengthscales();
-      if (places.empty()) continue;
-      VectorXd all = source.log_parameters();
-      for (const Index at : places) all[at] = *theta++;
-      source.set_log_parameters(all);
-    }
-  }
-
-  Composite& composite_;
-  Index c_, thetas_ = 0;
-  Rcpp::List chains_;
-  std::vector<Draw> draws_;
-  VectorXd last_;
-  MatrixXd k_;
-  Composite::Scratch scratch_;
-};
-
-// log P(class | f) of every object, in blocks: classes x objects.
-void class_probabilities(const MatrixXd& f, Index nodes, Executor& executor,
-                         MatrixXd& out) {
-  constexpr Index kBlock = 64;
-  out.resize(f.rows(), f.cols());
-  executor.run((f.cols() + kBlock - 1) / kBlock, [&](Index block) {
-    bayeskernel::ConicRule rule(f.rows(), nodes);
-    const Index end = std::min(f.cols(), (block + 1) * kBlock);
-    for (Index i = block * kBlock; i < end; ++i) {
-      bayeskernel::class_log_probabilities(rule, f.col(i).data(),
-                                           out.col(i).data());
-    }
-  });
-}
-
-// Averages over the draws of a sampler, objects x classes.
-Rcpp::List predict_sampled(const Rcpp::List& posterior, Composite& composite,
-                           Index nodes, Executor& executor,
-                           UserCallback& user) {
-  SampledPosterior draws(posterior, composite);
-  const Index c = draws.classes(), n = composite.rows();
-  bayeskernel::RunningMoments latent(c * n), prob(c * n);
-  MatrixXd f, log_prob;
-  for (Index d = 0; d < draws.count(); ++d) {
-    if (user.interrupted()) {
-      throw bayeskernel::PassInterrupted();
-    }
-    draws.latent(d, f);
-    class_probabilities(f, nodes, executor, log_prob);
-    latent.add(Eigen::Map<const Eigen::ArrayXd>(f.data(), f.size()));
-    prob.add(
-        Eigen::Map<const Eigen::ArrayXd>(log_prob.data(), f.size()).exp());
-  }
-  const auto objects = [&](const Eigen::ArrayXd& values) {
-    return MatrixXd(
-        Eigen::Map<const MatrixXd>(values.data(), c, n).transpose());
-  };
-  const MatrixXd mean = objects(prob.mean);
-  return Rcpp::List::create(
-      Rcpp::Named("mean") = to_r(objects(latent.mean)),
-      Rcpp::Named("var") = to_r(objects(latent.variance())),
-      Rcpp::Named("prob") = to_r(mean),
-      Rcpp::Named("log_prob") = to_r(MatrixXd(mean.array().log())),
-      Rcpp::Named("prob_sd") = to_r(objects(prob.variance().sqrt())));
+  return out;
 }
 
 // What a fit gives to R besides its posterior.
-Rcpp::List fit_list(const MultinomialFit& fit, const Design& design,
+Rcpp::List fit_list(const bayeskernel::FittedObjects& from,
                     const Composite& composite) {
-  const Index c = fit.mean().rows(), s = composite.size();
-  MatrixXd alpha = fit.alpha(), latent(design.rows(), c);
-  if (alpha.rows() < c) alpha = alpha.replicate(c, 1).eval();
-  Design::Scratch scratch;
-  for (Index t = 0; t < design.tiles(); ++t) {
-    latent.middleRows(design.begin(t), design.columns(t)).noalias() =
-        design.tile(t, scratch).transpose() * fit.mean().transpose();
-  }
-  Rcpp::List kernels(s);
-  for (Index k = 0; k < s; ++k) {
+  Rcpp::List kernels(composite.size());
+  for (Index k = 0; k < composite.size(); ++k) {
     kernels[k] = to_r(composite.source(k).log_parameters());
   }
-  return Rcpp::List::create(
-      Rcpp::Named("mean") = to_r(fit.mean()),
-      Rcpp::Named("var") = to_r(fit.variance()),
-      Rcpp::Named("alpha") = to_r(alpha), Rcpp::Named("y_mean") = to_r(fit.y()),
-      Rcpp::Named("latent") = to_r(latent), Rcpp::Named("kernel") = kernels);
+  return r_list({{"mean", from.mean},
+                 {"var", from.variance},
+                 {"alpha", from.alpha},
+                 {"y_mean", from.y},
+                 {"latent", from.latent},
+                 {"kernel", kernels}});
 }
 
 Rcpp::List weights_list(const VectorXd& mean, const VectorXd& sd, double ess,
                         const MatrixXd& draws, const MatrixXd& states,
                         const VectorXd& bound, const VectorXd& probability) {
-  return Rcpp::List::create(
-      Rcpp::Named("mean") = to_r(mean), Rcpp::Named("sd") = to_r(sd),
-      Rcpp::Named("ess") = ess, Rcpp::Named("draws") = to_r(draws),
-      Rcpp::Named("states") = to_r(states),
-      Rcpp::Named("state_bound") = to_r(bound),
-      Rcpp::Named("state_probability") = to_r(probability));
+  return r_list({{"mean", mean},
+                 {"sd", sd},
+                 {"ess", ess},
+                 {"draws", draws},
+                 {"states", states},
+                 {"state_bound", bound},
+                 {"state_probability", probability}});
+}
+
+void add_result(const MultinomialResult& result, Rcpp::List& out) {
+  out["status"] = pass_status(result);
+  out["qr"] = result.by_qr;
+  out["active"] = static_cast<double>(result.active);
+  out["lost_digits"] = result.lost_digits;
 }
 
 // What every kind of fit is made of.
 struct Job {
   Job(const Rcpp::List& data, const Rcpp::List& settings)
       : composite(read_composite(data["sources"],
-                                 Rcpp::as<std::string>(data["combine"]),
-                                 Rcpp::as<bool>(data["bias"]))),
-        classes(Rcpp::as<int>(data["classes"])),
+                                 read<std::string>(data, "combine"),
+                                 read<bool>(data, "bias"))),
+        classes(read<int>(data, "classes")),
         weights(read_weights(settings, composite.size())),
         control(read_multinomial(settings)),
-        executor(Rcpp::as<int>(settings["threads"])),
-        user(Rcpp::as<bool>(settings["progress"])),
+        executor(read<int>(settings, "threads")),
+        user(read<bool>(settings, "progress")),
         fit(read_classes(data["y"], composite.rows(), classes), classes,
             control, executor) {}
 
@@ -349,30 +222,29 @@ bayeskernel::WeightSettings read_spread(const Rcpp::List& settings,
   const Rcpp::NumericVector prior = settings["prior_weights"];
   bayeskernel::WeightSettings out;
   out.product = product;
-  out.slice = Rcpp::as<std::string>(settings["weights_method"]) == "slice";
+  out.slice = read<std::string>(settings, "weights_method") == "slice";
   out.first = prior[0];
   out.second = prior[1];
-  out.held = Rcpp::as<bool>(settings["held_hyper"]);
+  out.held = read<bool>(settings, "held_hyper");
   if (product) out.points = kProduct;
-  out.seed = static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"]));
+  out.seed = read<std::uint64_t>(settings, "seed");
   return out;
 }
 
 // One composite: weights that are given, point estimates, or with a posterior.
 Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
-  const std::string method =
-      Rcpp::as<std::string>(settings["weights_method"]);
+  const std::string method = read<std::string>(settings, "weights_method");
   const bool spread = method == "is" || method == "slice";
   if (method != "fixed" && method != "map" && method != "profile" &&
       method != "loo" && !spread) {
     throw bayeskernel::ArgumentError("no such way to learn weights");
   }
-  const bool tune = Rcpp::as<bool>(settings["tune"]);
+  const bool tune = read<bool>(settings, "tune");
   const Rcpp::NumericVector weight_prior = settings["prior_weights"];
   const Rcpp::NumericVector theta_prior = settings["prior_theta"];
   bayeskernel::KernelPrior prior;
   const bool product = job.composite.combination() == Combination::product;
-  if (Rcpp::as<bool>(settings["held_hyper"])) {
+  if (read<bool>(settings, "held_hyper")) {
     prior.weight_shape = weight_prior[0];
     if (product) prior.weight_rate = weight_prior[1];
   } else if (product) {
@@ -380,12 +252,12 @@ Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
   }
   prior.theta_shape = theta_prior[0];
   prior.theta_rate = theta_prior[1];
-  bayeskernel::KernelLearner learner(
-      job.composite, job.weights, prior, {method != "fixed", tune}, job.fit,
-      job.control, job.executor);
+  bayeskernel::KernelLearner learner(job.composite, job.weights, prior,
+                                     {method != "fixed", tune}, job.fit,
+                                     job.control, job.executor);
   MultinomialResult result;
   std::optional<bayeskernel::WeightPosterior> q;
-  const bool own = Rcpp::as<bool>(settings["own"]);
+  const bool own = read<bool>(settings, "own");
   bayeskernel::SearchCheck check;
   if (spread) {
     if (tune) {
@@ -406,103 +278,56 @@ Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
   }
   const VectorXd& weights = learner.weights();
   const Index s = weights.size();
-  Rcpp::List out = fit_list(job.fit, learner.design(), job.composite);
-  Rcpp::List component = component_list(job.fit, weights, result.by_qr);
+  Rcpp::List out = fit_list(
+      bayeskernel::fitted_objects(job.fit, learner.design()), job.composite);
+  Rcpp::List component =
+      component_list(bayeskernel::keep_fit(job.fit, weights, result.by_qr));
   out["weights"] =
       q ? spread_list(*q, product, component)
         : weights_list(weights, VectorXd::Zero(s), NA_REAL, MatrixXd(0, s),
                        MatrixXd(0, s), VectorXd(), VectorXd());
   out["components"] = Rcpp::List::create(component);
   out["probability"] = 1.0;
-  out["status"] = pass_status(result);
-  out["qr"] = result.by_qr;
-  out["active"] = static_cast<double>(result.active);
-  out["lost_digits"] = result.lost_digits;
+  add_result(result, out);
   if (!std::isnan(check.start)) {
-    out["check"] = Rcpp::List::create(Rcpp::Named("start") = check.start,
-                                      Rcpp::Named("found") = check.found,
-                                      Rcpp::Named("taken") = check.taken);
+    out["check"] = r_list({{"start", check.start},
+                           {"found", check.found},
+                           {"taken", check.taken}});
   }
   return out;
 }
 
 // Every pattern of weights 0 and 1, or those of a greedy search.
 Rcpp::List fit_states(Job& job, const Rcpp::List& settings) {
-  constexpr Index kEnumerated = 10;
-  constexpr double kNegligible = 14.0;  // of log probabilities
+  const Rcpp::NumericVector prior = settings["prior_weights"];
+  bayeskernel::StateFits fits;
+  fits.run(job.composite, job.fit,
+           {prior[0], read<bool>(settings, "allow_empty"),
+            read<std::string>(settings, "weights_method") == "loo",
+            read<bool>(settings, "own")},
+           job.executor, job.user.keep_going());
+  const MultinomialResult& result = fits.result();
+  if (fits.states().empty()) {
+    return r_list({{"status", pass_status(result)}});
+  }
+  const Index count = static_cast<Index>(fits.states().size());
   const Index s = job.composite.size();
-  const double on = Rcpp::as<Rcpp::NumericVector>(settings["prior_weights"])[0];
-  const bool allow_empty = Rcpp::as<bool>(settings["allow_empty"]);
-  const bool loo = Rcpp::as<std::string>(settings["weights_method"]) == "loo";
-  const bool own = Rcpp::as<bool>(settings["own"]);
-  bayeskernel::StateSearch search;
-  std::vector<Rcpp::List> components;
-  MultinomialResult total;
-  Rcpp::List best;
-  double most = R_NegInf;
-  const auto fit_at = [&](const VectorXd& state, bool& interrupted) {
-    Design design(job.composite, state, job.executor);
-    const MultinomialResult result =
-        job.fit.run(design, job.user.keep_going());
-    interrupted = result.interrupted || job.user.interrupted();
-    total.passes += result.passes;
-    total.rejected += result.rejected;
-    total.by_qr = total.by_qr || result.by_qr;
-    total.lost_digits = total.lost_digits || result.lost_digits;
-    total.converged =
-        (components.empty() || total.converged) && result.converged;
-    total.largest_fall = std::max(total.largest_fall, result.largest_fall);
-    const double worth =
-        loo ? bayeskernel::left_out(job.fit, design, own, job.executor).sum()
-            : job.fit.bound();
-    const double value =
-        worth + state.sum() * std::log(on) +
-        (static_cast<double>(s) - state.sum()) * std::log1p(-on);
-    components.push_back(value > most - kNegligible
-                             ? component_list(job.fit, state, result.by_qr)
-                             : Rcpp::List());
-    if (value > most) {
-      most = value;
-      best = fit_list(job.fit, design, job.composite);
-      total.bound = result.bound;
-      total.active = result.active;
-    }
-    return value;
-  };
-  if (s <= kEnumerated) {
-    search.enumerate(s, allow_empty, fit_at);
-  } else {
-    search.greedy(s, allow_empty, fit_at);
-  }
-  total.interrupted = search.interrupted;
-  if (search.states.empty()) {
-    return Rcpp::List::create(Rcpp::Named("status") = pass_status(total));
-  }
-  const Index count = static_cast<Index>(search.states.size());
-  const VectorXd probability = search.probability();
   MatrixXd states(count, s);
-  for (Index k = 0; k < count; ++k) states.row(k) = search.states[k].transpose();
-  const VectorXd mean = states.transpose() * probability;
+  for (Index k = 0; k < count; ++k) states.row(k) = fits.states()[k];
+  const VectorXd mean = fits.inclusion();
   const VectorXd sd =
       (mean.array() * (1.0 - mean.array())).cwiseMax(0.0).sqrt();
-  Rcpp::List out = best, kept;
-  std::vector<double> share;
-  for (Index k = 0; k < count; ++k) {
-    if (components[k].size() == 0 || probability[k] < 1e-6) continue;
-    kept.push_back(components[k]);
-    share.push_back(probability[k]);
+  Rcpp::List out = fit_list(fits.best(), job.composite), components;
+  for (const KeptFit& one : fits.components()) {
+    components.push_back(component_list(one));
   }
-  VectorXd shares = Eigen::Map<VectorXd>(share.data(), kept.size());
-  shares /= shares.sum();
-  out["components"] = kept;
-  out["probability"] = to_r(shares);
-  out["weights"] = weights_list(
-      mean, sd, NA_REAL, MatrixXd(0, s), states,
-      Eigen::Map<const VectorXd>(search.values.data(), count), probability);
-  out["status"] = pass_status(total);
-  out["qr"] = total.by_qr;
-  out["active"] = static_cast<double>(total.active);
-  out["lost_digits"] = total.lost_digits;
+  out["components"] = components;
+  out["probability"] = to_r(fits.component_probability());
+  out["weights"] =
+      weights_list(mean, sd, NA_REAL, MatrixXd(0, s), states,
+                   Eigen::Map<const VectorXd>(fits.values().data(), count),
+                   fits.probability());
+  add_result(result, out);
   return out;
 }
 
@@ -514,34 +339,33 @@ Rcpp::List mkprobit_vb_cpp(const Rcpp::List& data, const Rcpp::List& settings) {
   return guarded([&] {
     const auto began = std::chrono::steady_clock::now();
     Job job(data, settings);
-    const bool states = Rcpp::as<bool>(settings["states"]);
+    const bool states = read<bool>(settings, "states");
     const Rcpp::List found =
         states ? fit_states(job, settings) : fit_composite(job, settings);
     Rcpp::List status = found["status"];
     status["seconds"] = seconds_since(began);
     if (!found.containsElementNamed("components")) {
-      return Rcpp::List::create(Rcpp::Named("status") = status,
-                                Rcpp::Named("usable") = false);
+      return r_list({{"status", status}, {"usable", false}});
     }
     status["qr"] = found["qr"];
     status["active"] = found["active"];
-    status["advice"] = Rcpp::as<bool>(found["lost_digits"]) ? "scale" : "";
+    status["advice"] = read<bool>(found, "lost_digits") ? "scale" : "";
     SEXP check = R_NilValue;
     if (found.containsElementNamed("check")) check = found["check"];
-    return Rcpp::List::create(
-        Rcpp::Named("posterior") = Rcpp::List::create(
-            Rcpp::Named("components") = found["components"],
-            Rcpp::Named("probability") = found["probability"],
-            Rcpp::Named("bias") = job.composite.bias(),
-            Rcpp::Named("classes") = job.classes),
-        Rcpp::Named("mean") = found["mean"], Rcpp::Named("var") = found["var"],
-        Rcpp::Named("alpha") = found["alpha"],
-        Rcpp::Named("y_mean") = found["y_mean"],
-        Rcpp::Named("latent") = found["latent"],
-        Rcpp::Named("weights") = found["weights"],
-        Rcpp::Named("kernel") = found["kernel"],
-        Rcpp::Named("check") = check,
-        Rcpp::Named("status") = status, Rcpp::Named("usable") = true);
+    return r_list({{"posterior", r_list({{"components", found["components"]},
+                                         {"probability", found["probability"]},
+                                         {"bias", job.composite.bias()},
+                                         {"classes", job.classes}})},
+                   {"mean", found["mean"]},
+                   {"var", found["var"]},
+                   {"alpha", found["alpha"]},
+                   {"y_mean", found["y_mean"]},
+                   {"latent", found["latent"]},
+                   {"weights", found["weights"]},
+                   {"kernel", found["kernel"]},
+                   {"check", check},
+                   {"status", status},
+                   {"usable", true}});
   });
 }
 
@@ -552,52 +376,19 @@ Rcpp::List mkprobit_predict_cpp(const Rcpp::List& posterior,
                                 const std::string& combine,
                                 const Rcpp::List& settings) {
   return guarded([&] {
-    RcppParallelExecutor executor(Rcpp::as<int>(settings["threads"]));
+    RcppParallelExecutor executor(read<int>(settings, "threads"));
     executor.ask();
     Composite composite =
-        read_composite(sources, combine, has_bias(posterior));
-    const Index nodes = Rcpp::as<int>(settings["nodes"]);
-    UserCallback user(false);
+        read_composite(sources, combine, read<bool>(posterior, "bias"));
+    const Index nodes = read<int>(settings, "nodes");
     if (posterior.containsElementNamed("chains")) {
-      return predict_sampled(posterior, composite, nodes, executor, user);
+      SampledLatent draws = read_sampled(posterior, composite);
+      return predictions_list(
+          bayeskernel::average_draws(draws, nodes, executor, executor.looks()));
     }
-    const Index c = Rcpp::as<int>(posterior["classes"]), n = composite.rows();
-    const std::vector<Component> components =
-        read_posterior(posterior, composite.size(), executor);
-    MatrixXd mean, second, prob, log_prob;
-    for (const Component& part : components) {
-      const Design design(composite, part.weights, executor, 0.0);
-      std::vector<Design> beyond;
-      for (Index k = 0; k < part.spread.cols(); ++k) {
-        beyond.emplace_back(composite, part.spread.col(k), executor, 0.0, 0.0);
-      }
-      bayeskernel::MultinomialMoments at = bayeskernel::predict_classes(
-          part.q, design, nodes, executor, beyond);
-      if (components.size() == 1) {
-        mean = at.mean.transpose();
-        second = at.variance.transpose();
-        log_prob = at.log_prob.transpose();
-        prob = log_prob.array().exp();
-        break;
-      }
-      if (mean.size() == 0) {
-        mean.setZero(n, c);
-        second.setZero(n, c);
-        prob.setZero(n, c);
-      }
-      const double p = part.probability;
-      mean += p * at.mean.transpose();
-      second += p * (at.variance + at.mean.cwiseAbs2()).transpose();
-      prob += p * MatrixXd(at.log_prob.transpose().array().exp());
-    }
-    if (components.size() > 1) {
-      second = (second - mean.cwiseAbs2()).cwiseMax(0.0);
-      log_prob = prob.array().log();
-    }
-    return Rcpp::List::create(Rcpp::Named("mean") = to_r(mean),
-                              Rcpp::Named("var") = to_r(second),
-                              Rcpp::Named("prob") = to_r(prob),
-                              Rcpp::Named("log_prob") = to_r(log_prob));
+    return predictions_list(bayeskernel::predict_components(
+        read_posterior(posterior, composite.size(), executor), composite, nodes,
+        executor));
   });
 }
 
@@ -610,65 +401,39 @@ Rcpp::List mkprobit_draws_cpp(const Rcpp::List& posterior,
                               const std::string& combine,
                               const Rcpp::List& settings) {
   return guarded([&] {
-    RcppParallelExecutor executor(Rcpp::as<int>(settings["threads"]));
+    RcppParallelExecutor executor(read<int>(settings, "threads"));
     executor.ask();
     Composite composite =
-        read_composite(sources, combine, has_bias(posterior));
-    const Index nodes = Rcpp::as<int>(settings["nodes"]);
-    const bool link = Rcpp::as<std::string>(settings["type"]) == "link";
-    const Index c = Rcpp::as<int>(posterior["classes"]), n = composite.rows();
-    UserCallback user(false);
+        read_composite(sources, combine, read<bool>(posterior, "bias"));
+    const Index nodes = read<int>(settings, "nodes");
+    const bool link = read<std::string>(settings, "type") == "link";
+    const Index c = read<int>(posterior, "classes"), n = composite.rows();
     const auto collect = [&](Index count, auto&& latent) {
       Rcpp::NumericVector out(Rcpp::Dimension(count, n, c));
       double* to = out.begin();
       MatrixXd f, log_prob;
       for (Index d = 0; d < count; ++d) {
-        if (user.interrupted()) {
-          throw bayeskernel::PassInterrupted();
-        }
+        executor.look();
         latent(d, f);
         if (!link) {
-          class_probabilities(f, nodes, executor, log_prob);
+          bayeskernel::class_probabilities(f, nodes, executor, log_prob);
           f = log_prob.array().exp();
         }
         for (Index k = 0; k < c; ++k) {
           for (Index i = 0; i < n; ++i) to[d + count * (i + n * k)] = f(k, i);
         }
       }
-      return Rcpp::List::create(Rcpp::Named("values") = out);
+      return r_list({{"values", out}});
     };
     if (posterior.containsElementNamed("chains")) {
-      SampledPosterior draws(posterior, composite);
-      return collect(draws.count(), [&](Index d, MatrixXd& f) {
-        draws.latent(d, f);
-      });
+      SampledLatent draws = read_sampled(posterior, composite);
+      return collect(draws.count(), draws);
     }
-    const std::vector<Component> components =
+    const std::vector<MultinomialComponent> components =
         read_posterior(posterior, composite.size(), executor);
-    std::vector<MatrixXd> k;
-    Composite::Scratch scratch;
-    for (const Component& part : components) {
-      k.emplace_back(composite.regressors(), n);
-      composite.block(part.weights, 0, n, scratch, k.back().data());
-    }
-    const auto seed =
-        static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"]));
-    const Index count = Rcpp::as<int>(settings["draws"]);
-    return collect(count, [&](Index d, MatrixXd& f) {
-      bayeskernel::Stream stream(seed, 0, bayeskernel::Purpose::predict,
-                                 static_cast<std::uint64_t>(d), 0);
-      double u = stream.uniform();
-      std::size_t at = 0;
-      while (at + 1 < components.size() && u > components[at].probability) {
-        u -= components[at++].probability;
-      }
-      const Component& part = components[at];
-      const Index many = part.draws.cols();
-      if (many > 0) {
-        composite.block(part.draws.col(uniform_index(stream, many)), 0, n,
-                        scratch, k[at].data());
-      }
-      f.noalias() = part.q.draw(stream) * k[at];
-    });
+    return collect(
+        read<int>(settings, "draws"),
+        bayeskernel::draws_of_components(
+            components, composite, read<std::uint64_t>(settings, "seed")));
   });
 }

@@ -2,12 +2,11 @@
 #ifndef BAYESKERNEL_GLUE_MKPROBIT_H
 #define BAYESKERNEL_GLUE_MKPROBIT_H
 
-#include "multinomial/mean_field.hpp"
-#include "multinomial/predict.hpp"
-
 #include "glue_kernel.h"
 #include "glue_settings.h"
 #include "glue_state.h"
+#include "multinomial/mean_field.hpp"
+#include "multinomial/predict.hpp"
 
 using bayeskernel::Combination;
 using bayeskernel::Composite;
@@ -19,7 +18,7 @@ using bayeskernel::VectorXd;
 // A space: `kind` "kernel" (kernel, x, z), "category" (x, z) or "matrix" (k);
 // points are columns, z NULL where it is x.
 inline Source read_source(const Rcpp::List& from) {
-  const std::string kind = Rcpp::as<std::string>(from["kind"]);
+  const std::string kind = read<std::string>(from, "kind");
   if (kind == "matrix") return Source::given(map_matrix(from["k"]));
   const auto x = map_matrix(from["x"]);
   const bool own = !from.containsElementNamed("z") || Rf_isNull(from["z"]);
@@ -39,8 +38,8 @@ inline Composite read_composite(const Rcpp::List& sources,
 }
 
 // Numbers of classes from 1 become numbers from 0.
-inline std::vector<Index> read_classes(const Rcpp::IntegerVector& y,
-                                       Index rows, int classes) {
+inline std::vector<Index> read_classes(const Rcpp::IntegerVector& y, Index rows,
+                                       int classes) {
   if (y.size() != rows) {
     throw bayeskernel::ArgumentError("not a class for each object");
   }
@@ -70,7 +69,7 @@ inline VectorXd read_power(const Rcpp::List& settings) {
 }
 
 inline bayeskernel::LatentScales read_scales(const Rcpp::List& settings) {
-  const std::string scales = Rcpp::as<std::string>(settings["latent_scales"]);
+  const std::string scales = read<std::string>(settings, "latent_scales");
   return scales == "class"    ? bayeskernel::LatentScales::by_class
          : scales == "shared" ? bayeskernel::LatentScales::shared
                               : bayeskernel::LatentScales::fixed;

@@ -1,8 +1,7 @@
 // The sampler of mkprobit(), and what predictions from its draws need.
-#include "multinomial/gibbs.hpp"
-
 #include "glue_chains.h"
 #include "glue_mkprobit.h"
+#include "multinomial/gibbs.hpp"
 
 namespace {
 
@@ -15,36 +14,36 @@ MultinomialGibbsSettings read_gibbs(const Rcpp::List& settings,
                                     const std::string& combine) {
   MultinomialGibbsSettings out;
   out.scales = read_scales(settings);
-  out.alpha0 = Rcpp::as<double>(settings["alpha0"]);
-  out.tau = Rcpp::as<double>(settings["tau"]);
-  out.nu = Rcpp::as<double>(settings["nu"]);
+  out.alpha0 = read<double>(settings, "alpha0");
+  out.tau = read<double>(settings, "tau");
+  out.nu = read<double>(settings, "nu");
   const Rcpp::NumericVector prior = settings["prior_weights"];
   const Rcpp::NumericVector theta = settings["prior_theta"];
-  if (Rcpp::as<bool>(settings["infer_weights"])) {
+  if (read<bool>(settings, "infer_weights")) {
     out.weights = combine == "product"  ? WeightPrior::gamma
                   : combine == "binary" ? WeightPrior::bernoulli
                                         : WeightPrior::dirichlet;
     out.first = prior[0];
     if (prior.size() > 1) out.second = prior[1];
-    out.held = Rcpp::as<bool>(settings["held_hyper"]);
+    out.held = read<bool>(settings, "held_hyper");
   }
-  out.lengthscales = Rcpp::as<bool>(settings["tune"]);
-  out.collapsed = Rcpp::as<bool>(settings["collapsed"]);
+  out.lengthscales = read<bool>(settings, "tune");
+  out.collapsed = read<bool>(settings, "collapsed");
   out.theta_shape = theta[0];
   out.theta_rate = theta[1];
   return out;
 }
 
 Rcpp::List checkpoint_list(const MultinomialCheckpoint& from) {
-  return Rcpp::List::create(
-      Rcpp::Named("y") = to_r(from.y), Rcpp::Named("w") = to_r(from.w),
-      Rcpp::Named("alpha") = to_r(from.alpha),
-      Rcpp::Named("weights") = to_r(from.weights),
-      Rcpp::Named("first") = to_r(from.first),
-      Rcpp::Named("second") = to_r(from.second),
-      Rcpp::Named("log_lengthscales") = to_r(from.log_parameters),
-      Rcpp::Named("steps") = to_r(from.log_steps),
-      Rcpp::Named("sweep") = static_cast<double>(from.sweeps));
+  return r_list({{"y", from.y},
+                 {"w", from.w},
+                 {"alpha", from.alpha},
+                 {"weights", from.weights},
+                 {"first", from.first},
+                 {"second", from.second},
+                 {"log_lengthscales", from.log_parameters},
+                 {"steps", from.log_steps},
+                 {"sweep", static_cast<double>(from.sweeps)}});
 }
 
 MultinomialCheckpoint read_checkpoint(SEXP from, const MultinomialChain& chain,
@@ -103,8 +102,7 @@ class MultinomialRecord
   void operator()(Index c, Index k) {
     MultinomialChain& chain = run_.chain(c);
     const MultinomialCheckpoint& at = keep(c);
-    mean_[c].col(k) =
-        Eigen::Map<const VectorXd>(at.w.data(), at.w.size());
+    mean_[c].col(k) = Eigen::Map<const VectorXd>(at.w.data(), at.w.size());
     weights_[c].col(k) = at.weights;
     theta_[c].col(k) = at.log_parameters;
     double* out = scalars_.at(c, k);
@@ -137,9 +135,8 @@ class MultinomialRecord
   Rcpp::List kernels() const {
     Rcpp::List out(run_.chains());
     for (Index c = 0; c < run_.chains(); ++c) {
-      out[c] = Rcpp::List::create(Rcpp::Named("mean") = to_r(mean_[c]),
-                                  Rcpp::Named("weights") = to_r(weights_[c]),
-                                  Rcpp::Named("theta") = to_r(theta_[c]));
+      out[c] = r_list(
+          {{"mean", mean_[c]}, {"weights", weights_[c]}, {"theta", theta_[c]}});
     }
     return out;
   }
@@ -187,16 +184,16 @@ Rcpp::List mkprobit_gibbs_cpp(const Rcpp::List& data,
                               const Rcpp::List& settings) {
   return guarded([&] {
     ChainRun<MultinomialChain> run(settings);
-    const std::string combine = Rcpp::as<std::string>(data["combine"]);
-    const int classes = Rcpp::as<int>(data["classes"]);
-    const Composite composite = read_composite(
-        data["sources"], combine, Rcpp::as<bool>(data["bias"]));
+    const std::string combine = read<std::string>(data, "combine");
+    const int classes = read<int>(data, "classes");
+    const Composite composite =
+        read_composite(data["sources"], combine, read<bool>(data, "bias"));
     const std::vector<Index> t =
         read_classes(data["y"], composite.rows(), classes);
     const VectorXd weights = read_weights(settings, composite.size());
     const MultinomialGibbsSettings set = read_gibbs(settings, combine);
     std::vector<Index> reference;
-    for (const int i : Rcpp::as<Rcpp::IntegerVector>(settings["reference"])) {
+    for (const int i : read<Rcpp::IntegerVector>(settings, "reference")) {
       if (i < 1 || i > composite.rows()) {
         throw bayeskernel::ArgumentError("no such object to watch");
       }
@@ -215,12 +212,11 @@ Rcpp::List mkprobit_gibbs_cpp(const Rcpp::List& data,
     if (!started) return run.interrupted();
     MultinomialRecord record(run, set, reference);
     run.run(record);
-    return Rcpp::List::create(
-        Rcpp::Named("scalars") = record.scalars(),
-        Rcpp::Named("names") = record.names(),
-        Rcpp::Named("kernels") = record.kernels(),
-        Rcpp::Named("acceptance") = record.acceptance(),
-        Rcpp::Named("states") = record.states(checkpoint_list),
-        Rcpp::Named("status") = run.status());
+    return r_list({{"scalars", record.scalars()},
+                   {"names", record.names()},
+                   {"kernels", record.kernels()},
+                   {"acceptance", record.acceptance()},
+                   {"states", record.states(checkpoint_list)},
+                   {"status", run.status()}});
   });
 }

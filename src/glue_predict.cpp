@@ -1,8 +1,8 @@
 // R's lists of new rows and posteriors to the core's predictors.
+#include "glue_predict.h"
+
 #include "predict/gaussian_moments.hpp"
 #include "predict/link_moments.hpp"
-
-#include "glue_predict.h"
 
 using bayeskernel::MissingUses;
 
@@ -25,29 +25,33 @@ MissingUses read_uses(const Rcpp::List& from, Index rows) {
 }
 
 bayeskernel::LinearRows read_rows(const Rcpp::List& from) {
-  bayeskernel::LinearRows out{map_matrix(from["x"]), map_vector(from["offset"]),
-                              {}, {}, map_matrix(from["predictors"]), {}};
+  bayeskernel::LinearRows out{map_matrix(from["x"]),
+                              map_vector(from["offset"]),
+                              {},
+                              {},
+                              map_matrix(from["predictors"]),
+                              {}};
   const Index n = out.x.rows();
   const bool some = out.predictors.cols() > 0;
   const Rcpp::List terms = from["terms"], patterns = from["patterns"];
   for (R_xlen_t t = 0; t < terms.size(); ++t) {
     const Rcpp::List term = terms[t];
     out.terms.push_back({map_matrix(term["z"]),
-                         Rcpp::as<std::vector<int>>(term["group"]),
+                         read<std::vector<int>>(term, "group"),
                          some ? read_uses(term["uses"], n) : MissingUses()});
   }
   if (some) out.missing = read_uses(from["uses"], n);
   for (R_xlen_t k = 0; k < patterns.size(); ++k) {
     const Rcpp::List pattern = patterns[k];
-    out.patterns.push_back(
-        {Rcpp::as<std::vector<int>>(pattern["predictors"]),
-         Rcpp::as<std::vector<int>>(pattern["rows"])});
+    out.patterns.push_back({read<std::vector<int>>(pattern, "predictors"),
+                            read<std::vector<int>>(pattern, "rows")});
   }
   return out;
 }
 
 bayeskernel::LinearDraws read_draws(const Rcpp::List& from) {
-  bayeskernel::LinearDraws out{map_matrix(from["theta"]), {},
+  bayeskernel::LinearDraws out{map_matrix(from["theta"]),
+                               {},
                                map_matrix(from["x_mean"]),
                                map_matrix(from["x_cov"])};
   const Rcpp::List terms = from["terms"];
@@ -62,24 +66,23 @@ bayeskernel::LinearDraws read_draws(const Rcpp::List& from) {
 bayeskernel::LinearPosterior read_posterior(const Rcpp::List& from) {
   using Term = bayeskernel::LinearPosterior::Term;
   bayeskernel::LinearPosterior out{
-      map_vector(from["center"]), map_vector(from["scale"]),
-      map_vector(from["mean"]), map_matrix(from["covariance"]),
-      map_vector(from["gamma"]), map_vector(from["indicator_var"]),
-      map_matrix(from["basis"]),
-      static_cast<Index>(Rcpp::as<int>(from["first"])),
-      Rcpp::as<double>(from["hidden_var"]), {},
-      map_matrix(from["precision"]), map_vector(from["x_mean"]),
+      map_vector(from["center"]),       map_vector(from["scale"]),
+      map_vector(from["mean"]),         map_matrix(from["covariance"]),
+      map_vector(from["gamma"]),        map_vector(from["indicator_var"]),
+      map_matrix(from["basis"]),        read<Index>(from, "first"),
+      read<double>(from, "hidden_var"), {},
+      map_matrix(from["precision"]),    map_vector(from["x_mean"]),
       map_matrix(from["x_mean_cov"])};
   const Rcpp::List terms = from["terms"];
   for (R_xlen_t t = 0; t < terms.size(); ++t) {
     const Rcpp::List term = terms[t];
-    const std::string kind = Rcpp::as<std::string>(term["kind"]);
+    const std::string kind = read<std::string>(term, "kind");
     out.terms.push_back({kind == "dense"        ? Term::Kind::dense
                          : kind == "eliminated" ? Term::Kind::eliminated
                                                 : Term::Kind::apart,
                          map_matrix(term["mean"]), map_matrix(term["loading"]),
                          map_matrix(term["covariance"]),
-                         Rcpp::as<std::vector<int>>(term["index"]),
+                         read<std::vector<int>>(term, "index"),
                          map_matrix(term["unseen"])});
   }
   return out;
@@ -98,8 +101,7 @@ Rcpp::List linear_moments_cpp(const Rcpp::List& rows,
     executor.ask();
     const bayeskernel::GaussianMoments out =
         bayeskernel::LinearPredictor(at, q).run(executor);
-    return Rcpp::List::create(Rcpp::Named("mean") = to_r(out.mean),
-                              Rcpp::Named("var") = to_r(out.var));
+    return r_list({{"mean", out.mean}, {"var", out.var}});
   });
 }
 
@@ -114,8 +116,8 @@ Rcpp::List draw_moments_cpp(const Rcpp::List& rows, const Rcpp::List& draws,
     const bayeskernel::LinearDraws from = read_draws(draws);
     RcppParallelExecutor executor(threads);
     executor.ask();
-    return moments_list(bayeskernel::LinearDrawPredictor(at, from)
-                            .moments(read_links(links), executor, robust));
+    return moments_list(bayeskernel::LinearDrawPredictor(at, from).moments(
+        read_links(links), executor, robust));
   });
 }
 
@@ -128,10 +130,8 @@ Rcpp::List draw_values_cpp(const Rcpp::List& rows, const Rcpp::List& draws,
     const bayeskernel::LinearDraws from = read_draws(draws);
     RcppParallelExecutor executor(threads);
     executor.ask();
-    return Rcpp::List::create(
-        Rcpp::Named("f") =
-            to_r(bayeskernel::LinearDrawPredictor(at, from).values(
-                noise.begin(), executor)));
+    return r_list({{"f", bayeskernel::LinearDrawPredictor(at, from).values(
+                             noise.begin(), executor)}});
   });
 }
 
@@ -143,8 +143,8 @@ Rcpp::NumericVector link_probability_cpp(const Rcpp::NumericVector& m,
   const bayeskernel::LinkCurve curve(read_link(link));
   Rcpp::NumericVector out(m.size());
   for (R_xlen_t i = 0; i < m.size(); ++i) {
-    out[i] = Rcpp::NumericVector::is_na(m[i]) ? NA_REAL
-                                              : curve.mean(m[i], s2[i]);
+    out[i] =
+        Rcpp::NumericVector::is_na(m[i]) ? NA_REAL : curve.mean(m[i], s2[i]);
   }
   return out;
 }
@@ -161,7 +161,6 @@ Rcpp::List link_moments_cpp(const Rcpp::NumericVector& m,
     bayeskernel::LinkMoments(read_link(link))
         .run(map_vector(m).array(), map_vector(s2).array(), mean.begin(),
              deviation.begin(), executor);
-    return Rcpp::List::create(Rcpp::Named("prob") = mean,
-                              Rcpp::Named("prob_sd") = deviation);
+    return r_list({{"prob", mean}, {"prob_sd", deviation}});
   });
 }

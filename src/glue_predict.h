@@ -5,13 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "glue_common.h"
 #include "predict/draw_moments.hpp"
 
-#include "glue_common.h"
-
 inline bayeskernel::Link read_link(const std::string& name) {
-  return name == "hinge"   ? bayeskernel::Link::hinge
-         : name == "logit" ? bayeskernel::Link::logit
+  return name == "hinge"      ? bayeskernel::Link::hinge
+         : name == "logit"    ? bayeskernel::Link::logit
          : name == "identity" ? bayeskernel::Link::identity
                               : bayeskernel::Link::probit;
 }
@@ -24,12 +23,12 @@ inline std::vector<bayeskernel::LinkCurve> read_links(
 }
 
 inline Rcpp::List moments_list(const bayeskernel::DrawMoments& from) {
-  return Rcpp::List::create(Rcpp::Named("mean") = to_r(from.mean),
-                            Rcpp::Named("var") = to_r(from.var),
-                            Rcpp::Named("middle") = to_r(from.middle),
-                            Rcpp::Named("spread") = to_r(from.spread),
-                            Rcpp::Named("prob") = to_r(from.probability),
-                            Rcpp::Named("prob_sd") = to_r(from.probability_sd));
+  return r_list({{"mean", from.mean},
+                 {"var", from.var},
+                 {"middle", from.middle},
+                 {"spread", from.spread},
+                 {"prob", from.probability},
+                 {"prob_sd", from.probability_sd}});
 }
 
 #endif

@@ -1,14 +1,13 @@
-#include "gp/terms.hpp"
-
 #include "glue_bsvm.h"
 #include "glue_kernel.h"
+#include "gp/terms.hpp"
 
 namespace {
 
-// A term is list(first, x, z, by, centre_weight, kernel, free): its first column
-// among those of the model, counted from 0; rows (n x d) and inducing points
-// (m x d); numbers by row, or none; the learned parameters of the kernel, counted
-// from 1. Rows go into the order of the core.
+// A term is list(first, x, z, by, centre_weight, kernel, free): its first
+// column among those of the model, counted from 0; rows (n x d) and inducing
+// points (m x d); numbers by row, or none; the learned parameters of the
+// kernel, counted from 1. Rows go into the order of the core.
 std::vector<bayeskernel::ProcessTerm> read_processes(
     SEXP from, const std::vector<Index>& order) {
   std::vector<bayeskernel::ProcessTerm> out;
@@ -35,7 +34,7 @@ std::vector<bayeskernel::ProcessTerm> read_processes(
                                   MatrixXd(x.cols(), n),
                                   by_row(one["by"]),
                                   by_row(one["centre_weight"]),
-                                  Rcpp::as<int>(one["first"]),
+                                  read<int>(one, "first"),
                                   {}};
     for (Index i = 0; i < n; ++i) term.x.col(i) = x.row(order[i]).transpose();
     const Rcpp::IntegerVector free = one["free"];
@@ -68,19 +67,17 @@ Rcpp::List process_features_cpp(const Rcpp::List& kernel,
     executor.ask();
     MatrixXd phi;
     VectorXd open;
-    bayeskernel::process_features(features, map_matrix(x).transpose(),
-                                  executor, phi, open);
-    return Rcpp::List::create(
-        Rcpp::Named("x") = to_r(MatrixXd(phi.transpose())),
-        Rcpp::Named("open") = to_r(open));
+    bayeskernel::process_features(features, map_matrix(x).transpose(), executor,
+                                  phi, open);
+    return r_list({{"x", MatrixXd(phi.transpose())}, {"open", open}});
   });
 }
 
-// The same into columns of `design` (n x p), the first of them `first` (from 0),
-// which were made to be written: multiples `by` (n numbers, or none) of features
-// less their means with `weight` (n numbers that sum to 1; none: not centred).
-// Gives these means as `centre`; as `open` what the features leave, times the
-// squared multiples; and the mean of what they leave as `left`.
+// The same into columns of `design` (n x p), the first of them `first` (from
+// 0), which were made to be written: multiples `by` (n numbers, or none) of
+// features less their means with `weight` (n numbers that sum to 1; none: not
+// centred). Gives these means as `centre`; as `open` what the features leave,
+// times the squared multiples; and the mean of what they leave as `left`.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List process_fill_cpp(const Rcpp::List& kernel,
                             const Rcpp::NumericMatrix& z,
@@ -106,9 +103,7 @@ Rcpp::List process_fill_cpp(const Rcpp::List& kernel,
         Eigen::Map<MatrixXd>(design.begin() + first * n, n, m), open);
     const double left = open.mean();
     if (by.size() > 0) open.array() *= map_vector(by).array().square();
-    return Rcpp::List::create(Rcpp::Named("centre") = to_r(centre),
-                              Rcpp::Named("open") = to_r(open),
-                              Rcpp::Named("left") = left);
+    return r_list({{"centre", centre}, {"open", open}, {"left", left}});
   });
 }
 
@@ -117,34 +112,29 @@ Rcpp::List process_fill_cpp(const Rcpp::List& kernel,
 Rcpp::List process_learn_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                              const Rcpp::List& settings) {
   return guarded([&] {
-    const bayeskernel::ColumnData input = read_data(data);
-    const bayeskernel::Prior blocks = read_prior(prior);
-    const SEXP atoms = element(data, "atoms");
-    const bayeskernel::AtomUnits units = read_atoms(atoms, input.order);
-    bayeskernel::RowModel model = read_row_model(settings);
-    if (!Rf_isNull(atoms)) model.atoms = &units;
-    bayeskernel::PackedRows rows = bayeskernel::pack_rows(input);
-    rows.finish(input.group_begin, units.unit);
+    const LinearInput in(data, prior, settings);
+    bayeskernel::PackedRows rows = bayeskernel::pack_rows(in.data);
+    rows.finish(in.data.group_begin, in.units.unit);
     RcppParallelExecutor executor(
-        useful_threads(rows, Rcpp::as<int>(settings["threads"])));
+        useful_threads(rows, read<int>(settings, "threads")));
     bayeskernel::ProcessTerms terms(
-        read_processes(data["processes"], input.order), executor);
-    UserCallback user(Rcpp::as<bool>(settings["progress"]));
-    bayeskernel::ProcessLearning learning(rows, blocks, model, terms, executor);
+        read_processes(data["processes"], in.data.order), executor);
+    UserCallback user(read<bool>(settings, "progress"));
+    bayeskernel::ProcessLearning learning(rows, in.prior, in.model, terms,
+                                          executor);
     const bayeskernel::ProcessLearning::Result result = learning.run(
-        read_mean_field_settings(settings), Rcpp::as<int>(settings["most"]),
-        Rcpp::as<std::vector<double>>(settings["factors"]), user.keep_going());
+        read_mean_field_settings(settings), read<int>(settings, "most"),
+        read<std::vector<double>>(settings, "factors"), user.keep_going());
     Rcpp::List found(terms.size());
     for (Index c = 0; c < terms.size(); ++c) {
       found[c] = to_r(terms.term(c).kernel.log_parameters());
     }
-    return Rcpp::List::create(
-        Rcpp::Named("log_parameters") = found,
-        Rcpp::Named("bound") = result.bound,
-        Rcpp::Named("slope") = to_r(result.slope),
-        Rcpp::Named("evaluations") = result.evaluations,
-        Rcpp::Named("passes") = result.passes,
-        Rcpp::Named("converged") = result.converged,
-        Rcpp::Named("interrupted") = result.interrupted);
+    return r_list({{"log_parameters", found},
+                   {"bound", result.bound},
+                   {"slope", result.slope},
+                   {"evaluations", result.evaluations},
+                   {"passes", result.passes},
+                   {"converged", result.converged},
+                   {"interrupted", result.interrupted}});
   });
 }

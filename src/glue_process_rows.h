@@ -4,16 +4,15 @@
 
 #include <numeric>
 
-#include "gp/process_rows.hpp"
-
 #include "glue_bsvm.h"
 #include "glue_kernel.h"
+#include "gp/process_rows.hpp"
 
 // `data` of R with `processes`, a list of list(kernel, z, columns, by, first,
 // centred): inducing points (m x d); the columns of the rows, from 1, that hold
-// the variables and the multiple (0: none); the first of its columns among those
-// of the model, from 0. `variables` columns of the rows, after the first `plain`,
-// are of processes alone; the others are columns of the model. Without
+// the variables and the multiple (0: none); the first of its columns among
+// those of the model, from 0. `variables` columns of the rows, after the first
+// `plain`, are of processes alone; the others are columns of the model. Without
 // `processes` the rows stay as they are.
 class ProcessInput {
  public:
@@ -21,7 +20,7 @@ class ProcessInput {
   static Index width(const Rcpp::List& data) {
     const SEXP from = element(data, "processes");
     if (Rf_isNull(from)) return 0;
-    Index out = Rcpp::as<int>(data["plain"]);
+    Index out = read<int>(data, "plain");
     for (const Rcpp::List term : Rcpp::List(from)) {
       out += map_matrix(term["z"]).rows();
     }
@@ -29,13 +28,12 @@ class ProcessInput {
   }
 
   ProcessInput(const Rcpp::List& data, const bayeskernel::RowSource& base,
-               bayeskernel::Executor& executor,
-               const bayeskernel::Prior& prior)
+               bayeskernel::Executor& executor, const bayeskernel::Prior& prior)
       : base_(base) {
     const SEXP from = element(data, "processes");
     if (Rf_isNull(from)) return;
-    const Index before = Rcpp::as<int>(data["plain"]);
-    const Index variables = Rcpp::as<int>(data["variables_count"]);
+    const Index before = read<int>(data, "plain");
+    const Index variables = read<int>(data, "variables_count");
     std::vector<Index> plain(
         static_cast<std::size_t>(base.x_columns() - variables));
     std::iota(plain.begin(), plain.end(), Index{0});
@@ -47,9 +45,9 @@ class ProcessInput {
       bayeskernel::ProcessRows::Term& term = terms.back();
       const Rcpp::IntegerVector columns = one["columns"];
       for (const int k : columns) term.variables.push_back(k - 1);
-      term.by = Rcpp::as<int>(one["by"]) - 1;
-      term.first = Rcpp::as<int>(one["first"]);
-      term.centred = Rcpp::as<bool>(one["centred"]);
+      term.by = read<int>(one, "by") - 1;
+      term.first = read<int>(one, "first");
+      term.centred = read<bool>(one, "centred");
     }
     rows_ = std::make_unique<bayeskernel::ProcessRows>(
         base, std::move(plain), std::move(terms), executor);
@@ -63,7 +61,8 @@ class ProcessInput {
   // Null without processes.
   bayeskernel::OpenResiduals* open() const { return open_.get(); }
 
-  // Of these rows, or, where they are part of more, of all: what R has of these.
+  // Of these rows, or, where they are part of more, of all: what R has of
+  // these.
   std::vector<VectorXd> centres() const {
     std::vector<VectorXd> out;
     if (!rows_) return out;
@@ -80,12 +79,11 @@ class ProcessInput {
 
   // What R keeps of each term: the centre of its columns, and what its inducing
   // points leave of the variance 1 on average.
-  SEXP answer() const {
+  Rcpp::RObject answer() const {
     if (!rows_) return R_NilValue;
     Rcpp::List out;
     for (const bayeskernel::ProcessRows::Term& term : rows_->terms()) {
-      out.push_back(Rcpp::List::create(Rcpp::Named("centre") = to_r(term.centre),
-                                       Rcpp::Named("left") = term.left));
+      out.push_back(r_list({{"centre", term.centre}, {"left", term.left}}));
     }
     return out;
   }

@@ -1,24 +1,24 @@
-#include <chrono>
-
-#include "sequential/filter.hpp"
-#include "sequential/posterior.hpp"
+#include <numeric>
 
 #include "glue_common.h"
 #include "glue_kernel.h"
+#include "glue_settings.h"
 #include "glue_state.h"
+#include "sequential/filter.hpp"
+#include "sequential/posterior.hpp"
+#include "sequential/stream.hpp"
 
 namespace {
 
+using bayeskernel::CandidateSettings;
 using bayeskernel::FilterSettings;
 using bayeskernel::FilterStep;
 using bayeskernel::Grid;
-using bayeskernel::CandidateSettings;
 using bayeskernel::GridState;
-using bayeskernel::Particle;
 using bayeskernel::ParticleFilter;
 using bayeskernel::ParticlePosterior;
-using bayeskernel::SubsetPrior;
 using bayeskernel::StepVariancePrior;
+using bayeskernel::SubsetPrior;
 using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
@@ -40,69 +40,54 @@ StepVariancePrior read_variance(SEXP from) {
 FilterSettings read_filter(const Rcpp::List& settings,
                            const Rcpp::List& prior) {
   FilterSettings out;
-  out.particles = static_cast<Index>(Rcpp::as<double>(settings["particles"]));
-  out.corrected = Rcpp::as<bool>(settings["corrected"]);
-  out.classes = Rcpp::as<bool>(settings["classes"]);
-  out.sweeps = static_cast<Index>(Rcpp::as<double>(settings["sweeps"]));
-  out.ess = Rcpp::as<double>(settings["ess"]);
-  out.temper = Rcpp::as<bool>(settings["temper"]);
-  const std::string scheme = Rcpp::as<std::string>(settings["resampling"]);
+  out.particles = read<Index>(settings, "particles");
+  out.corrected = read<bool>(settings, "corrected");
+  out.classes = read<bool>(settings, "classes");
+  out.sweeps = read<Index>(settings, "sweeps");
+  out.ess = read<double>(settings, "ess");
+  out.temper = read<bool>(settings, "temper");
+  const std::string scheme = read<std::string>(settings, "resampling");
   using bayeskernel::Resampling;
-  out.resampling = scheme == "stratified" ? Resampling::stratified
-                   : scheme == "residual" ? Resampling::residual
+  out.resampling = scheme == "stratified"    ? Resampling::stratified
+                   : scheme == "residual"    ? Resampling::residual
                    : scheme == "multinomial" ? Resampling::multinomial
                                              : Resampling::systematic;
   out.noise = read_variance(prior["noise"]);
   out.spread = read_variance(prior["coef"]);
   out.first_noise = read_variance(prior["first_noise"]);
   out.first_spread = read_variance(prior["first_coef"]);
-  out.seed = static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"]));
+  out.seed = read<std::uint64_t>(settings, "seed");
   return out;
-}
-
-Rcpp::NumericVector to_numbers(const std::vector<Index>& from) {
-  return Rcpp::NumericVector(from.begin(), from.end());
 }
 
 Rcpp::List state_list(const Grid& grid, const ParticleFilter& filter) {
   const GridState at = grid.state();
-  std::vector<Index> size, centre;
-  std::vector<double> noise, spread;
-  const auto& particles = filter.particles();
-  const Index latent =
-      particles.empty() ? 0 : static_cast<Index>(particles[0].latent.size());
-  MatrixXd z(latent, static_cast<Index>(particles.size()));
-  for (std::size_t i = 0; i < particles.size(); ++i) {
-    const Particle& particle = particles[i];
-    size.push_back(particle.size());
-    centre.insert(centre.end(), particle.centres.begin(),
-                  particle.centres.end());
-    noise.push_back(particle.noise);
-    spread.push_back(particle.spread);
-    std::copy(particle.latent.begin(), particle.latent.end(),
-              z.data() + static_cast<Index>(i) * latent);
-  }
-  return Rcpp::List::create(
-      Rcpp::Named("rows") = static_cast<double>(at.rows),
-      Rcpp::Named("points") = to_r(at.points), Rcpp::Named("x") = to_r(at.x),
-      Rcpp::Named("y") = to_r(at.y), Rcpp::Named("gram") = to_r(at.gram),
-      Rcpp::Named("dots") = to_r(at.dots), Rcpp::Named("square") = at.square,
-      Rcpp::Named("gram_rest") = to_r(at.gram_rest),
-      Rcpp::Named("dots_rest") = to_r(at.dots_rest),
-      Rcpp::Named("square_rest") = at.square_rest,
-      Rcpp::Named("size") = to_numbers(size),
-      Rcpp::Named("centre") = to_numbers(centre),
-      Rcpp::Named("noise") = noise, Rcpp::Named("spread") = spread,
-      Rcpp::Named("latent") = to_r(z),
-      Rcpp::Named("log_weight") = filter.log_weights());
+  const bayeskernel::ParticleColumns particles =
+      bayeskernel::ParticleColumns::of(filter.particles());
+  return r_list({{"rows", static_cast<double>(at.rows)},
+                 {"points", at.points},
+                 {"x", at.x},
+                 {"y", at.y},
+                 {"gram", at.gram},
+                 {"dots", at.dots},
+                 {"square", at.square},
+                 {"gram_rest", at.gram_rest},
+                 {"dots_rest", at.dots_rest},
+                 {"square_rest", at.square_rest},
+                 {"size", particles.size},
+                 {"centre", particles.centre},
+                 {"noise", particles.noise},
+                 {"spread", particles.spread},
+                 {"latent", particles.latent},
+                 {"log_weight", filter.log_weights()}});
 }
 
 void check_grid(const CheckedList& list, const GridState& at,
                 const CandidateSettings& settings) {
   const Index given = settings.fixed.cols();
-  const bool wrong = given > 0 ? at.points.cols() != given
-                               : at.points.cols() > std::min(at.rows,
-                                                             settings.most);
+  const bool wrong = given > 0
+                         ? at.points.cols() != given
+                         : at.points.cols() > std::min(at.rows, settings.most);
   if (wrong) list.refuse("points", "not of the right size");
   const bool kept =
       settings.keep_rows || (given == 0 && at.points.cols() < settings.most);
@@ -135,22 +120,19 @@ void restore(const Rcpp::List& from, Index d, const CandidateSettings& of_grid,
     at.square_rest = list.number("square_rest", -1e300);
   }
   check_grid(list, at, of_grid);
-  const std::vector<Index> size =
-      list.indices("size", settings.particles, 0.0,
-                   static_cast<double>(std::min(kmax, points)));
-  const std::vector<Index> centre =
-      list.indices("centre", CheckedList::kAnyLength, 0.0,
-                   static_cast<double>(points) - 1.0);
-  Index total = 0;
-  for (const Index each : size) total += each;
-  if (static_cast<Index>(centre.size()) != total) {
-    list.refuse("centre", "not of the right length");
-  }
+  bayeskernel::ParticleColumns columns;
+  columns.size = list.indices("size", settings.particles, 0.0,
+                              static_cast<double>(std::min(kmax, points)));
+  columns.centre = list.indices(
+      "centre",
+      std::accumulate(columns.size.begin(), columns.size.end(), Index{0}), 0.0,
+      static_cast<double>(points) - 1.0);
+  if (columns.repeats()) list.refuse("centre", "twice in a particle");
   constexpr double kSmallest = std::numeric_limits<double>::min();
-  const auto noise = list.numbers("noise", settings.particles, kSmallest);
-  const auto spread = list.numbers("spread", settings.particles, kSmallest);
-  const Index latent = settings.classes ? at.rows : 0;
-  const auto z = list.matrix("latent", latent, settings.particles);
+  columns.noise = list.numbers("noise", settings.particles, kSmallest);
+  columns.spread = list.numbers("spread", settings.particles, kSmallest);
+  columns.latent =
+      list.matrix("latent", settings.classes ? at.rows : 0, settings.particles);
   // A weight may be 0.
   SEXP weights = list.element("log_weight");
   if (TYPEOF(weights) != REALSXP || XLENGTH(weights) != settings.particles) {
@@ -161,36 +143,19 @@ void restore(const Rcpp::List& from, Index d, const CandidateSettings& of_grid,
   for (const double w : log_weight) {
     if (!(w < 700.0)) list.refuse("log_weight", "out of range");
   }
-  std::vector<Particle> particles;
-  auto begin = centre.begin();
-  for (Index i = 0; i < settings.particles; ++i) {
-    Particle particle;
-    particle.centres.assign(begin, begin + size[i]);
-    begin += size[i];
-    std::vector<Index> sorted = particle.centres;
-    std::sort(sorted.begin(), sorted.end());
-    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
-      list.refuse("centre", "twice in a particle");
-    }
-    particle.noise = noise[i];
-    particle.spread = spread[i];
-    particle.latent.assign(z.data() + i * latent, z.data() + (i + 1) * latent);
-    particles.push_back(std::move(particle));
-  }
   grid.restore(at);
-  filter.restore(std::move(particles), log_weight);
+  filter.restore(columns.particles(), log_weight);
 }
 
 Rcpp::List posterior_list(const ParticlePosterior& from) {
-  return Rcpp::List::create(Rcpp::Named("points") = to_r(from.points),
-                            Rcpp::Named("grid_point") =
-                                to_numbers(from.grid_point),
-                            Rcpp::Named("size") = to_numbers(from.size),
-                            Rcpp::Named("centre") = to_numbers(from.centre),
-                            Rcpp::Named("mean") = from.mean,
-                            Rcpp::Named("root") = from.root,
-                            Rcpp::Named("noise") = from.noise,
-                            Rcpp::Named("spread") = from.spread);
+  return r_list({{"points", from.points},
+                 {"grid_point", from.grid_point},
+                 {"size", from.size},
+                 {"centre", from.centre},
+                 {"mean", from.mean},
+                 {"root", from.root},
+                 {"noise", from.noise},
+                 {"spread", from.spread}});
 }
 
 ParticlePosterior read_posterior(const Rcpp::List& from, Index d) {
@@ -205,8 +170,8 @@ ParticlePosterior read_posterior(const Rcpp::List& from, Index d) {
     means += k + 1;
     squares += (k + 1) * (k + 1);
   }
-  out.centre = list.indices("centre", total, 0.0,
-                            static_cast<double>(points) - 1.0);
+  out.centre =
+      list.indices("centre", total, 0.0, static_cast<double>(points) - 1.0);
   out.mean = list.numbers("mean", means);
   if (from.containsElementNamed("root")) {
     out.root = list.numbers("root", squares);
@@ -227,9 +192,9 @@ Rcpp::NumericMatrix step_matrix(const std::vector<FilterStep>& steps) {
                              step.seconds};
     for (int j = 0; j < 7; ++j) out(static_cast<int>(t), j) = values[j];
   }
-  Rcpp::colnames(out) = Rcpp::CharacterVector::create(
-      "log_evidence", "ess", "stages", "resampled", "kernels", "noise",
-      "seconds");
+  Rcpp::colnames(out) =
+      Rcpp::CharacterVector::create("log_evidence", "ess", "stages",
+                                    "resampled", "kernels", "noise", "seconds");
   return out;
 }
 
@@ -238,55 +203,42 @@ Rcpp::NumericMatrix step_matrix(const std::vector<FilterStep>& steps) {
 // Rows of the data in the columns of x; a state of NULL begins a stream.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List seqkr_fit_cpp(const Rcpp::NumericMatrix& x,
-                         const Rcpp::NumericVector& y,
-                         const Rcpp::List& kernel, const Rcpp::List& prior,
-                         const Rcpp::List& settings, SEXP state) {
+                         const Rcpp::NumericVector& y, const Rcpp::List& kernel,
+                         const Rcpp::List& prior, const Rcpp::List& settings,
+                         SEXP state) {
   return guarded([&] {
-    using Clock = std::chrono::steady_clock;
-    const auto began = Clock::now();
+    const auto began = std::chrono::steady_clock::now();
     const auto rows = map_matrix(x);
     const auto responses = map_vector(y);
     const FilterSettings of_filter = read_filter(settings, prior);
     CandidateSettings of_grid;
     of_grid.fixed = map_matrix(settings["grid"]);
-    of_grid.most = static_cast<Index>(Rcpp::as<double>(settings["grid_max"]));
-    of_grid.unique = Rcpp::as<bool>(settings["unique"]);
+    of_grid.most = read<Index>(settings, "grid_max");
+    of_grid.unique = read<bool>(settings, "unique");
     of_grid.keep_rows = of_filter.classes;
-    const Index kmax = static_cast<Index>(Rcpp::as<double>(prior["kmax"]));
-    const SubsetPrior sets(Rcpp::as<double>(prior["lambda"]), kmax,
-                           Rcpp::as<double>(settings["move_rate"]));
+    const Index kmax = read<Index>(prior, "kmax");
+    const SubsetPrior sets(read<double>(prior, "lambda"), kmax,
+                           read<double>(settings, "move_rate"));
     Grid grid(read_kernel(kernel), rows.rows(), of_grid);
-    RcppParallelExecutor executor(Rcpp::as<int>(settings["threads"]));
+    RcppParallelExecutor executor(read<int>(settings, "threads"));
     ParticleFilter filter(grid, sets, of_filter, executor);
     if (!Rf_isNull(state)) {
       restore(state, rows.rows(), of_grid, of_filter, kmax, grid, filter);
     }
     grid.expect(grid.rows() + rows.cols());
-    UserCallback user(Rcpp::as<bool>(settings["progress"]));
-    const auto keep_going = user.keep_going();
-    std::vector<FilterStep> steps;
-    bool interrupted = false;
-    auto before = Clock::now();
-    for (Index t = 0; t < rows.cols() && !interrupted; ++t) {
-      steps.push_back(filter.step(rows.col(t).data(), responses[t]));
-      const auto now = Clock::now();
-      steps.back().seconds = std::chrono::duration<double>(now - before).count();
-      before = now;
-      interrupted = !keep_going({static_cast<double>(t + 1),
-                                 static_cast<double>(rows.cols()), "rows"});
-    }
+    UserCallback user(read<bool>(settings, "progress"));
+    const bayeskernel::FilteredRows run =
+        bayeskernel::filter_rows(filter, rows, responses, user.keep_going());
     const Rcpp::List reached = state_list(grid, filter);
-    if (!interrupted) {
-      filter.finish(static_cast<Index>(Rcpp::as<double>(settings["finish"])));
+    if (!run.interrupted) {
+      filter.finish(read<Index>(settings, "finish"));
     }
-    return Rcpp::List::create(
-        Rcpp::Named("steps") = step_matrix(steps),
-        Rcpp::Named("state") = reached,
-        Rcpp::Named("posterior") = posterior_list(
-            bayeskernel::posterior_of(filter.particles(), grid, kmax)),
-        Rcpp::Named("interrupted") = interrupted,
-        Rcpp::Named("seconds") =
-            std::chrono::duration<double>(Clock::now() - began).count());
+    return r_list({{"steps", step_matrix(run.steps)},
+                   {"state", reached},
+                   {"posterior", posterior_list(bayeskernel::posterior_of(
+                                     filter.particles(), grid, kmax))},
+                   {"interrupted", run.interrupted},
+                   {"seconds", seconds_since(began)}});
   });
 }
 
@@ -300,40 +252,14 @@ Rcpp::List seqkr_predict_cpp(const Rcpp::List& posterior,
   return guarded([&] {
     const auto rows = map_matrix(x);
     const ParticlePosterior at = read_posterior(posterior, rows.rows());
-    const bayeskernel::Kernel function = read_kernel(kernel);
     RcppParallelExecutor executor(threads);
-    executor.ask();
-    const Index n = rows.cols(), count = static_cast<Index>(at.size.size());
-    const Index part = std::max<Index>(16, 2000000 / std::max<Index>(count, 1));
-    VectorXd mean(n), variance(n), prob(classes ? n : 0), sd(classes ? n : 0);
-    for (Index first = 0; first < n; first += part) {
-      const Index size = std::min(part, n - first);
-      MatrixXd m(count, size), v(count, size);
-      bayeskernel::particle_moments(at, function,
-                                    rows.middleCols(first, size), executor, m,
-                                    v);
-      for (Index i = 0; i < size; ++i) {
-        const auto f = m.col(i).array();
-        const double center = f.mean();
-        mean[first + i] = center;
-        variance[first + i] = v.col(i).mean() + (f - center).square().mean();
-        if (!classes) continue;
-        double sum = 0.0, squares = 0.0;
-        for (Index p = 0; p < count; ++p) {
-          const double chance =
-              bayeskernel::normal_cdf(m(p, i) / std::sqrt(1.0 + v(p, i)));
-          sum += chance;
-          squares += chance * chance;
-        }
-        sum /= static_cast<double>(count);
-        prob[first + i] = sum;
-        sd[first + i] = std::sqrt(std::max(
-            squares / static_cast<double>(count) - sum * sum, 0.0));
-      }
-    }
-    return Rcpp::List::create(
-        Rcpp::Named("mean") = to_r(mean), Rcpp::Named("var") = to_r(variance),
-        Rcpp::Named("prob") = to_r(prob), Rcpp::Named("prob_sd") = to_r(sd));
+    const bayeskernel::ParticleAverages averages =
+        bayeskernel::particle_averages(at, read_kernel(kernel), rows, classes,
+                                       executor.ask());
+    return r_list({{"mean", averages.mean},
+                   {"var", averages.variance},
+                   {"prob", averages.probability},
+                   {"prob_sd", averages.probability_sd}});
   });
 }
 
@@ -351,7 +277,6 @@ Rcpp::List seqkr_latent_cpp(const Rcpp::List& posterior,
     MatrixXd mean(count, rows.cols()), variance(count, rows.cols());
     bayeskernel::particle_moments(at, read_kernel(kernel), rows, executor, mean,
                                   variance);
-    return Rcpp::List::create(Rcpp::Named("mean") = to_r(mean),
-                              Rcpp::Named("var") = to_r(variance));
+    return r_list({{"mean", mean}, {"var", variance}});
   });
 }

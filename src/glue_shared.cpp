@@ -6,18 +6,17 @@
 #define __RCPP_PARALLEL_RVECTOR__
 #define __RCPP_PARALLEL_RMATRIX__
 #include <RcppParallel.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <exception>
 #include <mutex>
 #include <thread>
-#include <unistd.h>
 
+#include "glue_kernel.h"
 #include "kernel/matrix.hpp"
 #include "mcmc/convergence.hpp"
 #include "rows/moments.hpp"
-
-#include "glue_kernel.h"
 
 namespace {
 
@@ -113,11 +112,11 @@ Rcpp::List column_moments_cpp(const Rcpp::NumericMatrix& x, double first = 0,
       count < 0 ? x.nrow() : static_cast<Eigen::Index>(count);
   const bayeskernel::ColumnMoments moments =
       bayeskernel::column_moments(map_matrix(x).middleRows(from, rows));
-  return Rcpp::List::create(Rcpp::Named("mean") = to_r(moments.mean),
-                            Rcpp::Named("sd") = to_r(moments.sd),
-                            Rcpp::Named("min") = to_r(moments.minimum),
-                            Rcpp::Named("max") = to_r(moments.maximum),
-                            Rcpp::Named("missing") = to_r(moments.missing));
+  return r_list({{"mean", moments.mean},
+                 {"sd", moments.sd},
+                 {"min", moments.minimum},
+                 {"max", moments.maximum},
+                 {"missing", moments.missing}});
 }
 
 // k(x_j, z_i), ncol(x) x ncol(z); rows of the data in the columns of x and z.
@@ -132,7 +131,7 @@ Rcpp::List kernel_matrix_cpp(const Rcpp::List& kernel,
     bayeskernel::kernel_matrix(
         read_kernel(kernel), map_matrix(x), map_matrix(z), executor,
         Eigen::Map<Eigen::MatrixXd>(out.begin(), out.nrow(), out.ncol()));
-    return Rcpp::List::create(Rcpp::Named("values") = out);
+    return r_list({{"values", out}});
   });
 }
 

@@ -1,6 +1,6 @@
-// Lists of numbers that came from outside, such as the state of a chain in a fit
-// read from a file: every element is of the length and in the range that the
-// core relies on, or an ArgumentError says which one is not.
+// Lists of numbers that came from outside, such as the state of a chain in a
+// fit read from a file: every element is of the length and in the range that
+// the core relies on, or an ArgumentError says which one is not.
 #ifndef BAYESKERNEL_GLUE_STATE_H
 #define BAYESKERNEL_GLUE_STATE_H
 
@@ -87,8 +87,8 @@ class CheckedList {
   }
 
   [[noreturn]] void refuse(const std::string& name, const char* why) const {
-    throw bayeskernel::ArgumentError(std::string(what_) + " is damaged: " +
-                                     name + " is " + why);
+    throw bayeskernel::ArgumentError(std::string(what_) +
+                                     " is damaged: " + name + " is " + why);
   }
 
  private:

@@ -1,22 +1,9 @@
-#include <optional>
-
-#include "linear/stochastic.hpp"
-
-#include "glue_bsvm_posterior.h"
 #include "glue_stream.h"
 
-namespace {
+#include "glue_bsvm_posterior.h"
+#include "glue_epochs.h"
 
-bayeskernel::StochasticSettings read_stochastic(const Rcpp::List& settings,
-                                                Index columns) {
-  bayeskernel::StochasticSettings out;
-  const Rcpp::NumericVector batch = settings["batch_size"];
-  out.batch_rows = batch.size() > 0 ? static_cast<Index>(batch[0])
-                                    : std::max<Index>(256, 4 * columns);
-  out.epochs = Rcpp::as<int>(settings["epochs"]);
-  out.seed = static_cast<std::uint64_t>(Rcpp::as<double>(settings["seed"]));
-  return out;
-}
+namespace {
 
 bayeskernel::RowModel read_open_model(const Rcpp::List& settings,
                                       bayeskernel::OpenResiduals* open) {
@@ -34,38 +21,23 @@ struct SviFit {
          const RemoteRows* remote = nullptr)
       : fit(rows, prior, executor, nullptr, nullptr,
             row_moments && remote == nullptr, read_open_model(settings, open)),
-        stochastic(read_stochastic(settings, rows.x_columns())) {
+        stochastic(read_stochastic(
+            settings, std::max<Index>(256, 4 * rows.x_columns()))) {
     if (remote != nullptr) fit.delegate(remote->mean_field());
-    UserCallback user(Rcpp::as<bool>(settings["progress"]));
-    std::optional<bayeskernel::MeanFieldStart> start;
-    if (stochastic.epochs > 0) {
-      bayeskernel::StochasticFit epochs(rows, prior, executor, stochastic,
-                                        nullptr, fit.model());
-      try {
-        result.interrupted = !epochs.run(user.keep_going());
-        start = epochs.state();
-      } catch (const bayeskernel::NumericError&) {
-        // Full passes find their own start.
-      }
-      steps = epochs.steps();
+    UserCallback user(read<bool>(settings, "progress"));
+    const bayeskernel::Epochs epochs =
+        bayeskernel::run_epochs(rows, prior, executor, stochastic, nullptr,
+                                fit.model(), true, user.keep_going());
+    steps = epochs.steps;
+    result.interrupted = epochs.interrupted;
+    if (epochs.interrupted && !epochs.start) return;
+    if (epochs.interrupted && !row_moments) {
+      fit.adopt(*epochs.start);
+      usable = true;
+      return;
     }
-    bayeskernel::MeanFieldSettings control = read_mean_field_settings(settings);
-    const bool interrupted = result.interrupted;
-    if (interrupted) {  // what there is, with the moments of rows in memory
-      if (!start) return;
-      if (!row_moments) {
-        fit.adopt(*start);
-        usable = true;
-        return;
-      }
-      control.max_passes = 1;
-    }
-    result = fit.run(control,
-                     interrupted ? [](const bayeskernel::Progress&) {
-                       return true;
-                     } : user.keep_going(),
-                     start ? &*start : nullptr);
-    result.interrupted = result.interrupted || interrupted;
+    result = bayeskernel::run_passes(
+        fit, epochs, read_mean_field_settings(settings), user.keep_going());
     usable = !result.bound.empty();
   }
 
@@ -136,7 +108,7 @@ Rcpp::List bsvm_svi_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     }
     rows.finish(input.group_begin);
     RcppParallelExecutor executor(
-        useful_threads(rows, Rcpp::as<int>(settings["threads"])));
+        useful_threads(rows, read<int>(settings, "threads")));
     const std::unique_ptr<bayeskernel::OpenResiduals> residuals =
         read_open(element(data, "open"), input.order, rows.residual, blocks);
     const std::unique_ptr<RemoteRows> remote = read_remote(settings);
@@ -147,9 +119,8 @@ Rcpp::List bsvm_svi_cpp(const Rcpp::List& data, const Rcpp::List& prior,
       if (read_family(settings) == bayeskernel::Family::hinge &&
           residuals == nullptr && !svi.result.interrupted) {
         const bool whole = finished(executor, [&] {
-          out["influence"] =
-              response_list(rows, blocks, executor, svi.fit, input.order,
-                            remote.get());
+          out["influence"] = response_list(rows, blocks, executor, svi.fit,
+                                           input.order, remote.get());
         });
         if (!whole) {
           Rcpp::List status = out["status"];
@@ -168,13 +139,13 @@ Rcpp::List bsvm_stream_cpp(const Rcpp::List& stream, const Rcpp::List& prior,
                            const Rcpp::List& settings) {
   return guarded([&] {
     const auto start = std::chrono::steady_clock::now();
-    StreamInput input(stream, Rcpp::as<int>(settings["threads"]));
+    StreamInput input(stream, read<int>(settings, "threads"));
     const bayeskernel::Prior blocks = read_prior(prior);
     const ProcessInput processes(stream, input.rows, input.executor, blocks);
     const SviFit svi(processes.rows(), blocks, input.executor, settings, false,
                      processes.open());
-    Rcpp::List out = svi_list(svi, blocks, bayeskernel::WideBlock(),
-                              seconds_since(start));
+    Rcpp::List out =
+        svi_list(svi, blocks, bayeskernel::WideBlock(), seconds_since(start));
     out["processes"] = processes.answer();
     return out;
   });

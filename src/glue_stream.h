@@ -2,24 +2,22 @@
 #ifndef BAYESKERNEL_GLUE_STREAM_H
 #define BAYESKERNEL_GLUE_STREAM_H
 
+#include "glue_process_rows.h"
 #include "rows/sort_rows.hpp"
 #include "rows/streamed_rows.hpp"
-
-#include "glue_process_rows.h"
 
 // `stream`: path, rows and columns of a file by append_rows_cpp(); source (0
 // for the intercept, else a column of the file), center and scale of every
 // model column; the label that is positive, or -1 where labels are the numbers
 // of a Gaussian response; of rows in groups, these sorted, `group_sizes`, and
-// z_source, z_center and z_scale of the columns of their effects. With terms gp()
-// see ProcessInput.
+// z_source, z_center and z_scale of the columns of their effects. With terms
+// gp() see ProcessInput.
 struct StreamInput {
   StreamInput(const Rcpp::List& stream, int threads)
-      : file(Rcpp::as<std::string>(stream["path"]),
-             static_cast<Index>(Rcpp::as<double>(stream["rows"])),
-             Rcpp::as<int>(stream["columns"])),
+      : file(read<std::string>(stream, "path"), read<Index>(stream, "rows"),
+             read<int>(stream, "columns")),
         executor(threads),
-        rows(file, read_columns(stream, ""), Rcpp::as<int>(stream["positive"]),
+        rows(file, read_columns(stream, ""), read<int>(stream, "positive"),
              executor.threads() > 1, width(stream), read_groups(stream)) {}
 
   bayeskernel::RowFile file;

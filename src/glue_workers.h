@@ -5,28 +5,29 @@
 #define BAYESKERNEL_GLUE_WORKERS_H
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "linear/mean_field.hpp"
-
+#include "ep/row_worker.hpp"
 #include "glue_gpsvm_sites.h"
+#include "linear/mean_field.hpp"
 
 // On the master. A task is a list with its `step`, that all workers are told,
 // and parts of their own.
 class RemoteRows {
  public:
+  using RowStep = bayeskernel::RowStep;
+
   // Of share_rows() in R: list(ask, row, group). ask(task, own), the second a
   // list by worker, returns their answers; `row` and `group` are the first ones
   // of each worker, counted from 0, then their numbers. `task`: what every task
   // says, further elements.
   explicit RemoteRows(const Rcpp::List& remote,
                       const Rcpp::List& task = Rcpp::List())
-      : ask_(Rcpp::as<Rcpp::Function>(remote["ask"])), task_(task) {
-    const auto row = Rcpp::as<std::vector<double>>(remote["row"]);
-    const auto group = Rcpp::as<std::vector<double>>(remote["group"]);
+      : ask_(read<Rcpp::Function>(remote, "ask")), task_(task) {
+    const auto row = read<std::vector<double>>(remote, "row");
+    const auto group = read<std::vector<double>>(remote, "group");
     row_.assign(row.begin(), row.end());
     group_.assign(group.begin(), group.end());
   }
@@ -35,7 +36,8 @@ class RemoteRows {
   bayeskernel::RemoteMeanField mean_field() const {
     return [this](const bayeskernel::MeanFieldPass& pass,
                   bayeskernel::Sums& out, double* kappa) {
-      Rcpp::List task = start(pass.q == nullptr ? "start" : "mean field");
+      Rcpp::List task =
+          start(pass.q == nullptr ? RowStep::start : RowStep::mean_field);
       task["newton"] = pass.with_newton;
       task["noise"] = pass.noise;
       task["precision"] = to_r(pass.precision);
@@ -55,9 +57,9 @@ class RemoteRows {
                         bayeskernel::SiteRule& rule, bayeskernel::Sums& out) {
       using bayeskernel::SiteStep;
       const bool cold = step == SiteStep::cold;
-      Rcpp::List task = start(cold                     ? "cold"
-                              : step == SiteStep::warm ? "warm"
-                                                       : "update");
+      Rcpp::List task = start(cold                     ? RowStep::cold
+                              : step == SiteStep::warm ? RowStep::warm
+                                                       : RowStep::update);
       task["damping"] = rule.damping;
       task["noise"] = rule.noise_variance;
       task["precision"] = to_r(fit.precisions());
@@ -72,30 +74,30 @@ class RemoteRows {
   }
   bayeskernel::SiteMirror mirror() const {
     return {[this](bayeskernel::SiteRows& to) {
-              const Rcpp::List answers = send(start("messages"), nullptr);
-              for (const auto& [name, member] : site_members()) {
+              const Rcpp::List answers =
+                  send(start(RowStep::messages), nullptr);
+              for (const auto& [name, member] : bayeskernel::site_members()) {
                 to.*member = by_row(answers, name);
               }
             },
             [this](const bayeskernel::SiteRows& from) {
               Rcpp::List own(workers());
               for (int k = 0; k < workers(); ++k) {
-                own[k] = Rcpp::List::create(
-                    Rcpp::Named("kappa") = part(from.kappa, k),
-                    Rcpp::Named("b") = part(from.b, k));
+                own[k] = r_list(
+                    {{"kappa", part(from.kappa, k)}, {"b", part(from.b, k)}});
               }
-              check(ask_(start("set messages"), own));
+              check(ask_(start(RowStep::set_messages), own));
             }};
   }
 
   bayeskernel::LinearResponse::Remote response() const {
     return [this](const bayeskernel::GaussianPosterior& q,
                   bayeskernel::Sums& out) {
-      const Rcpp::List answers = send(start("response"), &q);
+      const Rcpp::List answers = send(start(RowStep::response), &q);
       add(answers, false, out);
       double change = 0.0;
       for (const Rcpp::List one : answers) {
-        change = std::max(change, Rcpp::as<double>(one["change"]));
+        change = std::max(change, read<double>(one, "change"));
       }
       return change;
     };
@@ -103,7 +105,7 @@ class RemoteRows {
 
   // Where the passes of response() have led.
   void pull(bayeskernel::RowInfluence& to) const {
-    const Rcpp::List from = rows("influence");
+    const Rcpp::List from = rows(RowStep::influence);
     to.mean = map_vector(from["mean"]);
     to.variance = map_vector(from["var"]);
     to.kappa = map_vector(from["kappa"]);
@@ -112,40 +114,25 @@ class RemoteRows {
 
   // mean, variance and share of all rows at the end of a fit.
   Rcpp::List moments(const bayeskernel::MeanFieldFit& fit) const {
-    Rcpp::List task = start("moments");
+    Rcpp::List task = start(RowStep::moments);
     task["noise"] = fit.accepted_state.noise;
     task["precision"] = to_r(fit.precisions());
     return join(send(task, &fit.posterior()));
   }
 
   // Numbers of all rows by name, as workers answer to the step.
-  Rcpp::List rows(const std::string& step) const {
+  Rcpp::List rows(RowStep step) const {
     return join(send(start(step), nullptr));
   }
 
   // Centres of processes, which are those of all rows.
   void set_centres(const std::vector<Eigen::VectorXd>& centres) const {
-    Rcpp::List task = start("centres");
-    Rcpp::List list;
+    Rcpp::List task = Rcpp::clone(task_), list;
     for (const Eigen::VectorXd& centre : centres) list.push_back(to_r(centre));
     task["centres"] = list;
     send(task, nullptr);
   }
 
-  // What of messages there is by row.
-  using SiteMember = Eigen::VectorXd bayeskernel::SiteRows::*;
-  static std::vector<std::pair<const char*, SiteMember>> site_members() {
-    using bayeskernel::SiteRows;
-    return {{"kappa", &SiteRows::kappa},
-            {"b", &SiteRows::b},
-            {"mean", &SiteRows::mean},
-            {"variance", &SiteRows::variance},
-            {"cavity_mean", &SiteRows::cavity_mean},
-            {"cavity_variance", &SiteRows::cavity_variance},
-            {"log_z", &SiteRows::log_z},
-            {"residual_slope", &SiteRows::residual_slope},
-            {"share", &SiteRows::share}};
-  }
   static Rcpp::NumericVector total_list(
       const bayeskernel::SiteRule::Total& from) {
     return Rcpp::NumericVector::create(from.kappa, from.linear, from.share,
@@ -164,9 +151,9 @@ class RemoteRows {
 
   int workers() const { return static_cast<int>(row_.size()) - 1; }
 
-  Rcpp::List start(const std::string& step) const {
+  Rcpp::List start(RowStep step) const {
     Rcpp::List out = Rcpp::clone(task_);
-    out["step"] = step;
+    out["step"] = static_cast<int>(step);
     return out;
   }
 
@@ -178,16 +165,15 @@ class RemoteRows {
       task["mean"] = to_r(q->mean.x);
       task["whitener"] = to_r(q->whitener());
       for (int k = 0; group_.back() > 0 && k < workers(); ++k) {
-        own[k] = Rcpp::List::create(
-            Rcpp::Named("effects") = columns(q->mean.group, 1, k),
-            Rcpp::Named("loading") =
-                columns(q->eliminated().loading(), q->mean.group.rows(), k),
-            Rcpp::Named("inverse") =
-                columns(q->eliminated().inverse(), q->mean.group.rows(), k),
-            Rcpp::Named("spread") =
-                q->reads_spread()
-                    ? columns(q->spread(), q->mean.group.rows(), k)
-                    : Rcpp::NumericMatrix(0, 0));
+        own[k] = r_list(
+            {{"effects", columns(q->mean.group, 1, k)},
+             {"loading",
+              columns(q->eliminated().loading(), q->mean.group.rows(), k)},
+             {"inverse",
+              columns(q->eliminated().inverse(), q->mean.group.rows(), k)},
+             {"spread", q->reads_spread()
+                            ? columns(q->spread(), q->mean.group.rows(), k)
+                            : Rcpp::NumericMatrix(0, 0)}});
       }
     }
     return check(ask_(task, own));
@@ -249,10 +235,10 @@ class RemoteRows {
       sums.curvature.gram = map_matrix(shard["curvature"]);
       sums.newton.gram = map_matrix(shard["newton"]);
       sums.linear.x = map_vector(shard["gradient"]);
-      sums.bound = Rcpp::as<double>(shard["bound"]);
-      sums.margin = Rcpp::as<double>(shard["margin"]);
-      sums.power = Rcpp::as<double>(shard["power"]);
-      sums.squares = Rcpp::as<double>(shard["squares"]);
+      sums.bound = read<double>(shard, "bound");
+      sums.margin = read<double>(shard, "margin");
+      sums.power = read<double>(shard, "power");
+      sums.squares = read<double>(shard, "squares");
       out.add(sums, with_newton);
     });
     for (int k = 0; group_.back() > 0 && k < workers(); ++k) {
@@ -288,237 +274,77 @@ inline std::unique_ptr<RemoteRows> read_remote(
   return std::make_unique<RemoteRows>(Rcpp::List(remote), task);
 }
 
-// On a worker: passes over its rows, whole shards of all.
-class RowWorker {
- public:
-  // `first`: of these rows among all.
-  RowWorker(const bayeskernel::RowSource& rows, bayeskernel::Executor& executor,
-            const bayeskernel::RowModel& model, Eigen::Index first)
-      : rows_(rows),
-        executor_(executor),
-        model_(model),
-        first_(first),
-        rules_(model),
-        shares_(model.family, model.atoms),
-        pass_(rows, executor),
-        eliminated_(rows.x_columns(), rows.z_columns(), rows.groups()),
-        q_(rows.x_columns(), rows.z_columns(), rows.groups()),
-        groups_(rows.x_columns(), rows.z_columns(), rows.groups()) {
-    at_.q = &q_;
-  }
-  RowWorker(const RowWorker&) = delete;
-  RowWorker& operator=(const RowWorker&) = delete;
-
-  // `begin`: the chunks, from 0, that the shards begin with, then their number.
-  Rcpp::List run(const Rcpp::List& task, const Rcpp::List& own,
-                 const Rcpp::IntegerVector& begin) {
-    const std::string step = Rcpp::as<std::string>(task["step"]);
-    if (step == "messages") return messages();
-    if (step == "set messages") return set_messages(own);
-    if (step == "left out") return left_out();
-    if (step == "influence") return influence();
-    read_q(task, own);
-    if (step == "moments") return moments(task);
-    if (step == "response") return response(begin);
-    return step == "start" || step == "mean field"
-               ? mean_field(step == "start", task, begin)
-               : sites(step, task, begin);
-  }
-
- private:
-  using Index = Eigen::Index;
-  using VectorXd = Eigen::VectorXd;
-
-  void read_q(const Rcpp::List& task, const Rcpp::List& own) {
-    if (model_.open != nullptr && task.containsElementNamed("precision")) {
-      std::vector<Eigen::MatrixXd> precision;
-      for (const SEXP one : Rcpp::List(task["precision"])) {
-        precision.push_back(map_matrix(one));
-      }
-      model_.open->set(precision);
+// On a worker: the task of the master.
+inline bayeskernel::RowRequest read_request(const Rcpp::List& task,
+                                            const Rcpp::List& own) {
+  bayeskernel::RowRequest out;
+  out.step = static_cast<bayeskernel::RowStep>(read<int>(task, "step"));
+  out.newton = read_or(task, "newton", out.newton);
+  out.kappa = read_or(task, "kappa", out.kappa);
+  out.noise = read_or(task, "noise", out.noise);
+  out.damping = read_or(task, "damping", out.damping);
+  if (task.containsElementNamed("precision")) {
+    for (const SEXP one : Rcpp::List(task["precision"])) {
+      out.precision.push_back(map_matrix(one));
     }
-    if (!task.containsElementNamed("mean")) return;
-    q_.mean.x = map_vector(task["mean"]);
-    Eigen::MatrixXd spread;
-    if (rows_.groups() > 0) {
-      q_.mean.group = map_matrix(own["effects"]);
-      eliminated_.adopt(map_matrix(own["loading"]), map_matrix(own["inverse"]));
-      spread = map_matrix(own["spread"]);
-    }
-    q_.set_covariance(map_matrix(task["whitener"]), spread, eliminated_);
   }
-
-  void set_noise(const Rcpp::List& task) {
-    bayeskernel::NoisePosterior noise;
-    noise.precision = Rcpp::as<double>(task["noise"]);
-    rules_.set_noise(noise.noise());
-    share_.setZero(model_.atoms != nullptr ? rows_.rows() : 0);
-    rules_.set_share(share_);
+  if (task.containsElementNamed("mean")) {
+    out.mean = map_vector(task["mean"]);
+    out.whitener = map_matrix(task["whitener"]);
   }
-
-  Rcpp::List mean_field(bool start, const Rcpp::List& task,
-                        const Rcpp::IntegerVector& begin) {
-    using bayeskernel::Second;
-    set_noise(task);
-    const bayeskernel::Rule& rule = start ? rules_.start() : rules_.later();
-    const bool with_newton = Rcpp::as<bool>(task["newton"]);
-    bayeskernel::RowStore store;
-    VectorXd kappa;
-    if (Rcpp::as<bool>(task["kappa"])) {
-      kappa.resize(rows_.rows());
-      store.kappa = kappa.data();
-    }
-    Rcpp::List out = shards(begin, with_newton, [&](Index from, Index to) {
-      bayeskernel::Sums sums;
-      pass_.run_shard(from, to, start ? bayeskernel::Moments() : at_, rule,
-                      with_newton ? rules_.later().second() : Second::none,
-                      sums, groups_, store);
-      return sums_list(sums);
-    });
-    out["kappa"] = to_r(kappa);
-    return out;
+  if (own.containsElementNamed("effects")) {
+    out.effects = map_matrix(own["effects"]);
+    out.loading = map_matrix(own["loading"]);
+    out.inverse = map_matrix(own["inverse"]);
+    out.spread = map_matrix(own["spread"]);
   }
-
-  // Of the rows at q.
-  Rcpp::List moments(const Rcpp::List& task) {
-    set_noise(task);
-    VectorXd mean(rows_.rows()), variance(rows_.rows());
-    bayeskernel::RowStore store;
-    store.mean = mean.data();
-    store.variance = variance.data();
-    bayeskernel::Sums sums;
-    pass_.run(at_, rules_.later(), bayeskernel::Second::none, sums, store,
-              bayeskernel::Gather::nothing);
-    return Rcpp::List::create(Rcpp::Named("mean") = to_r(mean),
-                              Rcpp::Named("variance") = to_r(variance),
-                              Rcpp::Named("share") = to_r(share_));
+  if (own.containsElementNamed("kappa")) {
+    out.site_kappa = map_vector(own["kappa"]);
+    out.site_b = map_vector(own["b"]);
   }
+  return out;
+}
 
-  void open_sites(bool anew) {
-    if (!anew && site_pass_) return;
-    sites_ = bayeskernel::SiteRows(rows_.rows());
-    if (model_.open != nullptr) {
-      sites_.residual_slope = VectorXd::Zero(rows_.rows());
-    }
-    if (model_.atoms != nullptr) {
-      sites_.share = model_.atoms->log_prior.array().exp();
-    }
-    site_pass_.emplace(rows_, executor_, model_.family, sites_, &shares_);
-    site_pass_->rule.origin = first_;
+inline Rcpp::List shard_list(const bayeskernel::ShardReply& from) {
+  return r_list({{"curvature", from.sums.curvature.gram},
+                 {"newton", from.sums.newton.gram},
+                 {"gradient", from.sums.linear.x},
+                 {"bound", from.sums.bound},
+                 {"margin", from.sums.margin},
+                 {"power", from.sums.power},
+                 {"squares", from.sums.squares},
+                 {"total", RemoteRows::total_list(from.total)}});
+}
+
+inline Rcpp::List reply_list(const bayeskernel::RowReply& from,
+                             bool with_newton) {
+  Rcpp::List out;
+  for (const auto& [name, values] : from.rows) out[name] = to_r(values);
+  if (from.groups == nullptr) return out;
+  Rcpp::List shards;
+  for (const bayeskernel::ShardReply& one : from.shards) {
+    shards.push_back(shard_list(one));
   }
-
-  Rcpp::List sites(const std::string& step, const Rcpp::List& task,
-                   const Rcpp::IntegerVector& begin) {
-    using bayeskernel::SiteStep;
-    open_sites(step == "cold");
-    site_pass_->rule.damping = Rcpp::as<double>(task["damping"]);
-    site_pass_->rule.noise_variance = Rcpp::as<double>(task["noise"]);
-    return shards(begin, false, [&](Index from, Index to) {
-      bayeskernel::Sums sums;
-      site_pass_->run_shard(step == "cold"   ? SiteStep::cold
-                            : step == "warm" ? SiteStep::warm
-                                             : SiteStep::update,
-                            from, to, at_, sums, groups_);
-      Rcpp::List out = sums_list(sums);
-      out["total"] = RemoteRows::total_list(site_pass_->rule.shard(from, to));
-      return out;
-    });
+  out["shards"] = shards;
+  out["change"] = from.change;
+  Rcpp::List groups = r_list({{"cross", from.groups->curvature.cross},
+                              {"gram", from.groups->curvature.group_gram},
+                              {"gradient", from.groups->linear.group}});
+  if (with_newton) {
+    groups["newton_cross"] = to_r(from.groups->newton.cross);
+    groups["newton_gram"] = to_r(from.groups->newton.group_gram);
   }
+  out["groups"] = groups;
+  return out;
+}
 
-  Rcpp::List messages() const {
-    Rcpp::List out;
-    for (const auto& [name, member] : RemoteRows::site_members()) {
-      out[name] = to_r(sites_.*member);
-    }
-    return out;
-  }
-
-  Rcpp::List set_messages(const Rcpp::List& own) {
-    open_sites(false);
-    sites_.kappa = map_vector(own["kappa"]);
-    sites_.b = map_vector(own["b"]);
-    return Rcpp::List();
-  }
-
-  Rcpp::List left_out() const {
-    if (!site_pass_) throw bayeskernel::ArgumentError("there are no messages");
-    return left_out_list(
-        bayeskernel::leave_one_out(rows_, site_pass_->rule, sites_),
-        bayeskernel::left_out_moments(rows_, sites_), sites_);
-  }
-
-  struct Response {
-    explicit Response(const bayeskernel::RowSource& rows)
-        : influence(rows.rows()), rule(rows, influence) {}
-    bayeskernel::RowInfluence influence;
-    bayeskernel::ResponseRule rule;
-  };
-
-  Rcpp::List response(const Rcpp::IntegerVector& begin) {
-    if (!response_) response_ = std::make_unique<Response>(rows_);
-    Rcpp::List out = shards(begin, false, [&](Index from, Index to) {
-      bayeskernel::Sums sums;
-      pass_.run_shard(from, to, at_, response_->rule, bayeskernel::Second::none,
-                      sums, groups_);
-      return sums_list(sums);
-    });
-    out["change"] = response_->rule.change();
-    return out;
-  }
-
-  // Of the last response, which is over with that.
-  Rcpp::List influence() {
-    if (!response_) throw bayeskernel::ArgumentError("there is no response");
-    const std::unique_ptr<Response> last = std::move(response_);
-    return influence_list(last->influence, {});
-  }
-
-  template <class Run>
-  Rcpp::List shards(const Rcpp::IntegerVector& begin, bool with_newton,
-                    Run&& run) {
-    Rcpp::List list(begin.size() - 1);
-    for (R_xlen_t s = 0; s + 1 < begin.size(); ++s) {
-      list[s] = run(begin[s], begin[s + 1]);
-    }
-    Rcpp::List out = Rcpp::List::create(Rcpp::Named("shards") = list);
-    if (rows_.groups() == 0) return out;
-    Rcpp::List groups = Rcpp::List::create(
-        Rcpp::Named("cross") = to_r(groups_.curvature.cross),
-        Rcpp::Named("gram") = to_r(groups_.curvature.group_gram),
-        Rcpp::Named("gradient") = to_r(groups_.linear.group));
-    if (with_newton) {
-      groups["newton_cross"] = to_r(groups_.newton.cross);
-      groups["newton_gram"] = to_r(groups_.newton.group_gram);
-    }
-    out["groups"] = groups;
-    return out;
-  }
-
-  static Rcpp::List sums_list(const bayeskernel::Sums& sums) {
-    return Rcpp::List::create(
-        Rcpp::Named("curvature") = to_r(sums.curvature.gram),
-        Rcpp::Named("newton") = to_r(sums.newton.gram),
-        Rcpp::Named("gradient") = to_r(sums.linear.x),
-        Rcpp::Named("bound") = sums.bound, Rcpp::Named("margin") = sums.margin,
-        Rcpp::Named("power") = sums.power,
-        Rcpp::Named("squares") = sums.squares);
-  }
-
-  const bayeskernel::RowSource& rows_;
-  bayeskernel::Executor& executor_;
-  const bayeskernel::RowModel model_;
-  Index first_;
-  bayeskernel::RowRules rules_;
-  bayeskernel::AtomShares shares_;
-  bayeskernel::Pass pass_;
-  bayeskernel::EliminatedGroups eliminated_;
-  bayeskernel::GaussianPosterior q_;
-  bayeskernel::Sums groups_;
-  bayeskernel::Moments at_;
-  VectorXd share_;
-  bayeskernel::SiteRows sites_;
-  std::optional<bayeskernel::SitePass> site_pass_;
-  std::unique_ptr<Response> response_;
-};
+// `begin`: the chunks, from 0, that the shards begin with, then their number.
+inline Rcpp::List run_task(bayeskernel::RowWorker& worker,
+                           const Rcpp::List& task, const Rcpp::List& own,
+                           const Rcpp::IntegerVector& begin) {
+  const bayeskernel::RowRequest request = read_request(task, own);
+  return reply_list(worker.run(request, {begin.begin(), begin.end()}),
+                    request.newton);
+}
 
 #endif

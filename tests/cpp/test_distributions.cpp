@@ -24,7 +24,7 @@ using bk::normal_cdf;
 // Phi(-b) exp((b^2 - a^2) / 2): no overflow, no cancellation of exponents.
 static double scaled_tail(double a, double b) {
   return std::exp(-0.5 * a * a) / std::sqrt(8.0 * std::atan(1.0)) /
-         bk::inverse_mills(-b);
+         bk::below_normal(-b).slope;
 }
 
 // 1/a is inverse Gaussian(1/r, 1).

@@ -4,7 +4,6 @@
 #include "gp/features.hpp"
 #include "hinge_problem.hpp"
 #include "kernel/columns.hpp"
-#include "kernel/kernel.hpp"
 #include "kernel/tile.hpp"
 #include "kernel/tree.hpp"
 #include "multinomial/design.hpp"

@@ -1,5 +1,7 @@
+#include "multinomial/components.hpp"
 #include "multinomial/learning.hpp"
 #include "multinomial/predict.hpp"
+#include "multinomial/states.hpp"
 
 #include "check.hpp"
 #include "multinomial_problem.hpp"
@@ -163,6 +165,53 @@ TEST("a greedy search ends at the state that the best of all fits has") {
     CHECK(search.states[at] == best);
     CHECK_NEAR(search.probability().sum(), 1.0, 1e-12);
   }
+}
+
+TEST("fits of patterns weigh by bound and prior, and predictions mix them") {
+  const MultinomialProblem problem(20, 3, 5);
+  SerialExecutor serial;
+  const MultinomialSettings settings = tight(LatentScales::shared);
+  const Composite composite = problem.composite(Combination::sum, true);
+  MultinomialFit fit(problem.t, 3, settings, serial);
+  bayeskernel::StateFits fits;
+  bayeskernel::StateSettings set;
+  set.on = 0.3;
+  fits.run(composite, fit, set, serial, go_on);
+  CHECK(fits.states().size() == 3 && fits.components().size() == 3);
+
+  VectorXd weight(3);
+  std::vector<bayeskernel::MultinomialMoments> at;
+  std::vector<bayeskernel::MultinomialComponent> components;
+  for (Index k = 0; k < 3; ++k) {
+    const VectorXd& state = fits.states()[k];
+    MultinomialFit own(problem.t, 3, settings, serial);
+    const Design design(composite, state, serial);
+    own.run(design, go_on);
+    weight[k] = own.bound() + state.sum() * std::log(0.3) +
+                (2.0 - state.sum()) * std::log(0.7);
+    at.push_back(bayeskernel::predict_classes(
+        bayeskernel::MultinomialPosterior(own.mean(), {own.factor(0)}), design,
+        20, serial));
+    components.push_back(
+        {state, fits.component_probability()[k],
+         bayeskernel::posterior_of(fits.components()[k], serial),
+         MatrixXd(2, 0), MatrixXd(2, 0)});
+  }
+  weight = (weight.array() - weight.maxCoeff()).exp();
+  weight /= weight.sum();
+  CHECK((fits.probability() - weight).norm() < 1e-6);
+  MatrixXd mean = MatrixXd::Zero(20, 3), second = mean, prob = mean;
+  for (Index k = 0; k < 3; ++k) {
+    mean += weight[k] * at[k].mean.transpose();
+    second += weight[k] * (at[k].variance + at[k].mean.cwiseAbs2()).transpose();
+    prob += weight[k] * MatrixXd(at[k].log_prob.array().exp()).transpose();
+  }
+  const bayeskernel::ClassPredictions found =
+      bayeskernel::predict_components(components, composite, 20, serial);
+  CHECK((found.mean - mean).norm() < 1e-5 * mean.norm());
+  CHECK((found.probability - prob).norm() < 1e-5);
+  CHECK((found.variance - (second - mean.cwiseAbs2())).norm() <
+        1e-5 * second.norm());
 }
 
 // A vague prior, with regressors that leave, and with all that stay.

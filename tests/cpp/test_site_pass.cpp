@@ -2,9 +2,12 @@
 // their messages.
 #include "rows/pack.hpp"
 #include "ep/fit.hpp"
+#include "ep/row_worker.hpp"
+#include "linear/mean_field.hpp"
 #include "gp/features.hpp"
 #include "rng/stream.hpp"
 #include <memory>
+#include <string>
 
 #include "check.hpp"
 
@@ -40,26 +43,61 @@ PackedRows rows_of(Index first, Index last) {
 // Who keeps the chunks from .. to - 1 of all.
 struct Keeper {
   Keeper(const RowSource& all, Family family, Index from, Index to)
-      : from(from),
-        to(to),
-        first(all.chunk_span(from).row_begin),
+      : first(all.chunk_span(from).row_begin),
         rows(rows_of(first, all.chunk_span(to - 1).row_end)),
-        sites(rows.rows()),
-        pass(rows, serial, family, sites) {
-    pass.rule.origin = first;
+        worker(rows, serial, model_of(family), first) {
+    for (Index c = 0; c <= to - from; ++c) begin.push_back(c);
   }
 
-  Index from, to, first;
+  static RowModel model_of(Family family) {
+    RowModel out;
+    out.family = family;
+    return out;
+  }
+  RowReply ask(const RowRequest& request) { return worker.run(request, begin); }
+  VectorXd numbers(RowStep step, const std::string& name) {
+    RowRequest request;
+    request.step = step;
+    for (const auto& [own, values] : ask(request).rows) {
+      if (own == name) return values;
+    }
+    return VectorXd();
+  }
+
+  Index first;
   SerialExecutor serial;
   PackedRows rows;
-  SiteRows sites;
-  SitePass pass;
+  RowWorker worker;
+  std::vector<Index> begin;
 };
+
+using Keepers = std::vector<std::unique_ptr<Keeper>>;
+
+Keepers keepers_of(const PackedRows& all, Family family) {
+  Keepers out;
+  out.push_back(std::make_unique<Keeper>(all, family, 0, 1));
+  out.push_back(std::make_unique<Keeper>(all, family, 1, 3));
+  return out;
+}
+
+PackedRows three_chunks() {
+  return rows_of(0, 2 * RowSource::chunk_rows(kColumns) + 900);
+}
+
+RowRequest request_at(RowStep step, const GaussianPosterior* q) {
+  RowRequest out;
+  out.step = step;
+  if (q != nullptr) {
+    out.mean = q->mean.x;
+    out.whitener = q->whitener();
+  }
+  return out;
+}
 
 }  // namespace
 
 TEST("messages that others keep are those of one machine, bit by bit") {
-  const PackedRows all = rows_of(0, 2 * RowSource::chunk_rows(kColumns) + 900);
+  const PackedRows all = three_chunks();
   CHECK(all.chunks() == 3);
   const Prior prior = unit_prior(kColumns);
   SerialExecutor serial;
@@ -69,22 +107,20 @@ TEST("messages that others keep are those of one machine, bit by bit") {
   EpFit here(all, prior, serial, family);
   const EpResult expected = here.run(few);
 
-  std::vector<std::unique_ptr<Keeper>> keepers;
-  keepers.push_back(std::make_unique<Keeper>(all, family, 0, 1));
-  keepers.push_back(std::make_unique<Keeper>(all, family, 1, 3));
+  const Keepers keepers = keepers_of(all, family);
   EpFit there(all, prior, serial, family);
-  there.delegate([&](SiteStep step, const GaussianPosterior& q,
-                     SiteRule& rule, Sums& out) {
-    Moments at;
-    at.q = &q;
-    Sums sums, groups(0, 0, 0);
+  there.delegate([&](SiteStep step, const GaussianPosterior& q, SiteRule& rule,
+                     Sums& out) {
+    RowRequest request =
+        step == SiteStep::cold ? request_at(RowStep::cold, nullptr)
+        : step == SiteStep::warm ? request_at(RowStep::warm, &q)
+                                 : request_at(RowStep::update, &q);
+    request.damping = rule.damping;
     std::vector<SiteRule::Total> totals;
     for (const auto& keeper : keepers) {
-      keeper->pass.rule.damping = rule.damping;
-      for (Index c = 0; c < keeper->to - keeper->from; ++c) {
-        keeper->pass.run_shard(step, c, c + 1, at, sums, groups);
-        out.add(sums, false);
-        totals.push_back(keeper->pass.rule.shard(c, c + 1));
+      for (const ShardReply& shard : keeper->ask(request).shards) {
+        out.add(shard.sums, false);
+        totals.push_back(shard.total);
       }
     }
     rule.adopt(totals);
@@ -101,9 +137,47 @@ TEST("messages that others keep are those of one machine, bit by bit") {
   CHECK(there.squares() == here.squares());
   for (const auto& keeper : keepers) {
     const Index n = keeper->rows.rows();
-    CHECK(keeper->sites.kappa == here.sites.kappa.segment(keeper->first, n));
-    CHECK(keeper->sites.b == here.sites.b.segment(keeper->first, n));
-    CHECK(leave_one_out(keeper->rows, keeper->pass.rule, keeper->sites) ==
+    CHECK(keeper->numbers(RowStep::messages, "kappa") ==
+          here.sites.kappa.segment(keeper->first, n));
+    CHECK(keeper->numbers(RowStep::messages, "b") ==
+          here.sites.b.segment(keeper->first, n));
+    CHECK(keeper->numbers(RowStep::left_out, "loo") ==
           here.leave_one_out().segment(keeper->first, n));
+  }
+}
+
+TEST("passes of a mean field that others run are those of one machine") {
+  const PackedRows all = three_chunks();
+  const Prior prior = unit_prior(kColumns);
+  SerialExecutor serial;
+  MeanFieldFit here(all, prior, serial);
+  const KeepGoing on = [](const Progress&) { return true; };
+  const MeanFieldResult expected = here.run(MeanFieldSettings(), on);
+
+  const Keepers keepers = keepers_of(all, Family::hinge);
+  MeanFieldFit there(all, prior, serial, nullptr, nullptr, false);
+  there.delegate([&](const MeanFieldPass& pass, Sums& out, double*) {
+    RowRequest request = request_at(
+        pass.q == nullptr ? RowStep::start : RowStep::mean_field, pass.q);
+    request.newton = pass.with_newton;
+    request.noise = pass.noise;
+    for (const auto& keeper : keepers) {
+      for (const ShardReply& shard : keeper->ask(request).shards) {
+        out.add(shard.sums, pass.with_newton);
+      }
+    }
+  });
+  const MeanFieldResult found = there.run(MeanFieldSettings(), on);
+  CHECK(expected.converged && expected.passes > 2);
+  CHECK(found.bound == expected.bound);
+  CHECK(there.posterior().mean.x == here.posterior().mean.x);
+  RowRequest at = request_at(RowStep::moments, &there.posterior());
+  for (const auto& keeper : keepers) {
+    const RowReply own = keeper->ask(at);
+    CHECK(own.rows[0].first == "mean");
+    CHECK((own.rows[0].second -
+           here.mean().segment(keeper->first, keeper->rows.rows()))
+              .cwiseAbs()
+              .maxCoeff() < 1e-6);
   }
 }

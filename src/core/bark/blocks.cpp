@@ -48,4 +48,18 @@ ColumnBlocks column_blocks(const Eigen::Ref<const Eigen::MatrixXd>& predictors,
   return out;
 }
 
+Eigen::Index BlockFacts::columns(Eigen::Index predictors) const {
+  return std::accumulate(levels.begin(), levels.end(),
+                         linear ? predictors : Eigen::Index{0});
+}
+
+ColumnBlocks BlockFacts::rows(const Eigen::Ref<const Eigen::MatrixXd>& x,
+                              const Eigen::MatrixXi& level) const {
+  GroupCodes groups{level, levels};
+  if (level.size() == 0 && !levels.empty()) {
+    groups.level.setConstant(x.rows(), groups.factors(), -1);
+  }
+  return column_blocks(x, linear, groups);
+}
+
 }  // namespace bayeskernel

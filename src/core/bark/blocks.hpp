@@ -37,9 +37,25 @@ struct GroupCodes {
 
 // The blocks of rows with these predictors: the linear part, if there is one,
 // then the factors.
-ColumnBlocks column_blocks(
-    const Eigen::Ref<const Eigen::MatrixXd>& predictors, bool linear,
-    const GroupCodes& groups);
+ColumnBlocks column_blocks(const Eigen::Ref<const Eigen::MatrixXd>& predictors,
+                           bool linear, const GroupCodes& groups);
+
+// Which blocks a fit has beside the kernels: whether a linear part, and how
+// many levels the factors of random intercepts have.
+struct BlockFacts {
+  bool linear = false;
+  std::vector<Eigen::Index> levels;
+
+  Eigen::Index blocks() const {
+    return static_cast<Eigen::Index>(levels.size()) + (linear ? 1 : 0);
+  }
+  // Of all blocks, of rows with so many predictors.
+  Eigen::Index columns(Eigen::Index predictors) const;
+  // Of rows with these predictors and levels; levels of no length are effects
+  // that the rows do not have.
+  ColumnBlocks rows(const Eigen::Ref<const Eigen::MatrixXd>& x,
+                    const Eigen::MatrixXi& level) const;
+};
 
 }  // namespace bayeskernel
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "eigen.hpp"
+#include "rng/categorical.hpp"
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
@@ -64,12 +65,8 @@ double Population::total_weight() const {
 }
 
 auto Population::draw_unit(double uniform) const -> Index {
-  double left = uniform * total_weight();
-  for (Index j = 0; j + 1 < units(); ++j) {
-    left -= unit_weight(j);
-    if (left < 0.0) return j;
-  }
-  return units() - 1;
+  return categorical(uniform * total_weight(), units(),
+                     [&](Index j) { return unit_weight(j); });
 }
 
 auto Population::insert(Index location, double varphi) -> Index {

@@ -6,6 +6,7 @@
 
 #include "bark/inclusion_prior.hpp"
 #include "eigen.hpp"
+#include "rng/categorical.hpp"
 #include "rng/distributions.hpp"
 #include "rng/stream.hpp"
 
@@ -60,12 +61,9 @@ double typed_flip_log_ratio(const IndicatorVector& delta, Eigen::Index site) {
 }
 
 Eigen::Index BlockMove::draw_step(Stream& stream) const {
-  double u = stream.uniform() * total();
-  for (Eigen::Index k = 1; k < longest; ++k) {
-    u -= std::exp(log_weight(k));
-    if (u < 0.0) return k;
-  }
-  return longest;
+  return 1 + categorical(
+                 stream.uniform() * total(), longest,
+                 [&](Eigen::Index k) { return std::exp(log_weight(k + 1)); });
 }
 
 void BlockMove::apply(IndicatorVector& delta, Eigen::Index k) const {

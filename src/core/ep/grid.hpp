@@ -78,8 +78,6 @@ class EpGrid {
   // Numbers that all points together may hold of groups, and of messages, of
   // which those are kept in any case that points on lines are started from.
   double room = 2e7;
-  // In place of the one that the number of variances and the room ask for.
-  std::optional<GridSettings> lattice;
   bool scattered = false;  // points, however few the variances
 
   void run(const EpSettings& settings);
@@ -127,7 +125,6 @@ class EpGrid {
     const Index d = hyper_.size();
     grid_ = GridSettings::of(d);
     if (!roomy()) grid_ = grid_.thin();
-    if (lattice) grid_ = *lattice;
     MatrixXd hessian(d, d);
     if (d == 1 && mode_.updates > 0) {
       hessian(0, 0) = 1.0 / mode_.inverse_hessian(0, 0);

@@ -8,6 +8,7 @@
 
 #include "eigen.hpp"
 #include "linear/gibbs.hpp"
+#include "math/spd.hpp"
 #include "prior/blocks.hpp"
 #include "prior/wide_block.hpp"
 #include "rng/stream.hpp"
@@ -61,8 +62,8 @@ void Recorder::write(const GibbsState& state, std::uint64_t chain, double* out,
     const Block& block = prior_.blocks[l];
     if (block.kind == Block::Kind::held) continue;
     const Index r = block.width;
-    MatrixXd covariance = Eigen::LLT<MatrixXd>(state.precision[l])
-                              .solve(MatrixXd::Identity(r, r));
+    MatrixXd covariance =
+        spd_inverse(state.precision[l], "the precision of an effect");
     if (is_random(l)) {
       covariance = transform_[l] * covariance * transform_[l].transpose();
     }

@@ -6,7 +6,6 @@
 #include "eigen.hpp"
 #include "error.hpp"
 #include "kernel/columns.hpp"
-#include "kernel/kernel.hpp"
 #include "kernel/tree.hpp"
 #include "parallel/executor.hpp"
 #include "parallel/scratch_pool.hpp"

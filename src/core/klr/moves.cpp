@@ -12,6 +12,7 @@
 #include "klr/steps.hpp"
 #include "klr/stiefel.hpp"
 #include "mcmc/metropolis.hpp"
+#include "rng/categorical.hpp"
 #include "rng/distributions.hpp"
 #include "rng/stream.hpp"
 
@@ -306,13 +307,9 @@ auto LowRankMoves::some_kernel(Stream& stream) -> Index {
   for (Index j = 1; j <= basis_.kernels(); ++j) {
     total_ += size_of(likelihood_.mark(j));
   }
-  double left = total_ * stream.uniform();
-  Index j = 1;
-  for (; j < basis_.kernels(); ++j) {
-    left -= size_of(likelihood_.mark(j));
-    if (left < 0.0) break;
-  }
-  return j;
+  return 1 +
+         categorical(total_ * stream.uniform(), basis_.kernels(),
+                     [&](Index j) { return size_of(likelihood_.mark(j + 1)); });
 }
 
 double LowRankMoves::chosen_again(Index j, double mark) const {

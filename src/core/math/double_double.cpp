@@ -6,6 +6,10 @@
 
 namespace bayeskernel {
 
+namespace {
+
+// The upper 26 bits of the significand; what is left has 27. By bits, which no
+// fused multiplication of the compiler's can undo.
 double upper_half(double x) {
   std::uint64_t bits;
   std::memcpy(&bits, &x, sizeof bits);
@@ -13,6 +17,8 @@ double upper_half(double x) {
   std::memcpy(&x, &bits, sizeof x);
   return x;
 }
+
+}  // namespace
 
 double product_error(double a, double b, double product) {
   const double a1 = upper_half(a), a2 = a - a1;

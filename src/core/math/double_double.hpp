@@ -8,10 +8,6 @@
 
 namespace bayeskernel {
 
-// The upper 26 bits of the significand; what is left has 27. By bits, which no
-// fused multiplication of the compiler's can undo.
-double upper_half(double x);
-
 // What rounding took from the product of a and b.
 double product_error(double a, double b, double product);
 

@@ -121,11 +121,6 @@ BelowNormal below_normal(double x) {
   return out;
 }
 
-double inverse_mills(double x) {
-  if (x <= -5.0) return 1.0 / detail::mills_ratio_tail(-x);
-  return normal_density(x) / normal_cdf(x);
-}
-
 double normal_quantile(double p) {
   return -detail::kSqrtTwo *
          boost::math::erfc_inv(2.0 * p, detail::QuietPolicy());

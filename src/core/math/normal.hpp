@@ -70,9 +70,6 @@ struct BelowNormal {
 // ratio.
 BelowNormal below_normal(double x);
 
-// phi(x) / Phi(x), the derivative of log Phi.
-double inverse_mills(double x);
-
 // The x with Phi(x) = p, 0 < p < 1.
 double normal_quantile(double p);
 

@@ -11,6 +11,7 @@
 
 #include "eigen.hpp"
 #include "error.hpp"
+#include "math/spd.hpp"
 #include "missing/mixture.hpp"
 
 namespace bayeskernel {
@@ -299,12 +300,8 @@ auto GroupedMixtureFit::seen(const std::vector<bool>& missing, int c,
     out.own.push_back(found - groups.where.begin());
   }
   if (out.place.empty()) return out;
-  const Eigen::LLT<MatrixXd> llt(part(mixture.covariance[c], out.at, out.at));
-  if (llt.info() != Eigen::Success) {
-    throw NumericError(
-        "the covariance of the predictors is not positive definite");
-  }
-  out.precision = llt.solve(MatrixXd::Identity(out.at.size(), out.at.size()));
+  out.precision = spd_inverse(part(mixture.covariance[c], out.at, out.at),
+                              "the covariance of the predictors");
   return out;
 }
 

@@ -65,9 +65,8 @@ ClassMoments left_out_by_objects(const MultinomialFit& fit,
   // Of a smaller curvature one minus b would have no digits.
   constexpr double kLeast = 1e-8;
   const Index n = design.rows(), classes = f.rows();
-  const VectorXd power = fit.settings().power.size() > 0
-                             ? fit.settings().power
-                             : VectorXd::Ones(n);
+  const VectorXd power = fit.settings().power.size() > 0 ? fit.settings().power
+                                                         : VectorXd::Ones(n);
   std::vector<Index> all(static_cast<std::size_t>(n));
   std::iota(all.begin(), all.end(), Index{0});
   MatrixXd cov = MatrixXd::Zero(n, n), scratch;
@@ -82,8 +81,8 @@ ClassMoments left_out_by_objects(const MultinomialFit& fit,
   const VectorXd seen = diagonal(power);
   MatrixXd mean(classes, n), sd(classes, n);
   executor.run(classes, [&](Index c) {
-    const VectorXd h = bend.row(c).transpose().cwiseProduct(power).cwiseMax(
-        kLeast);
+    const VectorXd h =
+        bend.row(c).transpose().cwiseProduct(power).cwiseMax(kLeast);
     const VectorXd b = diagonal(h);
     for (Index i = 0; i < n; ++i) {
       const double slope = power[i] * (fit.y()(c, i) - f(c, i));
@@ -111,6 +110,18 @@ VectorXd class_log_probability(const ClassMoments& at,
                                     labels[static_cast<std::size_t>(i)]);
     }
   });
+  return out;
+}
+
+MatrixXd class_log_probabilities(const ClassMoments& at,
+                                 const std::vector<Index>& labels, Index nodes,
+                                 const VectorXd& sharpness,
+                                 Executor& executor) {
+  MatrixXd out(at.mean.cols(), sharpness.size());
+  for (Index k = 0; k < sharpness.size(); ++k) {
+    out.col(k) =
+        class_log_probability(at, labels, nodes, sharpness[k], executor);
+  }
   return out;
 }
 

@@ -64,8 +64,8 @@ ClassMoments left_out_by_objects(const MultinomialFit& fit,
 
 // `own`: object n is regressor n. Some 2 M^2 N multiply-adds a class.
 inline ClassMoments left_out_moments(const MultinomialFit& fit,
-                                       const Design& design, bool own,
-                                       Executor& executor) {
+                                     const Design& design, bool own,
+                                     Executor& executor) {
   constexpr double kLeast = 1e-12;
   const Index n = design.rows(), m = design.regressors();
   const MatrixXd &w = fit.mean(), &y = fit.y();
@@ -136,9 +136,9 @@ inline ClassMoments left_out_moments(const MultinomialFit& fit,
         const double change = pull[i] != 0.0 ? -pull[i] * w(c, at) : 0.0;
         const double slope =
             power_of(at) * (y(c, at) - f(c, at)) - h[at] * change;
-        mean(c, at) = f(c, at) + change -
-                      variance[i] * slope /
-                          std::max(1.0 - h[at] * variance[i], kLeast);
+        mean(c, at) =
+            f(c, at) + change -
+            variance[i] * slope / std::max(1.0 - h[at] * variance[i], kLeast);
       }
     }
   });
@@ -150,9 +150,14 @@ VectorXd class_log_probability(const ClassMoments& at,
                                const std::vector<Index>& labels, Index nodes,
                                double sharpness, Executor& executor);
 
+// A column for each sharpness.
+MatrixXd class_log_probabilities(const ClassMoments& at,
+                                 const std::vector<Index>& labels, Index nodes,
+                                 const VectorXd& sharpness, Executor& executor);
+
 // log P(t_n | the other objects).
-VectorXd left_out(const MultinomialFit& fit, const Design& design,
-                         bool own, Executor& executor);
+VectorXd left_out(const MultinomialFit& fit, const Design& design, bool own,
+                  Executor& executor);
 
 }  // namespace bayeskernel
 

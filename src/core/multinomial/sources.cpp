@@ -8,7 +8,6 @@
 #include "eigen.hpp"
 #include "error.hpp"
 #include "kernel/columns.hpp"
-#include "kernel/kernel.hpp"
 #include "kernel/tree.hpp"
 
 namespace bayeskernel {

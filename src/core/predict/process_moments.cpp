@@ -4,8 +4,11 @@
 #include <vector>
 
 #include "eigen.hpp"
+#include "error.hpp"
 #include "gp/features.hpp"
+#include "linear/accumulate.hpp"
 #include "parallel/executor.hpp"
+#include "parallel/scratch_pool.hpp"
 #include "predict/draw_moments.hpp"
 #include "predict/link.hpp"
 #include "rows/rows.hpp"
@@ -40,6 +43,52 @@ DrawMoments process_moments(const FeatureRows& rows,
       }
     });
   }
+  return out;
+}
+
+ProcessMoments process_moments(const FeatureRows& rows,
+                               const std::vector<GaussianPosterior>& q,
+                               Executor& executor) {
+  const Index n = rows.rows(), count = static_cast<Index>(q.size());
+  ProcessMoments out{MatrixXd(n, count), MatrixXd(n, count)};
+  struct Scratch {
+    MatrixXd tile, work;
+  };
+  ScratchPool<Scratch> pool;
+  for (Index c = 0; c < rows.chunks(); ++c) {
+    rows.load(c, c + 1 < rows.chunks() ? c + 1 : -1);
+    const Index first = rows.chunk_begin(c);
+    executor.run(rows.chunk_begin(c + 1) - first, [&](Index b) {
+      auto loan = pool.borrow();
+      for (Index t = rows.block_begin(first + b);
+           t < rows.block_begin(first + b + 1); ++t) {
+        const TileSpan& span = rows.tiles()[t];
+        const Tile tile = rows.tile(span, (*loan).tile);
+        for (Index k = 0; k < count; ++k) {
+          tile_means(rows, span, tile, q[k].mean, &out.mean(span.row_begin, k));
+          q[k].tile_variances(rows, span, tile, (*loan).work,
+                              &out.variance(span.row_begin, k));
+        }
+      }
+    });
+  }
+  return out;
+}
+
+ProcessValues process_values(const FeatureRows& rows,
+                             const Eigen::Ref<const MatrixXd>& points,
+                             const std::function<void()>& look) {
+  if (points.rows() != rows.x_columns()) {
+    throw ArgumentError("points of another process");
+  }
+  ProcessValues out{MatrixXd(rows.rows(), points.cols()),
+                    VectorXd(rows.rows())};
+  for_tiles(rows, [&](const TileSpan& span, const Tile& tile) {
+    look();
+    out.f.middleRows(span.row_begin, span.rows()).noalias() =
+        tile.x.transpose() * points;
+    out.residual.segment(span.row_begin, span.rows()) = tile.residual;
+  });
   return out;
 }
 

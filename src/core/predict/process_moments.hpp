@@ -3,10 +3,12 @@
 #ifndef BAYESKERNEL_PREDICT_PROCESS_MOMENTS_HPP
 #define BAYESKERNEL_PREDICT_PROCESS_MOMENTS_HPP
 
+#include <functional>
 #include <vector>
 
 #include "eigen.hpp"
 #include "gp/features.hpp"
+#include "linear/gaussian.hpp"
 #include "parallel/executor.hpp"
 #include "predict/draw_moments.hpp"
 #include "predict/link.hpp"
@@ -14,9 +16,29 @@
 namespace bayeskernel {
 
 // `points`: v, m x draws.
-DrawMoments process_moments(
-    const FeatureRows& rows, const Eigen::Ref<const MatrixXd>& points,
-    const std::vector<LinkCurve>& links, Executor& executor);
+DrawMoments process_moments(const FeatureRows& rows,
+                            const Eigen::Ref<const MatrixXd>& points,
+                            const std::vector<LinkCurve>& links,
+                            Executor& executor);
+
+// Means and variances of f, rows x machines, under the Gaussians q(v) of each,
+// which are without groups.
+struct ProcessMoments {
+  MatrixXd mean, variance;
+};
+ProcessMoments process_moments(const FeatureRows& rows,
+                               const std::vector<GaussianPosterior>& q,
+                               Executor& executor);
+
+// phi'v of each row and column v of `points`, and the rows' variances r.
+// look() is called between tiles.
+struct ProcessValues {
+  MatrixXd f;
+  VectorXd residual;
+};
+ProcessValues process_values(const FeatureRows& rows,
+                             const Eigen::Ref<const MatrixXd>& points,
+                             const std::function<void()>& look);
 
 }  // namespace bayeskernel
 

@@ -8,6 +8,7 @@
 
 #include "eigen.hpp"
 #include "error.hpp"
+#include "math/spd.hpp"
 #include "math/special.hpp"
 #include "prior/variance_prior.hpp"
 #include "rows/sums.hpp"
@@ -127,14 +128,8 @@ MatrixXd Prior::expected_precision(const Block& block,
       return MatrixXd::Constant(1, 1, q.shape / q.rate);
     case Block::Kind::point:
       return MatrixXd::Constant(1, 1, 1.0 / q.value);
-    default: {
-      Eigen::LLT<MatrixXd> llt(q.scale);
-      if (llt.info() != Eigen::Success) {
-        throw NumericError(
-            "the covariance of a random effect is not positive definite");
-      }
-      return q.df * llt.solve(MatrixXd::Identity(block.width, block.width));
-    }
+    default:
+      return q.df * spd_inverse(q.scale, "the covariance of a random effect");
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "math/spd.hpp"
 #include "math/special.hpp"
 #include "rng/distributions.hpp"
 #include "rng/stream.hpp"
@@ -153,7 +154,7 @@ Eigen::ArrayXd CovariancePrior::a_rate(const Eigen::MatrixXd& p) const {
 }
 
 Eigen::MatrixXd CovariancePrior::inverse(const Eigen::MatrixXd& a) {
-  return a.llt().solve(Eigen::MatrixXd::Identity(a.rows(), a.cols()));
+  return spd_inverse(a, "the covariance of a random effect");
 }
 
 double CovariancePrior::half_log_det(const Eigen::MatrixXd& a) {

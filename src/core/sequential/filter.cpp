@@ -15,6 +15,7 @@
 #include "optim/progress.hpp"
 #include "parallel/executor.hpp"
 #include "parallel/scratch_pool.hpp"
+#include "rng/categorical.hpp"
 #include "rng/distributions.hpp"
 #include "rng/stream.hpp"
 #include "sequential/grid.hpp"
@@ -127,11 +128,9 @@ double ParticleFilter::log_predictive(const NextRow& f, double noise, double y,
 void ParticleFilter::draw_set(Particle& particle, Stream& stream,
                               ParticleWork& work) const {
   const Index g = grid_.points();
-  double u = stream.uniform();
-  Index k = 0;
-  while (k < prior_.most(g) && (u -= std::exp(prior_.log_size(k, g))) > 0.0) {
-    ++k;
-  }
+  const Index k =
+      categorical(stream.uniform(), prior_.most(g) + 1,
+                  [&](Index m) { return std::exp(prior_.log_size(m, g)); });
   while (particle.size() < k) {
     particle.centres.push_back(
         work.vacant(particle, uniform_index(stream, g - particle.size())));

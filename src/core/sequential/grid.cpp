@@ -9,7 +9,6 @@
 #include "eigen.hpp"
 #include "error.hpp"
 #include "kernel/columns.hpp"
-#include "kernel/kernel.hpp"
 #include "kernel/tree.hpp"
 #include "math/double_double.hpp"
 

@@ -1,7 +1,7 @@
 // Rows with missing values as units of atoms in a Gibbs sweep: atom k of a unit
-// holds with probability proportional to pi_k Z(eta_k, r_k), the likelihood with
-// latents and residuals integrated out. Then it alone has its row's power, the
-// others of the unit none, and every other step sees a complete row.
+// holds with probability proportional to pi_k Z(eta_k, r_k), the likelihood
+// with latents and residuals integrated out. Then it alone has its row's power,
+// the others of the unit none, and every other step sees a complete row.
 #ifndef BAYESKERNEL_MISSING_COMPLETIONS_GIBBS_HPP
 #define BAYESKERNEL_MISSING_COMPLETIONS_GIBBS_HPP
 
@@ -12,6 +12,7 @@
 #include "likelihood/tilted.hpp"
 #include "linear/completions.hpp"
 #include "parallel/executor.hpp"
+#include "rng/categorical.hpp"
 #include "rng/stream.hpp"
 #include "rows/rows.hpp"
 #include "rows/sums.hpp"
@@ -65,9 +66,9 @@ class AtomGibbs {
       share_[i] = units_.log_prior[i] + log_value(i);
     }
     softmax(end - begin, share_.data() + begin);
-    double left = stream.uniform() - share_[begin];
-    Index chosen = begin;
-    while (left > 0.0 && chosen + 1 < end) left -= share_[++chosen];
+    const Index chosen =
+        begin + categorical(stream.uniform(), end - begin,
+                            [&](Index k) { return share_[begin + k]; });
     for (Index i = begin; i < end; ++i) {
       rows_.weight[i] = i == chosen ? weight_[i] : 0.0;
     }

@@ -10,6 +10,7 @@
 #include "eigen.hpp"
 #include "error.hpp"
 #include "linear/missing_pattern.hpp"
+#include "math/spd.hpp"
 #include "parallel/executor.hpp"
 #include "parallel/scratch_pool.hpp"
 #include "rng/distributions.hpp"
@@ -157,8 +158,8 @@ void GroupedPredictors::draw_factor(std::size_t f, const MatrixXd& filled,
     }
   }
   const MatrixXd pulled = precision.selfadjointView<Eigen::Lower>() * sum;
-  const MatrixXd prior =
-      state_.between[f].llt().solve(MatrixXd::Identity(width(), width()));
+  const MatrixXd prior = spd_inverse(
+      state_.between[f], "the covariance of the predictors between groups");
   VectorXd pull(width()), out(width());
   for (Index g = 0; g < own.groups; ++g) {
     for (Index d = 0; d < width(); ++d) pull[d] = pulled(data_.where[d], g);
@@ -176,8 +177,8 @@ void GroupedPredictors::draw_factor(std::size_t f, const MatrixXd& filled,
 
 void GroupedPredictors::translate(std::size_t f, Stream& stream) {
   MatrixXd& effect = state_.effect[f];
-  MatrixXd precision =
-      state_.between[f].llt().solve(MatrixXd::Identity(width(), width()));
+  MatrixXd precision = spd_inverse(
+      state_.between[f], "the covariance of the predictors between groups");
   const VectorXd sum = effect.rowwise().sum();
   VectorXd pull = precision * sum;
   precision *= static_cast<double>(effect.cols());

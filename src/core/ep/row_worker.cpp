@@ -1,0 +1,205 @@
+#include "ep/row_worker.hpp"
+
+#include "error.hpp"
+
+namespace bayeskernel {
+
+const std::vector<std::pair<const char*, SiteMember>>& site_members() {
+  static const std::vector<std::pair<const char*, SiteMember>> out = {
+      {"kappa", &SiteRows::kappa},
+      {"b", &SiteRows::b},
+      {"mean", &SiteRows::mean},
+      {"variance", &SiteRows::variance},
+      {"cavity_mean", &SiteRows::cavity_mean},
+      {"cavity_variance", &SiteRows::cavity_variance},
+      {"log_z", &SiteRows::log_z},
+      {"residual_slope", &SiteRows::residual_slope},
+      {"share", &SiteRows::share}};
+  return out;
+}
+
+RowWorker::RowWorker(const RowSource& rows, Executor& executor,
+                     const RowModel& model, Index first)
+    : rows_(rows),
+      executor_(executor),
+      model_(model),
+      first_(first),
+      rules_(model),
+      shares_(model.family, model.atoms),
+      pass_(rows, executor),
+      eliminated_(rows.x_columns(), rows.z_columns(), rows.groups()),
+      q_(rows.x_columns(), rows.z_columns(), rows.groups()),
+      groups_(rows.x_columns(), rows.z_columns(), rows.groups()) {
+  at_.q = &q_;
+}
+
+RowReply RowWorker::run(const RowRequest& request,
+                        const std::vector<Index>& begin) {
+  set_q(request);
+  switch (request.step) {
+    case RowStep::start:
+    case RowStep::mean_field:
+      return mean_field(request, begin);
+    case RowStep::moments:
+      return moments(request);
+    case RowStep::cold:
+    case RowStep::warm:
+    case RowStep::update:
+      return sites(request, begin);
+    case RowStep::messages:
+      return messages();
+    case RowStep::set_messages:
+      open_sites(false);
+      sites_.kappa = request.site_kappa;
+      sites_.b = request.site_b;
+      return RowReply();
+    case RowStep::left_out:
+      return left_out();
+    case RowStep::response:
+      return response(begin);
+    case RowStep::influence:
+      return influence();
+  }
+  return RowReply();
+}
+
+void RowWorker::set_q(const RowRequest& request) {
+  if (model_.open != nullptr && !request.precision.empty()) {
+    model_.open->set(request.precision);
+  }
+  if (!request.mean) return;
+  q_.mean.x = *request.mean;
+  MatrixXd spread;
+  if (rows_.groups() > 0) {
+    q_.mean.group = request.effects;
+    eliminated_.adopt(request.loading, request.inverse);
+    spread = request.spread;
+  }
+  q_.set_covariance(request.whitener, spread, eliminated_);
+}
+
+void RowWorker::set_noise(double precision) {
+  NoisePosterior noise;
+  noise.precision = precision;
+  rules_.set_noise(noise.noise());
+  share_.setZero(model_.atoms != nullptr ? rows_.rows() : 0);
+  rules_.set_share(share_);
+}
+
+void RowWorker::open_sites(bool anew) {
+  if (!anew && site_pass_) return;
+  sites_ = SiteRows(rows_.rows());
+  if (model_.open != nullptr) {
+    sites_.residual_slope = VectorXd::Zero(rows_.rows());
+  }
+  if (model_.atoms != nullptr) {
+    sites_.share = model_.atoms->log_prior.array().exp();
+  }
+  site_pass_.emplace(rows_, executor_, model_.family, sites_, &shares_);
+  site_pass_->rule.origin = first_;
+}
+
+RowReply RowWorker::mean_field(const RowRequest& request,
+                               const std::vector<Index>& begin) {
+  set_noise(request.noise);
+  const bool start = request.step == RowStep::start;
+  const Rule& rule = start ? rules_.start() : rules_.later();
+  RowStore store;
+  VectorXd kappa;
+  if (request.kappa) {
+    kappa.resize(rows_.rows());
+    store.kappa = kappa.data();
+  }
+  RowReply out = shards(begin, [&](Index from, Index to, ShardReply& reply) {
+    pass_.run_shard(from, to, start ? Moments() : at_, rule,
+                    request.newton ? rules_.later().second() : Second::none,
+                    reply.sums, groups_, store);
+  });
+  out.rows.emplace_back("kappa", std::move(kappa));
+  return out;
+}
+
+RowReply RowWorker::moments(const RowRequest& request) {
+  set_noise(request.noise);
+  VectorXd mean(rows_.rows()), variance(rows_.rows());
+  RowStore store;
+  store.mean = mean.data();
+  store.variance = variance.data();
+  Sums sums;
+  pass_.run(at_, rules_.later(), Second::none, sums, store, Gather::nothing);
+  RowReply out;
+  out.rows = {{"mean", mean}, {"variance", variance}, {"share", share_}};
+  return out;
+}
+
+RowReply RowWorker::sites(const RowRequest& request,
+                          const std::vector<Index>& begin) {
+  const SiteStep step = request.step == RowStep::cold   ? SiteStep::cold
+                        : request.step == RowStep::warm ? SiteStep::warm
+                                                        : SiteStep::update;
+  open_sites(step == SiteStep::cold);
+  site_pass_->rule.damping = request.damping;
+  site_pass_->rule.noise_variance = request.noise;
+  return shards(begin, [&](Index from, Index to, ShardReply& reply) {
+    site_pass_->run_shard(step, from, to, at_, reply.sums, groups_);
+    reply.total = site_pass_->rule.shard(from, to);
+  });
+}
+
+RowReply RowWorker::messages() const {
+  RowReply out;
+  for (const auto& [name, member] : site_members()) {
+    out.rows.emplace_back(name, sites_.*member);
+  }
+  return out;
+}
+
+RowReply RowWorker::left_out() const {
+  if (!site_pass_) throw ArgumentError("there are no messages");
+  const LeftOutMoments moments = left_out_moments(rows_, sites_);
+  const RowInfluence own = site_influence(sites_);
+  RowReply out;
+  out.rows = {{"loo", leave_one_out(rows_, site_pass_->rule, sites_)},
+              {"left_out_mean", moments.mean},
+              {"left_out_var", moments.variance},
+              {"mean", own.mean},
+              {"var", own.variance},
+              {"kappa", own.kappa},
+              {"gradient", own.gradient}};
+  return out;
+}
+
+RowReply RowWorker::response(const std::vector<Index>& begin) {
+  if (!response_) response_ = std::make_unique<Response>(rows_);
+  RowReply out = shards(begin, [&](Index from, Index to, ShardReply& reply) {
+    pass_.run_shard(from, to, at_, response_->rule, Second::none, reply.sums,
+                    groups_);
+  });
+  out.change = response_->rule.change();
+  return out;
+}
+
+RowReply RowWorker::influence() {
+  if (!response_) throw ArgumentError("there is no response");
+  const RowInfluence own = std::move(response_->influence);
+  response_.reset();
+  RowReply out;
+  out.rows = {{"mean", own.mean},
+              {"var", own.variance},
+              {"kappa", own.kappa},
+              {"gradient", own.gradient}};
+  return out;
+}
+
+template <class Run>
+RowReply RowWorker::shards(const std::vector<Index>& begin, Run&& run) {
+  RowReply out;
+  for (std::size_t s = 0; s + 1 < begin.size(); ++s) {
+    out.shards.emplace_back();
+    run(begin[s], begin[s + 1], out.shards.back());
+  }
+  out.groups = &groups_;
+  return out;
+}
+
+}  // namespace bayeskernel

@@ -1,0 +1,18 @@
+#include "math/spd.hpp"
+
+#include <Eigen/Cholesky>
+#include <string>
+
+#include "error.hpp"
+
+namespace bayeskernel {
+
+MatrixXd spd_inverse(const Eigen::Ref<const MatrixXd>& a, const char* what) {
+  const Eigen::LLT<MatrixXd> llt(a);
+  if (llt.info() != Eigen::Success) {
+    throw NumericError(std::string(what) + " is not positive definite");
+  }
+  return llt.solve(MatrixXd::Identity(a.rows(), a.cols()));
+}
+
+}  // namespace bayeskernel
