@@ -1,3 +1,5 @@
+#include <Eigen/LU>
+
 #include "multinomial/learning.hpp"
 #include "multinomial/predict.hpp"
 
