@@ -6,11 +6,8 @@
 namespace bayeskernel {
 namespace simd {
 
-namespace {
-
 #if BAYESKERNEL_HAS_AVX2
 
-// These ask for the support of the operating system, too.
 bool has_avx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
@@ -25,8 +22,6 @@ bool has_avx2() { return false; }
 bool has_avx512() { return false; }
 
 #endif
-
-}  // namespace
 
 Level level() {
   static const Level found = [] {

@@ -59,6 +59,10 @@ using Vector4 = Lanes<4>::Vector;
 using Vector8 = Lanes<8>::Vector;
 }  // namespace detail
 
+// These ask for the support of the operating system, too.
+bool has_avx2();
+bool has_avx512();
+
 enum class Level { narrow, avx2, avx512 };
 
 // The widest that the machine has, or that BAYESKERNEL_SIMD=off or =avx2
