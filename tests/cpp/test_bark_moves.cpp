@@ -1,6 +1,7 @@
 // Single moves of bark()'s sampler against densities written down afresh, and
 // what the chain keeps about its state against the state itself.
 #include <Eigen/Cholesky>
+#include <boost/math/special_functions/gamma.hpp>
 #include <functional>
 
 #include "bark/chain.hpp"

@@ -1,6 +1,7 @@
 #include "linear/crossed/gibbs.hpp"
 #include "linear/crossed/mean_field.hpp"
 #include "linear/mean_field.hpp"
+#include <Eigen/LU>
 #include <utility>
 
 #include "check.hpp"

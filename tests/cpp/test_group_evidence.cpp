@@ -1,3 +1,5 @@
+#include <Eigen/LU>
+
 #include "ep/group_evidence.hpp"
 #include "likelihood/likelihood.hpp"
 

@@ -1,5 +1,6 @@
 // The model of predictors with missing values, and atoms.
 #include <Eigen/Cholesky>
+#include <Eigen/LU>
 #include <limits>
 
 #include "check.hpp"

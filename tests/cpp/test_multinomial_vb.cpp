@@ -1,3 +1,5 @@
+#include <Eigen/LU>
+
 #include "multinomial/components.hpp"
 #include "multinomial/learning.hpp"
 #include "multinomial/predict.hpp"

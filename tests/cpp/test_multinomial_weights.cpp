@@ -1,3 +1,5 @@
+#include <Eigen/Eigenvalues>
+
 #include "check.hpp"
 #include "math/special.hpp"
 #include "multinomial/learning.hpp"

@@ -14,6 +14,7 @@
 #include "eigen.hpp"
 #include "expansion/collapsed_gaussian.hpp"
 #include "expansion/holmes_held.hpp"
+#include "math/bordered.hpp"
 #include "math/normal.hpp"
 #include "prior/variance_prior.hpp"
 #include "rng/distributions.hpp"
@@ -156,6 +157,25 @@ void LatentSweep::fit_labels(const double* columns, const AlignedBuffer& b,
   std::fill_n(fitted.data(), stride, 0.0);
   subtract_columns(columns, stride, s_.basis.size(), b.data(), fitted.data());
   for (Index i = 0; i < stride; ++i) fitted[i] = -fitted[i];
+}
+
+double LatentSweep::log_likelihood(const AlignedBuffer& fitted) const {
+  constexpr double kCommon = 1e-50;
+  constexpr double kSure = 8.3;  // Phi(8.3) rounds to 1
+  LogProduct product;
+  double rest = 0.0;
+  for (Index i = 0; i < s_.data.rows(); ++i) {
+    const double a = lower(i) - fitted[i], b = upper(i) - fitted[i];
+    if (a < -kSure && b > kSure) continue;
+    const double p = normal_cdf(b) - normal_cdf(a);
+    // A difference in the upper tail would cancel.
+    if (p > kCommon && !(a > 1.0)) {
+      product.multiply(p);
+    } else {
+      rest += log_normal_interval(a, b);
+    }
+  }
+  return rest + product.value();
 }
 
 }  // namespace bayeskernel

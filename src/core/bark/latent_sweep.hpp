@@ -129,24 +129,7 @@ class LatentSweep {
 
   // sum_i log P(z_i in its interval | f_i): the log of a product, but for the
   // factors whose logarithm needs care.
-  double log_likelihood(const AlignedBuffer& fitted) const {
-    constexpr double kCommon = 1e-50;
-    constexpr double kSure = 8.3;  // Phi(8.3) rounds to 1
-    LogProduct product;
-    double rest = 0.0;
-    for (Index i = 0; i < s_.data.rows(); ++i) {
-      const double a = lower(i) - fitted[i], b = upper(i) - fitted[i];
-      if (a < -kSure && b > kSure) continue;
-      const double p = normal_cdf(b) - normal_cdf(a);
-      // A difference in the upper tail would cancel.
-      if (p > kCommon && !(a > 1.0)) {
-        product.multiply(p);
-      } else {
-        rest += log_normal_interval(a, b);
-      }
-    }
-    return rest + product.value();
-  }
+  double log_likelihood(const AlignedBuffer& fitted) const;
 
   BarkState& s_;
   std::vector<int> classes_;

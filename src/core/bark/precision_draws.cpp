@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <vector>
 
 #include "bark/basis.hpp"
 #include "bark/population.hpp"
@@ -159,6 +160,29 @@ void PrecisionDraws::refresh_phi(Stream& stream, const double* b) {
       gamma(stream, prior.shape + 0.5 * n, prior.rate + 0.5 * rest);
   if (phi > 0.0 && prior.allows(phi) && s_.holds(s_.largest_variance(), phi)) {
     s_.gaussian.set_precision(phi);
+  }
+}
+
+void PrecisionDraws::move_blocks(Stream& stream) {
+  constexpr double kWidth = 1.0;
+  Index first = 0;
+  for (Index k = 0; k < s_.data.blocks(); ++k) {
+    const Index size = s_.data.block_size(k);
+    const double old = s_.block_variance[k];
+    const double t = slice_log_scale(
+        [&](double step) {
+          const double factor = std::exp(2.0 * step);
+          return allows_block(old * factor)
+                     ? s_.gaussian.log_marginal_scaled(factor, first, size) +
+                           s_.prior.block_variance().log_scale_density(
+                               1.0 / old, step)
+                     : kNeverAccepted;
+        },
+        stream, kWidth);
+    first += size;
+    s_.block_variance[k] = old * std::exp(2.0 * t);
+    s_.set_variances();
+    s_.rebuild();
   }
 }
 

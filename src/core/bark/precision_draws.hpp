@@ -36,28 +36,7 @@ class PrecisionDraws {
 
   // tau of each block with all coefficients integrated out: where its effects
   // are near 0 the draws given these would keep it there.
-  void move_blocks(Stream& stream) {
-    constexpr double kWidth = 1.0;
-    Index first = 0;
-    for (Index k = 0; k < s_.data.blocks(); ++k) {
-      const Index size = s_.data.block_size(k);
-      const double old = s_.block_variance[k];
-      const double t = slice_log_scale(
-          [&](double step) {
-            const double factor = std::exp(2.0 * step);
-            return allows_block(old * factor)
-                       ? s_.gaussian.log_marginal_scaled(factor, first, size) +
-                             s_.prior.block_variance().log_scale_density(
-                                 1.0 / old, step)
-                       : kNeverAccepted;
-          },
-          stream, kWidth);
-      first += size;
-      s_.block_variance[k] = old * std::exp(2.0 * t);
-      s_.set_variances();
-      s_.rebuild();
-    }
-  }
+  void move_blocks(Stream& stream);
 
   // epsilon with all coefficients: their precisions times epsilon^2 stay, so
   // that prior and Jacobian leave a factor of epsilon^2 to the power of the

@@ -1,10 +1,12 @@
 #include "ep/grid.hpp"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <map>
+#include <optional>
 #include <queue>
 #include <utility>
 #include <vector>
@@ -22,6 +24,8 @@
 #include "ep/sites.hpp"
 #include "ep/variational.hpp"
 #include "error.hpp"
+#include "likelihood/family.hpp"
+#include "math/decompositions.hpp"
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
@@ -97,7 +101,7 @@ double EpGrid::effective() const {
 
 double EpGrid::log_evidence() const {
   return points_.at(0).log_density + std::log(mixture_.total()) +
-         std::log(std::abs(axes_.determinant()));
+         std::log(std::abs(determinant(axes_)));
 }
 
 bool EpGrid::converged() const {
@@ -330,7 +334,7 @@ void EpGrid::set_near_axes(const MatrixXd& hessian, double longest) {
   const double least = 1.0 / (longest * longest);
   const VectorXd scale = hessian.diagonal().cwiseMax(least).cwiseSqrt();
   const MatrixXd relative = hessian.cwiseQuotient(scale * scale.transpose());
-  Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(relative);
+  SymmetricEigen eigen(relative);
   const VectorXd root =
       eigen.eigenvalues().cwiseMax(kLeastCurvature).cwiseSqrt();
   axes_ = scale.cwiseInverse().asDiagonal() * eigen.eigenvectors() *
@@ -435,6 +439,38 @@ void EpGrid::drop_groups() {
                         &point.moments.loading, &point.moments.schur}) {
       m->resize(0, 0);
     }
+  }
+}
+
+void EpGrid::set_axes() {
+  const Index d = hyper_.size();
+  grid_ = GridSettings::of(d);
+  if (!roomy()) grid_ = grid_.thin();
+  MatrixXd hessian(d, d);
+  if (d == 1 && mode_.updates > 0) {
+    hessian(0, 0) = 1.0 / mode_.inverse_hessian(0, 0);
+  } else {
+    const double tolerance = std::max(settings_.tolerance, 1e-3);
+    for (Index k = 0; k < d; ++k) {
+      const double step = 0.3 * std::sqrt(mode_.inverse_hessian(k, k));
+      VectorXd x = mode_.x;
+      x[k] += step;
+      hessian.col(k) =
+          (mode_.at.gradient - with_gradient(x, tolerance).gradient) / step;
+    }
+    hessian = (0.5 * (hessian + hessian.transpose())).eval();
+  }
+  constexpr double kLongest = 3.0;
+  if (!is_lattice()) {
+    set_near_axes(hessian, kLongest);
+    return;
+  }
+  SymmetricEigen eigen(hessian);
+  axes_ = eigen.eigenvectors();
+  for (Index k = 0; k < d; ++k) {
+    const double curvature =
+        std::max(eigen.eigenvalues()[k], 1.0 / (kLongest * kLongest));
+    axes_.col(k) *= grid_.step / std::sqrt(curvature);
   }
 }
 

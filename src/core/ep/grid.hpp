@@ -1,15 +1,14 @@
 // The variances integrated over: log Z + log prior of x (hyperparameters.hpp).
 // Up to three on the points of a lattice about the mode, along the axes of its
 // Hessian and as far as the density reaches. The sum over a lattice of a smooth
-// density is wrong by exp(-2 pi^2 / step^2), step in standard deviations, so few
-// points will do, and a long tail is followed where it goes. More of them on
-// points that are spread over all axes at once (scatter.hpp), which weigh by the
-// density over that of the points; along each axis that of the points is learned
-// from a line through the mode.
+// density is wrong by exp(-2 pi^2 / step^2), step in standard deviations, so
+// few points will do, and a long tail is followed where it goes. More of them
+// on points that are spread over all axes at once (scatter.hpp), which weigh by
+// the density over that of the points; along each axis that of the points is
+// learned from a line through the mode.
 #ifndef BAYESKERNEL_EP_GRID_HPP
 #define BAYESKERNEL_EP_GRID_HPP
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -121,37 +120,7 @@ class EpGrid {
   void find_mode();
 
   // Forward differences: a scale and directions are all that is asked for.
-  void set_axes() {
-    const Index d = hyper_.size();
-    grid_ = GridSettings::of(d);
-    if (!roomy()) grid_ = grid_.thin();
-    MatrixXd hessian(d, d);
-    if (d == 1 && mode_.updates > 0) {
-      hessian(0, 0) = 1.0 / mode_.inverse_hessian(0, 0);
-    } else {
-      const double tolerance = std::max(settings_.tolerance, 1e-3);
-      for (Index k = 0; k < d; ++k) {
-        const double step = 0.3 * std::sqrt(mode_.inverse_hessian(k, k));
-        VectorXd x = mode_.x;
-        x[k] += step;
-        hessian.col(k) =
-            (mode_.at.gradient - with_gradient(x, tolerance).gradient) / step;
-      }
-      hessian = (0.5 * (hessian + hessian.transpose())).eval();
-    }
-    constexpr double kLongest = 3.0;
-    if (!is_lattice()) {
-      set_near_axes(hessian, kLongest);
-      return;
-    }
-    Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(hessian);
-    axes_ = eigen.eigenvectors();
-    for (Index k = 0; k < d; ++k) {
-      const double curvature =
-          std::max(eigen.eigenvalues()[k], 1.0 / (kLongest * kLongest));
-      axes_.col(k) *= grid_.step / std::sqrt(curvature);
-    }
-  }
+  void set_axes();
 
   void spread();
 
@@ -199,7 +168,8 @@ class EpGrid {
   void record(const VectorXd& x, const Density& found, double log_cell,
               const Place& place);
 
-  // --- many variances ---------------------------------------------------------
+  // --- many variances
+  // ---------------------------------------------------------
 
   // A line along an axis: places in its units, log densities, states.
   struct Line {
@@ -218,7 +188,8 @@ class EpGrid {
   // Messages of gaussian rows are known beforehand.
   bool family_moves() const { return fit_.family() != Family::gaussian; }
 
-  // Both ways from the mode with steps that grow, as far as the density reaches.
+  // Both ways from the mode with steps that grow, as far as the density
+  // reaches.
   Line walk(Index axis, const Density& mode);
 
   // What the lines say of a point between them, all of whose differences from

@@ -1,6 +1,7 @@
 #include "ep/mixture.hpp"
 
 #include <Eigen/Cholesky>
+#include <algorithm>
 
 #include "eigen.hpp"
 #include "ep/fit.hpp"
@@ -9,6 +10,7 @@
 #include "ep/sites.hpp"
 #include "linear/gaussian.hpp"
 #include "linear/system.hpp"
+#include "parallel/executor.hpp"
 #include "rows/sums.hpp"
 #include "simd/lower_product.hpp"
 
@@ -115,6 +117,37 @@ RowMoments PosteriorMixture::rows() const {
           {row_origin_ + away,
            left_out_.variance.cwiseQuotient(held_out_) - away.cwiseAbs2()},
           expected_ / total_};
+}
+
+void PosteriorMixture::add_groups(const ArrowSystem& system,
+                                  const MatrixXd& sigma, const VectorXd& d,
+                                  const MatrixXd& e, double weight,
+                                  Executor& executor) {
+  constexpr Index kStrip = 256;
+  const LowerProduct times(sigma, true);
+  const Index p = d.size(), r = e.rows(), groups = e.cols();
+  executor.run((groups + kStrip - 1) / kStrip, [&](Index strip) {
+    const Index first = strip * kStrip;
+    const Index count = std::min(kStrip, groups - first);
+    const auto loading = system.loading().middleCols(first * r, count * r);
+    MatrixXd product(p, count * r);
+    if (p > 0) {
+      VectorXd norms(count * r);
+      times.apply(loading.data(), count * r, product.data(), norms.data());
+      for (Index k = 0; k < count * r; ++k) {
+        cross_.col(first * r + k) +=
+            weight * (e.data()[first * r + k] * d - product.col(k));
+      }
+    }
+    MatrixXd own(r, r);
+    for (Index g = 0; g < count; ++g) {
+      own = system.group_inverse().middleCols((first + g) * r, r);
+      own.noalias() += loading.middleCols(g * r, r).transpose() *
+                       product.middleCols(g * r, r);
+      own.noalias() += e.col(first + g) * e.col(first + g).transpose();
+      origin_.group_cov.middleCols((first + g) * r, r) += weight * own;
+    }
+  });
 }
 
 }  // namespace bayeskernel

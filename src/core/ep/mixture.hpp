@@ -20,9 +20,9 @@ namespace bayeskernel {
 struct LinearMoments {
   VectorXd theta_mean;
   MatrixXd theta_cov;
-  MatrixXd group_mean;          // r x G
-  MatrixXd group_cov, schur;    // r x (r G)
-  MatrixXd loading;             // p x (r G)
+  MatrixXd group_mean;        // r x G
+  MatrixXd group_cov, schur;  // r x (r G)
+  MatrixXd loading;           // p x (r G)
 };
 
 LinearMoments linear_moments(const EpFit& fit, bool groups = true);
@@ -57,36 +57,11 @@ class PosteriorMixture {
   RowMoments rows() const;
 
  private:
-  // cross += weight (d e' - Sigma loading), group_cov += weight (Var u_g + e e').
+  // cross += weight (d e' - Sigma loading), group_cov += weight (Var u_g + e
+  // e').
   void add_groups(const ArrowSystem& system, const MatrixXd& sigma,
                   const VectorXd& d, const MatrixXd& e, double weight,
-                  Executor& executor) {
-    constexpr Index kStrip = 256;
-    const LowerProduct times(sigma, true);
-    const Index p = d.size(), r = e.rows(), groups = e.cols();
-    executor.run((groups + kStrip - 1) / kStrip, [&](Index strip) {
-      const Index first = strip * kStrip;
-      const Index count = std::min(kStrip, groups - first);
-      const auto loading = system.loading().middleCols(first * r, count * r);
-      MatrixXd product(p, count * r);
-      if (p > 0) {
-        VectorXd norms(count * r);
-        times.apply(loading.data(), count * r, product.data(), norms.data());
-        for (Index k = 0; k < count * r; ++k) {
-          cross_.col(first * r + k) +=
-              weight * (e.data()[first * r + k] * d - product.col(k));
-        }
-      }
-      MatrixXd own(r, r);
-      for (Index g = 0; g < count; ++g) {
-        own = system.group_inverse().middleCols((first + g) * r, r);
-        own.noalias() += loading.middleCols(g * r, r).transpose() *
-                         product.middleCols(g * r, r);
-        own.noalias() += e.col(first + g) * e.col(first + g).transpose();
-        origin_.group_cov.middleCols((first + g) * r, r) += weight * own;
-      }
-    });
-  }
+                  Executor& executor);
 
   double total_ = 0.0;
   LinearMoments origin_;  // its covariances are the sums, two are not known

@@ -1,6 +1,7 @@
 #include "ep/scatter.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <vector>
@@ -77,6 +78,34 @@ Index LineDensity::cell_of(double u) const {
   const auto above = std::upper_bound(below_.begin(), below_.end(), u);
   const Index c = static_cast<Index>(above - below_.begin()) - 1;
   return std::clamp(c, Index{0}, Index{kCells - 1});
+}
+
+Eigen::MatrixXd spread_points(Index n, Index d) {
+  constexpr std::array<Index, 8> kBase{2, 3, 5, 7, 11, 13, 17, 19};
+  if (d > static_cast<Index>(kBase.size())) {
+    throw ArgumentError("points are spread over at most 8 dimensions");
+  }
+  Eigen::MatrixXd out(d, n);
+  std::vector<double> at(n);
+  std::vector<Index> order(n);
+  for (Index k = 0; k < d; ++k) {
+    for (Index j = 0; j < n; ++j) {
+      double digit = 1.0;
+      at[j] = 0.0;
+      for (Index rest = j + 1; rest > 0; rest /= kBase[k]) {
+        digit /= static_cast<double>(kBase[k]);
+        at[j] += digit * static_cast<double>(rest % kBase[k]);
+      }
+      order[j] = j;
+    }
+    std::sort(order.begin(), order.end(),
+              [&](Index i, Index j) { return at[i] < at[j]; });
+    for (Index rank = 0; rank < n; ++rank) {
+      out(k, order[rank]) =
+          (static_cast<double>(rank) + 0.5) / static_cast<double>(n);
+    }
+  }
+  return out;
 }
 
 }  // namespace bayeskernel

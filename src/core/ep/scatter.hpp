@@ -45,33 +45,7 @@ class LineDensity {
 
 // n points spread over the unit cube of d <= 8 dimensions, d x n: Halton's, by
 // their ranks along each axis, so that each part of it has its share of them.
-inline Eigen::MatrixXd spread_points(Index n, Index d) {
-  constexpr std::array<Index, 8> kBase{2, 3, 5, 7, 11, 13, 17, 19};
-  if (d > static_cast<Index>(kBase.size())) {
-    throw ArgumentError("points are spread over at most 8 dimensions");
-  }
-  Eigen::MatrixXd out(d, n);
-  std::vector<double> at(n);
-  std::vector<Index> order(n);
-  for (Index k = 0; k < d; ++k) {
-    for (Index j = 0; j < n; ++j) {
-      double digit = 1.0;
-      at[j] = 0.0;
-      for (Index rest = j + 1; rest > 0; rest /= kBase[k]) {
-        digit /= static_cast<double>(kBase[k]);
-        at[j] += digit * static_cast<double>(rest % kBase[k]);
-      }
-      order[j] = j;
-    }
-    std::sort(order.begin(), order.end(),
-              [&](Index i, Index j) { return at[i] < at[j]; });
-    for (Index rank = 0; rank < n; ++rank) {
-      out(k, order[rank]) =
-          (static_cast<double>(rank) + 0.5) / static_cast<double>(n);
-    }
-  }
-  return out;
-}
+Eigen::MatrixXd spread_points(Index n, Index d);
 
 }  // namespace bayeskernel
 

@@ -1,6 +1,7 @@
 #include "gp/exact_ep.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include "eigen.hpp"
 #include "ep/leave_one_out.hpp"
@@ -108,6 +109,32 @@ void ExactEp::step(EpResult& result) {
   if (!std::isfinite(log_z_)) {
     throw NumericError("the evidence of a pass is not finite");
   }
+}
+
+void ExactEp::solve() {
+  const VectorXd& kappa = sites.kappa;
+  if (!scaled_.factor(k_, kappa)) {
+    throw NumericError("a precision matrix is not positive definite");
+  }
+  const MatrixXd inverse = invert_lower(scaled_.b);
+  const auto lower = inverse.triangularView<Eigen::Lower>();
+
+  const VectorXd pull = linear_ - alpha_;
+  const VectorXd left = lower * scaled_.root.cwiseProduct(k_ * pull).eval();
+  alpha_ += pull - scaled_.root.cwiseProduct(lower.transpose() * left);
+  mean_.noalias() = k_ * alpha_;
+
+  constexpr double kFaint = 1e-4;
+  for (Index i = 0; i < n_; ++i) {
+    variance_[i] =
+        kappa[i] * k_(i, i) > kFaint
+            ? (1.0 - inverse.col(i).tail(n_ - i).squaredNorm()) / kappa[i]
+            : scaled_.unseen(k_, inverse, i);
+  }
+  each_tile([&](const TileSpan& span, const Tile& tile) {
+    auto variance = variance_.segment(span.row_begin, span.rows());
+    variance = variance.cwiseMax(0.0) + tile.residual;
+  });
 }
 
 }  // namespace bayeskernel

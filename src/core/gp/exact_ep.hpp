@@ -82,31 +82,7 @@ class ExactEp {
 
   // The mean moves by S r, r = b - kappa f - alpha, alpha by
   // r - D^1/2 B^-1 D^1/2 K r.
-  void solve() {
-    const VectorXd& kappa = sites.kappa;
-    if (!scaled_.factor(k_, kappa)) {
-      throw NumericError("a precision matrix is not positive definite");
-    }
-    const MatrixXd inverse = invert_lower(scaled_.b);
-    const auto lower = inverse.triangularView<Eigen::Lower>();
-
-    const VectorXd pull = linear_ - alpha_;
-    const VectorXd left = lower * scaled_.root.cwiseProduct(k_ * pull).eval();
-    alpha_ += pull - scaled_.root.cwiseProduct(lower.transpose() * left);
-    mean_.noalias() = k_ * alpha_;
-
-    constexpr double kFaint = 1e-4;
-    for (Index i = 0; i < n_; ++i) {
-      variance_[i] =
-          kappa[i] * k_(i, i) > kFaint
-              ? (1.0 - inverse.col(i).tail(n_ - i).squaredNorm()) / kappa[i]
-              : scaled_.unseen(k_, inverse, i);
-    }
-    each_tile([&](const TileSpan& span, const Tile& tile) {
-      auto variance = variance_.segment(span.row_begin, span.rows());
-      variance = variance.cwiseMax(0.0) + tile.residual;
-    });
-  }
+  void solve();
 
   const MatrixXd& k_;
   const RowSource& rows_;

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "eigen.hpp"
 #include "error.hpp"
 #include "kernel/columns.hpp"
 #include "kernel/tree.hpp"
+#include "math/decompositions.hpp"
 #include "parallel/executor.hpp"
 #include "parallel/scratch_pool.hpp"
 #include "prior/blocks.hpp"
@@ -191,6 +194,50 @@ void exact_features(const Features& features, PackedRows& out) {
   out.residual = VectorXd::Constant(n, features.nugget());
   out.offset = VectorXd::Zero(n);
   out.finish({});
+}
+
+Kernel along_slopes(const Kernel& kernel, const MatrixXd& outer,
+                    const VectorXd& scale) {
+  if (!kernel.leaf()) {
+    std::vector<Kernel> children;
+    for (const Kernel& child : kernel.children()) {
+      children.push_back(along_slopes(child, outer, scale));
+    }
+    return kernel.kind() == Kernel::Kind::sum
+               ? Kernel::sum(std::move(children))
+               : Kernel::product(std::move(children));
+  }
+  if (kernel.kind() != Kernel::Kind::projected) return kernel;
+  MatrixXd a = kernel.projection();
+  const Index d = a.cols();
+  std::vector<Index> at = kernel.columns();
+  for (Index k = 0; kernel.columns().empty() && k < d; ++k) at.push_back(k);
+  MatrixXd own(d, d);
+  for (Index k = 0; k < d; ++k) {
+    for (Index l = 0; l < d; ++l) {
+      own(k, l) = scale[at[k]] * scale[at[l]] * outer(at[k], at[l]);
+    }
+  }
+  const SymmetricEigen eigen(own);
+  const double largest = eigen.eigenvalues()[d - 1];
+  if (!(largest > 0.0)) return kernel;
+  constexpr double kLeast = 0.1;  // where slopes say nothing
+  double square = 0.0;
+  for (Index k = 0; k < d; ++k) {
+    square += std::pow(scale[at[k]], 2) * a.col(k).squaredNorm();
+  }
+  const double length = std::sqrt(square / static_cast<double>(a.rows()));
+  for (Index j = 0; j < a.rows(); ++j) {
+    const Index e = std::max<Index>(d - 1 - j, 0);
+    const double share =
+        std::sqrt(std::max(eigen.eigenvalues()[e], 0.0) / largest);
+    for (Index k = 0; k < d; ++k) {
+      a(j, k) = std::max(share, kLeast) * length * eigen.eigenvectors()(k, e) /
+                scale[at[k]];
+    }
+  }
+  return Kernel::projected(std::move(a), kernel.variance())
+      .on(kernel.columns());
 }
 
 }  // namespace bayeskernel

@@ -1,11 +1,10 @@
-// Whitened features of a Gaussian process on inducing points. f_i = phi_i'v + e_i with v ~ N(0, I), phi_i = L^-1 k_m(x_i) and
-// e_i ~ N(0, r_i), where L L' = K_mm + jitter. A row source of the hinge engine
-// whose columns they are.
-// Cost of a row: the kernel, 2 m d, and m^2 / 2 multiply-adds to whiten it.
+// Whitened features of a Gaussian process on inducing points. f_i = phi_i'v +
+// e_i with v ~ N(0, I), phi_i = L^-1 k_m(x_i) and e_i ~ N(0, r_i), where L L' =
+// K_mm + jitter. A row source of the hinge engine whose columns they are. Cost
+// of a row: the kernel, 2 m d, and m^2 / 2 multiply-adds to whiten it.
 #ifndef BAYESKERNEL_GP_FEATURES_HPP
 #define BAYESKERNEL_GP_FEATURES_HPP
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -69,57 +68,16 @@ class Features {
 // Adds to d x d `outer` the products of the gradients, in the columns of x, of
 // f(x) = k_m(x)'direction at the rows x (d x n).
 void add_slope_products(const Kernel& kernel, const MatrixXd& z,
-                               const VectorXd& direction,
-                               const Eigen::Ref<const MatrixXd>& x,
-                               Eigen::Ref<MatrixXd> outer);
+                        const VectorXd& direction,
+                        const Eigen::Ref<const MatrixXd>& x,
+                        Eigen::Ref<MatrixXd> outer);
 
 // The kernel with projections along the directions in which f varies most: the
 // leading eigenvectors of its products of slopes, by columns in units of
 // `scale`, weighted by the roots of their eigenvalues. The longest row of each
 // is as long as its rows are now, root mean squares.
-inline Kernel along_slopes(const Kernel& kernel, const MatrixXd& outer,
-                           const VectorXd& scale) {
-  if (!kernel.leaf()) {
-    std::vector<Kernel> children;
-    for (const Kernel& child : kernel.children()) {
-      children.push_back(along_slopes(child, outer, scale));
-    }
-    return kernel.kind() == Kernel::Kind::sum
-               ? Kernel::sum(std::move(children))
-               : Kernel::product(std::move(children));
-  }
-  if (kernel.kind() != Kernel::Kind::projected) return kernel;
-  MatrixXd a = kernel.projection();
-  const Index d = a.cols();
-  std::vector<Index> at = kernel.columns();
-  for (Index k = 0; kernel.columns().empty() && k < d; ++k) at.push_back(k);
-  MatrixXd own(d, d);
-  for (Index k = 0; k < d; ++k) {
-    for (Index l = 0; l < d; ++l) {
-      own(k, l) = scale[at[k]] * scale[at[l]] * outer(at[k], at[l]);
-    }
-  }
-  const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(own);
-  const double largest = eigen.eigenvalues()[d - 1];
-  if (!(largest > 0.0)) return kernel;
-  constexpr double kLeast = 0.1;  // where slopes say nothing
-  double square = 0.0;
-  for (Index k = 0; k < d; ++k) {
-    square += std::pow(scale[at[k]], 2) * a.col(k).squaredNorm();
-  }
-  const double length = std::sqrt(square / static_cast<double>(a.rows()));
-  for (Index j = 0; j < a.rows(); ++j) {
-    const Index e = std::max<Index>(d - 1 - j, 0);
-    const double share =
-        std::sqrt(std::max(eigen.eigenvalues()[e], 0.0) / largest);
-    for (Index k = 0; k < d; ++k) {
-      a(j, k) = std::max(share, kLeast) * length *
-                eigen.eigenvectors()(k, e) / scale[at[k]];
-    }
-  }
-  return Kernel::projected(std::move(a), kernel.variance())
-      .on(kernel.columns());
-}
+Kernel along_slopes(const Kernel& kernel, const MatrixXd& outer,
+                    const VectorXd& scale);
 
 // Features of the rows of `base`, whose chunks must be those of m columns,
 // computed when they are asked for.

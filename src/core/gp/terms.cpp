@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "eigen.hpp"
+#include "error.hpp"
 #include "gp/bound_gradient.hpp"
 #include "gp/features.hpp"
 #include "kernel/columns.hpp"
@@ -331,6 +334,35 @@ void ProcessLearning::set(const VectorXd& at) {
     }
     terms_.set_log_parameters(c, all);
   }
+}
+
+double ProcessLearning::evaluate(const VectorXd& at, VectorXd& slope) {
+  const VectorXd shift = (at - centre_) / kPriorSd;
+  constexpr double kFar = 4.0;  // times exp(8) its start
+  for (Index k = 0; k < size(); ++k) {
+    if (!places_[k].entry && std::abs(shift[k]) > kFar) return nothing();
+  }
+  set(at);
+  const double bound =
+      settle([&](const MeanFieldFit& fit, const OpenResiduals& open) {
+        const VectorXd residual = -0.5 * fit.accepted().kappa;
+        const ProcessTerms::RowSlopes rows{fit.accepted().linear,
+                                           fit.accepted().kappa, residual};
+        VectorXd gradient;
+        Index last = -1;
+        for (Index k = 0; k < size(); ++k) {
+          const Index c = places_[k].term;
+          if (c != last) {
+            gradient = terms_.gradient(c, rows_, fit.posterior(), fit.system(),
+                                       rows, open.variance(c));
+            last = c;
+          }
+          slope[k] = gradient[places_[k].parameter] / places_[k].unit -
+                     shift[k] / kPriorSd;
+        }
+      });
+  if (std::isfinite(bound)) result_->slope = slope;
+  return bound - 0.5 * shift.squaredNorm();
 }
 
 }  // namespace bayeskernel

@@ -35,11 +35,11 @@ namespace bayeskernel {
 
 struct ProcessTerm {
   Kernel kernel;
-  MatrixXd z;              // d x m, inducing points
-  MatrixXd x;              // d x n, rows in the order of the core
-  VectorXd by;             // n; empty: 1
-  VectorXd centre_weight;  // n, sums to 1; empty: not centred
-  Index first = 0;         // column of its first feature
+  MatrixXd z;               // d x m, inducing points
+  MatrixXd x;               // d x n, rows in the order of the core
+  VectorXd by;              // n; empty: 1
+  VectorXd centre_weight;   // n, sums to 1; empty: not centred
+  Index first = 0;          // column of its first feature
   std::vector<Index> free;  // parameters of the kernel that are learned
 
   Index columns() const { return z.cols(); }
@@ -49,18 +49,17 @@ struct ProcessTerm {
 // Features of rows: m x n, not yet centred or multiplied, and what they leave
 // open of k(x, x).
 void process_features(const Features& features, const MatrixXd& x,
-                             Executor& executor, MatrixXd& phi,
-                             VectorXd& open);
+                      Executor& executor, MatrixXd& phi, VectorXd& open);
 
-// Columns of a term for rows x (n x d), n x m in `out`: multiples `by` (empty: 1)
-// of the features less their means with `weight` (empty: 0), which are returned;
-// `open` as above.
+// Columns of a term for rows x (n x d), n x m in `out`: multiples `by` (empty:
+// 1) of the features less their means with `weight` (empty: 0), which are
+// returned; `open` as above.
 VectorXd process_columns(const Features& features,
-                                const Eigen::Ref<const MatrixXd>& x,
-                                const Eigen::Ref<const VectorXd>& by,
-                                const Eigen::Ref<const VectorXd>& weight,
-                                Executor& executor, Eigen::Ref<MatrixXd> out,
-                                VectorXd& open);
+                         const Eigen::Ref<const MatrixXd>& x,
+                         const Eigen::Ref<const VectorXd>& by,
+                         const Eigen::Ref<const VectorXd>& weight,
+                         Executor& executor, Eigen::Ref<MatrixXd> out,
+                         VectorXd& open);
 
 // The terms of a model, written into its rows.
 class ProcessTerms {
@@ -88,9 +87,7 @@ class ProcessTerms {
     terms_[c].kernel.set_log_parameters(at);
   }
 
-  void set_kernel(Index c, const Kernel& kernel) {
-    terms_[c].kernel = kernel;
-  }
+  void set_kernel(Index c, const Kernel& kernel) { terms_[c].kernel = kernel; }
 
   // Columns of every term, and the shares of their variances that the rows'
   // residuals have: n x terms.
@@ -116,9 +113,10 @@ class ProcessTerms {
 };
 
 // The kernels' free parameters at the maximum of the mean field's bound, plus a
-// normal log density of each log parameter about its start: sd 2, wide enough to
-// leave what the data know alone, and proper where they know nothing. Entries of
-// projections have such a density about 0, per standard deviation of a column.
+// normal log density of each log parameter about its start: sd 2, wide enough
+// to leave what the data know alone, and proper where they know nothing.
+// Entries of projections have such a density about 0, per standard deviation of
+// a column.
 class ProcessLearning {
  public:
   static constexpr double kPriorSd = 2.0;
@@ -137,8 +135,8 @@ class ProcessLearning {
 
   // Leaves the terms where the criterion is largest. All length-scales together
   // are first tried at `factor` times their starts. Projections start along the
-  // slopes of a fit with one length-scale in their place, unless there is but one
-  // factor.
+  // slopes of a fit with one length-scale in their place, unless there is but
+  // one factor.
   Result run(const MeanFieldSettings& settings, int most,
              const std::vector<double>& factor, const KeepGoing& keep_going);
 
@@ -160,34 +158,7 @@ class ProcessLearning {
 
   void set(const VectorXd& at);
 
-  double evaluate(const VectorXd& at, VectorXd& slope) {
-    const VectorXd shift = (at - centre_) / kPriorSd;
-    constexpr double kFar = 4.0;  // times exp(8) its start
-    for (Index k = 0; k < size(); ++k) {
-      if (!places_[k].entry && std::abs(shift[k]) > kFar) return nothing();
-    }
-    set(at);
-    const double bound =
-        settle([&](const MeanFieldFit& fit, const OpenResiduals& open) {
-          const VectorXd residual = -0.5 * fit.accepted().kappa;
-          const ProcessTerms::RowSlopes rows{fit.accepted().linear,
-                                             fit.accepted().kappa, residual};
-          VectorXd gradient;
-          Index last = -1;
-          for (Index k = 0; k < size(); ++k) {
-            const Index c = places_[k].term;
-            if (c != last) {
-              gradient = terms_.gradient(c, rows_, fit.posterior(),
-                                         fit.system(), rows, open.variance(c));
-              last = c;
-            }
-            slope[k] = gradient[places_[k].parameter] / places_[k].unit -
-                       shift[k] / kPriorSd;
-          }
-        });
-    if (std::isfinite(bound)) result_->slope = slope;
-    return bound - 0.5 * shift.squaredNorm();
-  }
+  double evaluate(const VectorXd& at, VectorXd& slope);
 
   // The bound with the kernels as they are; then(fit, residuals) where there is
   // one.
@@ -215,9 +186,7 @@ class ProcessLearning {
     }
   }
 
-  static double nothing() {
-    return std::numeric_limits<double>::quiet_NaN();
-  }
+  static double nothing() { return std::numeric_limits<double>::quiet_NaN(); }
 
   PackedRows& rows_;
   const Prior& prior_;

@@ -4,11 +4,14 @@
 #include <cmath>
 #include <cstddef>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "eigen.hpp"
 #include "kernel/leaf_view.hpp"
 #include "kernel/packed_columns.hpp"
 #include "kernel/tree.hpp"
+#include "simd/simd.hpp"
 
 namespace bayeskernel {
 
@@ -276,6 +279,32 @@ Index KernelColumns::weigh(const Node& node, const double* x, Index n,
   leaf.packed.scale(z.data(), m, detail::reserve(scratch.scaled_z, d * m));
   scratch.inner.noalias() = Map(scaled, d, n) * Map(weighted, m, n).transpose();
   return d;
+}
+
+void KernelColumns::matern(const Node& node, const double* x, Index n,
+                           Scratch& scratch, bool slope, double* out) const {
+  constexpr double kNear = -1e-3, kFar = 1e3;
+  const detail::PackedColumns& packed = node.leaf->packed;
+  const MatrixXd& z = seen_z(*node.leaf);
+  const int twice_nu = node.kernel.twice_nu();
+  const double root = std::sqrt(static_cast<double>(twice_nu));
+  const Index m = columns();
+  double* u = detail::reserve(scratch.distances, m);
+  for (Index i = 0; i < n; ++i, x += z.rows(), out += m) {
+    for (Index j = 0; j < m; ++j) {
+      double squared = -2.0 * out[j];
+      if (out[j] > kNear) {
+        squared = packed.squared_distance(x, z.col(j).data());
+      }
+      u[j] = std::min(root * std::sqrt(squared), kFar);
+      out[j] = -u[j];
+    }
+    packed.exp(out, m, node.kernel.variance());
+    for (Index j = 0; j < m; ++j) {
+      out[j] *=
+          slope ? matern_slope(twice_nu, u[j]) : matern_value(twice_nu, u[j]);
+    }
+  }
 }
 
 }  // namespace bayeskernel

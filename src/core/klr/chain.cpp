@@ -216,4 +216,43 @@ double LowRankChain::value() {
                       f_.data());
 }
 
+void LowRankChain::stretch(Stream& stream) {
+  static constexpr double kSizes[] = {0.0, 0.5, 2.0, 8.0};
+  const double size = kSizes[uniform_index(stream, 4)];
+  const double log_factor = tally_.stretch.sd() * stream.normal();
+  const double log_u = -stream.exponential();
+  const double before = value(), factor = std::exp(log_factor);
+  const double least = std::max(size, known_ != nullptr ? prior.epsilon : 0.0);
+  double ratio = 0.0;
+  bool any = false;
+  for (Index j = 0; j < basis.size(); ++j) {
+    stretched_[j] = beta_[j];
+    if (std::abs(beta_[j]) < size) continue;
+    any = true;
+    stretched_[j] *= factor;
+    ratio += stretch_ratio(j, log_factor);
+    if (std::abs(stretched_[j]) < (j > 0 ? least : size) ||
+        !LowRankPrior::holds_coefficient(stretched_[j]) ||
+        (integrated_ != nullptr &&
+         !integrated_->holds(integrated_->mark(j) * factor * factor))) {
+      ratio = kNeverAccepted;
+    }
+  }
+  if (!any) return;
+  if (ratio > kNeverAccepted) {
+    ratio += logistic_sum(basis.values(), basis.stride(), basis.size(),
+                          stretched_.data(), signs_.data(), basis.data().rows(),
+                          nullptr) -
+             before;
+  }
+  if (!tally_.walk(LowRankMove::stretch, tally_.stretch, ratio, log_u)) return;
+  for (Index j = 0; j < basis.size(); ++j) {
+    if (stretched_[j] == beta_[j]) continue;
+    const double grown =
+        integrated_ != nullptr ? integrated_->mark(j) * factor * factor : 0.0;
+    set_column(j, stretched_[j], grown);
+  }
+  if (known_ != nullptr) known_->rebuild();
+}
+
 }  // namespace bayeskernel

@@ -1,8 +1,9 @@
 // One chain of klr(). A sweep is a jump between numbers of kernels and one move
 // each of a coefficient, a centre, every coordinate's scale, a coefficient with
-// its scales, the frame U, and the intercept; then mu and tau. With normal coefficients it begins with the
-// Polya-Gamma variables, given which the coefficients are integrated out of
-// these moves, and ends with the coefficients and their precisions.
+// its scales, the frame U, and the intercept; then mu and tau. With normal
+// coefficients it begins with the Polya-Gamma variables, given which the
+// coefficients are integrated out of these moves, and ends with the
+// coefficients and their precisions.
 #ifndef BAYESKERNEL_KLR_CHAIN_HPP
 #define BAYESKERNEL_KLR_CHAIN_HPP
 
@@ -29,10 +30,10 @@ namespace bayeskernel {
 // All that a chain goes on from, apart from data and prior.
 struct LowRankCheckpoint {
   Eigen::MatrixXd frame;
-  std::vector<Eigen::Index> centre;       // by kernel
-  Eigen::MatrixXd log_lambda;             // rank x kernels
-  std::vector<double> coefficient;        // with the intercept in front
-  std::vector<double> variance;           // likewise; empty where there is none
+  std::vector<Eigen::Index> centre;  // by kernel
+  Eigen::MatrixXd log_lambda;        // rank x kernels
+  std::vector<double> coefficient;   // with the intercept in front
+  std::vector<double> variance;      // likewise; empty where there is none
   double mu = 0.0, tau = 1.0;
   std::vector<double> log_steps;
   Eigen::Index sweeps = 0;
@@ -96,48 +97,12 @@ class LowRankChain {
   double draw_intercept_variance(Stream& stream);
   double intercept_variance(double scaled) const;
 
-  // All coefficients that are of some size times one factor: where classes can be
-  // told apart, f may grow without end and single steps hardly move it. Refused
-  // where others would be of that size then. Variances go with the squares of
-  // coefficients; omega is averaged over, and drawn anew before it is used.
-  void stretch(Stream& stream) {
-    static constexpr double kSizes[] = {0.0, 0.5, 2.0, 8.0};
-    const double size = kSizes[uniform_index(stream, 4)];
-    const double log_factor = tally_.stretch.sd() * stream.normal();
-    const double log_u = -stream.exponential();
-    const double before = value(), factor = std::exp(log_factor);
-    const double least = std::max(size, known_ != nullptr ? prior.epsilon : 0.0);
-    double ratio = 0.0;
-    bool any = false;
-    for (Index j = 0; j < basis.size(); ++j) {
-      stretched_[j] = beta_[j];
-      if (std::abs(beta_[j]) < size) continue;
-      any = true;
-      stretched_[j] *= factor;
-      ratio += stretch_ratio(j, log_factor);
-      if (std::abs(stretched_[j]) < (j > 0 ? least : size) ||
-          !LowRankPrior::holds_coefficient(stretched_[j]) ||
-          (integrated_ != nullptr &&
-           !integrated_->holds(integrated_->mark(j) * factor * factor))) {
-        ratio = kNeverAccepted;
-      }
-    }
-    if (!any) return;
-    if (ratio > kNeverAccepted) {
-      ratio += logistic_sum(basis.values(), basis.stride(), basis.size(),
-                            stretched_.data(), signs_.data(),
-                            basis.data().rows(), nullptr) -
-               before;
-    }
-    if (!tally_.walk(LowRankMove::stretch, tally_.stretch, ratio, log_u)) return;
-    for (Index j = 0; j < basis.size(); ++j) {
-      if (stretched_[j] == beta_[j]) continue;
-      const double grown =
-          integrated_ != nullptr ? integrated_->mark(j) * factor * factor : 0.0;
-      set_column(j, stretched_[j], grown);
-    }
-    if (known_ != nullptr) known_->rebuild();
-  }
+  // All coefficients that are of some size times one factor: where classes can
+  // be told apart, f may grow without end and single steps hardly move it.
+  // Refused where others would be of that size then. Variances go with the
+  // squares of coefficients; omega is averaged over, and drawn anew before it
+  // is used.
+  void stretch(Stream& stream);
   // log of the prior's ratio with the Jacobian.
   double stretch_ratio(Index j, double log_factor) const;
 

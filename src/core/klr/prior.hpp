@@ -56,21 +56,12 @@ struct LowRankPrior {
 double log_birth_ways(const LowRankPrior& prior, Eigen::Index kernels);
 
 // The chance that a step b + step t_3 lands in [-epsilon, epsilon].
-inline double chance_inside(double b, double step, double epsilon) {
-  const auto cdf = [](double t) {
-    constexpr double kRoot = 1.7320508075688772, kPi = 3.14159265358979323846;
-    const double x = t / kRoot;
-    return 0.5 + (x / (1.0 + x * x) + std::atan(x)) / kPi;
-  };
-  // By the tail that does not cancel.
-  const double a = std::abs(b);
-  return cdf((epsilon - a) / step) - cdf((-epsilon - a) / step);
-}
+double chance_inside(double b, double step, double epsilon);
 
 // With deaths also by steps of the coefficient that land inside: the thesis
 // leaves out the choice of the kernel, and part of the ratio in deaths.
 double log_kill_ways(const LowRankPrior& prior, Eigen::Index kernels,
-                            double inside);
+                     double inside);
 
 }  // namespace bayeskernel
 

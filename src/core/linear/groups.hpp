@@ -97,22 +97,7 @@ class EliminatedGroups {
 
   // The same of `count` groups.
   void subtract_from(const Curvature& curvature, Index first, Index count,
-                     Eigen::Ref<MatrixXd> gram) const {
-    if (r_ > 1) {
-      gram.triangularView<Eigen::Lower>() -=
-          loading_.middleCols(first * r_, count * r_) *
-          curvature.cross.middleCols(first * r_, count * r_).transpose();
-      return;
-    }
-    constexpr Index kAtOnce = 256;
-    MatrixXd scratch;
-    for (Index g = first; g < first + count; g += kAtOnce) {
-      const Index some = std::min(kAtOnce, first + count - g);
-      weighted_gram(curvature.cross.middleCols(g, some),
-                    -inverse_.row(0).segment(g, some).transpose(), scratch,
-                    gram);
-    }
-  }
+                     Eigen::Ref<MatrixXd> gram) const;
 
   static constexpr Index kStrip = 4096, kMostStrips = 16;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,30 @@ void Minibatches::shuffle(int number, Index stream_of,
     const Index pick = uniform_index(stream, static_cast<Index>(k));
     std::swap(items[k - 1], items[pick]);
   }
+}
+
+void Minibatches::gather(const Tile& all) {
+  const Index n = static_cast<Index>(members_.size());
+  batch_.x.resize(all.x.rows(), n);
+  batch_.z.resize(all.z.rows(), n);
+  batch_.y.resize(n);
+  batch_.weight.resize(n);
+  batch_.offset.resize(n);
+  batch_.residual.resize(all.residual.size() > 0 ? n : 0);
+  for (Index i = 0; i < n; ++i) {
+    const Index from = members_[i];
+    std::copy_n(all.x.data() + from * all.x.rows(), all.x.rows(),
+                batch_.x.data() + i * all.x.rows());
+    if (all.z.rows() > 0) batch_.z.col(i) = all.z.col(from);
+    batch_.y[i] = all.y[from];
+    batch_.weight[i] = all.weight[from];
+    batch_.offset[i] = all.offset[from];
+    if (batch_.residual.size() > 0) batch_.residual[i] = all.residual[from];
+  }
+  // At most 8 blocks, each of which has sums of its own.
+  constexpr Index tile = RowSource::kTileRows;
+  const Index tiles = std::max<Index>(1, (n + 8 * tile - 1) / (8 * tile));
+  batch_.finish(grouped_ ? begin_ : std::vector<Index>(), tiles * tile);
 }
 
 }  // namespace bayeskernel

@@ -90,29 +90,7 @@ class Minibatches {
   // Notes the rows of a unit, counted from the first of the chunk.
   Index add(Index unit, Index chunk_first);
 
-  void gather(const Tile& all) {
-    const Index n = static_cast<Index>(members_.size());
-    batch_.x.resize(all.x.rows(), n);
-    batch_.z.resize(all.z.rows(), n);
-    batch_.y.resize(n);
-    batch_.weight.resize(n);
-    batch_.offset.resize(n);
-    batch_.residual.resize(all.residual.size() > 0 ? n : 0);
-    for (Index i = 0; i < n; ++i) {
-      const Index from = members_[i];
-      std::copy_n(all.x.data() + from * all.x.rows(), all.x.rows(),
-                  batch_.x.data() + i * all.x.rows());
-      if (all.z.rows() > 0) batch_.z.col(i) = all.z.col(from);
-      batch_.y[i] = all.y[from];
-      batch_.weight[i] = all.weight[from];
-      batch_.offset[i] = all.offset[from];
-      if (batch_.residual.size() > 0) batch_.residual[i] = all.residual[from];
-    }
-    // At most 8 blocks, each of which has sums of its own.
-    constexpr Index tile = RowSource::kTileRows;
-    const Index tiles = std::max<Index>(1, (n + 8 * tile - 1) / (8 * tile));
-    batch_.finish(grouped_ ? begin_ : std::vector<Index>(), tiles * tile);
-  }
+  void gather(const Tile& all);
 
   void shuffle(int number, Index stream_of, std::vector<Index>& items) const;
 

@@ -109,54 +109,7 @@ class StochasticFit {
   // Whole groups: at the current q(theta) the rows' c and the effects u_g of
   // the minibatch are iterated to their optimum, whose statistics, effects
   // eliminated, are the estimate.
-  void group_estimate() {
-    constexpr int kMost = 20;
-    const Index groups = batches_.rows().groups();
-    const MatrixXd& precision = prior_.eliminated_precision(precision_);
-    sums_ = Sums(p_, r_, groups);
-    EliminatedGroups eliminated(p_, r_, groups);
-    ArrowSystem system(p_, r_, groups);
-    GaussianPosterior q(p_, r_, groups);
-    ArrowVector h;
-    pass(nullptr);
-    double before = 0.0;
-    for (int k = 0; k < kMost; ++k) {
-      // From the gradient at a point to h.
-      h = sums_.linear;
-      if (k > 0) add_product(sums_.curvature, q.mean, 1.0, h);
-      eliminated.factor(sums_.curvature, precision);
-      MatrixXd taken = MatrixXd::Zero(p_, p_);
-      eliminated.subtract_from(sums_.curvature, taken);
-      estimate_.a() = sums_.curvature.gram + taken;
-      estimate_.h = h.x;
-      eliminated.subtract_from(h, estimate_.h);
-      if (steps_ == 0 || k + 1 == kMost) break;
-      if (k > 1 && std::abs(sums_.bound - before) <
-                       1e-6 * (1.0 + std::abs(sums_.bound))) {
-        break;
-      }
-      before = sums_.bound;
-      // S_c of this system is that of q(theta): what elimination takes away
-      // is added before.
-      Curvature local = sums_.curvature;
-      local.gram = current_.a() - taken;
-      system.factor(local, prior_, precision_);
-      q.set_covariance(system);
-      q.mean.x = q_.mean.x;
-      eliminated.back_substitute(h, q.mean);
-      pass(&q);
-      batch_bound_ = sums_.bound + group_bound(q, system, precision);
-    }
-    for (Index g = 0; g < groups; ++g) {
-      const Index to = batches_.groups()[g];
-      whole_.cross.middleCols(to * r_, r_) =
-          sums_.curvature.cross.middleCols(g * r_, r_);
-      whole_.group_gram.middleCols(to * r_, r_) =
-          sums_.curvature.group_gram.middleCols(g * r_, r_);
-      group_shift_.col(to) = h.group.col(g);
-    }
-    rescale();
-  }
+  void group_estimate();
 
   // Terms of the bound of the groups in a minibatch.
   double group_bound(const GaussianPosterior& q, const ArrowSystem& system,

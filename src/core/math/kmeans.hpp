@@ -182,38 +182,8 @@ class Centres {
 // a column of x (d x n), goes to its nearest centre, every centre to the mean
 // of its rows; one without rows stays. Ends when no row moves. 2 n m d flops a
 // step; blocks of rows are shared out, the sums are in the order of the rows.
-inline void lloyd(const Eigen::Ref<const Eigen::MatrixXd>& x, int steps,
-                  Eigen::MatrixXd& centres, Executor& executor) {
-  using Eigen::Index;
-  constexpr Index kBlock = 512;
-  const Index n = x.cols(), m = centres.cols();
-  const Index blocks = (n + kBlock - 1) / kBlock;
-  Centres ready(x.rowwise().mean(), m);
-  std::vector<int> label(n, -1);
-  std::vector<char> moved(blocks);
-  Eigen::MatrixXd sum(x.rows(), m);
-  Eigen::VectorXd rows(m);
-  for (int step = 0; step < steps; ++step) {
-    ready.assign(centres);
-    executor.run(blocks, [&](Index block) {
-      const Index at = block * kBlock, size = std::min(kBlock, n - at);
-      int now[kBlock];
-      ready.nearest(x.middleCols(at, size), now);
-      moved[block] = !std::equal(now, now + size, label.begin() + at);
-      std::copy(now, now + size, label.begin() + at);
-    });
-    if (std::find(moved.begin(), moved.end(), 1) == moved.end()) return;
-    sum.setZero();
-    rows.setZero();
-    for (Index i = 0; i < n; ++i) {
-      sum.col(label[i]) += x.col(i);
-      rows[label[i]] += 1.0;
-    }
-    for (Index j = 0; j < m; ++j) {
-      if (rows[j] > 0.0) centres.col(j) = sum.col(j) / rows[j];
-    }
-  }
-}
+void lloyd(const Eigen::Ref<const Eigen::MatrixXd>& x, int steps,
+           Eigen::MatrixXd& centres, Executor& executor);
 
 }  // namespace bayeskernel
 

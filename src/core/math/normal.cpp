@@ -1,9 +1,10 @@
 #include "math/normal.hpp"
 
 #include <Eigen/Core>
-#include <boost/math/policies/policy.hpp>
 #include <boost/math/special_functions/erf.hpp>
 #include <cmath>
+
+#include "math/boost_policy.hpp"
 
 namespace bayeskernel {
 

@@ -4,21 +4,11 @@
 #define BAYESKERNEL_MATH_NORMAL_HPP
 
 #include <Eigen/Core>
-#include <boost/math/policies/policy.hpp>
-#include <boost/math/special_functions/erf.hpp>
 #include <cmath>
 
 namespace bayeskernel {
 
 namespace detail {
-
-namespace bmp = boost::math::policies;
-
-// How Boost answers: never by an exception, never in long double.
-using QuietPolicy = bmp::policy<
-    bmp::domain_error<bmp::ignore_error>, bmp::pole_error<bmp::ignore_error>,
-    bmp::overflow_error<bmp::ignore_error>,
-    bmp::evaluation_error<bmp::ignore_error>, bmp::promote_double<false>>;
 
 constexpr double kSqrtHalf = 0.70710678118654752440;
 constexpr double kSqrtTwo = 1.41421356237309504880;
@@ -44,7 +34,7 @@ inline double normal_cdf(double x) {
 // of Hart (1968, no. 5666) times exp(-x^2 / 2) for |x| < 7, absolute error
 // below 3e-16; erfc beyond.
 void normal_cdf(const Eigen::ArrayXd& x, Eigen::ArrayXd& z,
-                       Eigen::ArrayXd& out);
+                Eigen::ArrayXd& out);
 
 // log Phi(x).
 double log_normal_cdf(double x);

@@ -4,7 +4,7 @@
 #include <boost/math/special_functions/gamma.hpp>
 #include <boost/math/special_functions/trigamma.hpp>
 
-#include "math/normal.hpp"
+#include "math/boost_policy.hpp"
 
 namespace bayeskernel {
 

@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <vector>
 
 #include "eigen.hpp"
+#include "error.hpp"
 #include "math/bordered.hpp"
 #include "math/normal.hpp"
 #include "rng/distributions.hpp"
+#include "rng/stream.hpp"
 #include "simd/lanes_exp.hpp"
+#include "simd/simd.hpp"
 
 namespace bayeskernel {
 
@@ -144,6 +149,50 @@ void ConicRule::sort_classes(double top, bool with_pull) {
     at_[o] = a_[order_[o]] * top + b_[order_[o]];
   }
   constant_ += shift_;
+}
+
+void ConicRule::draw(const double* m, Index t, Stream& stream, double* y) {
+  constexpr int kSteps = 3, kMost = 1000000;
+  constexpr double kNear = 0.5;
+  for (Index j = 0; j < classes_; ++j) b_[j] = m[t] - m[j];
+  double start = 0.0, slope = 0.0, pull = 0.0, bend = 0.0;
+  for (int step = 0; step <= kSteps; ++step) {
+    pull = bend = 0.0;
+    for (Index j = 0; j < classes_; ++j) {
+      if (j == t) continue;
+      const double z = start + b_[j];
+      const double lambda = slope_below(z);
+      pull += lambda;
+      bend += lambda * excess_below(z, lambda);
+    }
+    slope = pull - start;
+    if (step == kSteps || std::abs(slope) < kNear) break;
+    start += slope / (1.0 + bend);
+  }
+  const double steepest = static_cast<double>(classes_ - 1);
+  double u = 0.0;
+  for (int attempt = 0;; ++attempt) {
+    if (attempt == kMost) throw NumericError("a latent vector is not finite");
+    const double d = slope + stream.normal(), half = 0.5 * d * d;
+    const double level = stream.exponential();
+    u = start + d;
+    if (level >= (d > 0.0 ? bend : steepest) * half) break;
+    if (d < 0.0 && level < bend * half) continue;
+    double log_ratio = -d * pull;
+    for (Index j = 0; j < classes_; ++j) {
+      if (j != t) log_ratio += log_cdf_change(start + b_[j], d);
+    }
+    if (-level <= log_ratio) break;
+  }
+  y[t] = m[t] + u;
+  for (Index j = 0; j < classes_; ++j) {
+    if (j == t) continue;
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    // Rounding may make them equal far out: then anew.
+    do {
+      y[j] = m[j] + truncated_normal(stream, -kInfinity, u + b_[j]);
+    } while (y[j] > y[t]);
+  }
 }
 
 }  // namespace bayeskernel

@@ -35,16 +35,27 @@ BAYESKERNEL_INLINE inline void replace_by_mills(typename Lanes::Vector& a) {
   const Vector s = a * a;
   const Vector even =
       (((25.371087238666625 * s + 2546.427379933723) * s + 56608.26340756131) *
-           s + 322861.2148283268) * s + 254022.73227429323;
-  const Vector odd =
-      (((s + 318.39278712784903) * s + 14168.110427998352) * s +
-       162279.7762405582) * s + 407945.55051985447;
+           s +
+       322861.2148283268) *
+          s +
+      254022.73227429323;
+  const Vector odd = (((s + 318.39278712784903) * s + 14168.110427998352) * s +
+                      162279.7762405582) *
+                         s +
+                     407945.55051985447;
   const Vector even_below =
       ((((s + 319.3927871281736) * s + 14484.503219866448) * s +
-        175821.10919513102) * s + 545002.3890733864) * s + 202680.8161746184;
+        175821.10919513102) *
+           s +
+       545002.3890733864) *
+          s +
+      202680.8161746184;
   const Vector odd_below =
       (((25.371087238665968 * s + 2571.798467116985) * s + 59103.9483716297) *
-           s + 374630.1426265807) * s + 487209.3504046536;
+           s +
+       374630.1426265807) *
+          s +
+      487209.3504046536;
   a = (even + a * odd) / (even_below + a * odd_below);
 }
 
@@ -89,49 +100,7 @@ class ConicRule {
   // others are truncated normals given y_t. What h falls short of that density
   // lies between two parabolas in d = u - u0, as the curvature of log Phi(z)
   // rises from 0 to 1 for falling z: most draws are decided by these.
-  void draw(const double* m, Index t, Stream& stream, double* y) {
-    constexpr int kSteps = 3, kMost = 1000000;
-    constexpr double kNear = 0.5;
-    for (Index j = 0; j < classes_; ++j) b_[j] = m[t] - m[j];
-    double start = 0.0, slope = 0.0, pull = 0.0, bend = 0.0;
-    for (int step = 0; step <= kSteps; ++step) {
-      pull = bend = 0.0;
-      for (Index j = 0; j < classes_; ++j) {
-        if (j == t) continue;
-        const double z = start + b_[j];
-        const double lambda = slope_below(z);
-        pull += lambda;
-        bend += lambda * excess_below(z, lambda);
-      }
-      slope = pull - start;
-      if (step == kSteps || std::abs(slope) < kNear) break;
-      start += slope / (1.0 + bend);
-    }
-    const double steepest = static_cast<double>(classes_ - 1);
-    double u = 0.0;
-    for (int attempt = 0;; ++attempt) {
-      if (attempt == kMost) throw NumericError("a latent vector is not finite");
-      const double d = slope + stream.normal(), half = 0.5 * d * d;
-      const double level = stream.exponential();
-      u = start + d;
-      if (level >= (d > 0.0 ? bend : steepest) * half) break;
-      if (d < 0.0 && level < bend * half) continue;
-      double log_ratio = -d * pull;
-      for (Index j = 0; j < classes_; ++j) {
-        if (j != t) log_ratio += log_cdf_change(start + b_[j], d);
-      }
-      if (-level <= log_ratio) break;
-    }
-    y[t] = m[t] + u;
-    for (Index j = 0; j < classes_; ++j) {
-      if (j == t) continue;
-      constexpr double kInfinity = std::numeric_limits<double>::infinity();
-      // Rounding may make them equal far out: then anew.
-      do {
-        y[j] = m[j] + truncated_normal(stream, -kInfinity, u + b_[j]);
-      } while (y[j] > y[t]);
-    }
-  }
+  void draw(const double* m, Index t, Stream& stream, double* y);
 
  private:
   static constexpr double kHalfWidth = 8.0;
@@ -157,15 +126,16 @@ class ConicRule {
     }
     double steepest = 1.0;
     for (Index k = 0; k < count_; ++k) steepest = std::max(steepest, a_[k]);
-    const Index nodes = static_cast<Index>(
-        std::min(1e5, std::ceil((nodes_ - 1) * steepest))) + 1;
+    const Index nodes =
+        static_cast<Index>(std::min(1e5, std::ceil((nodes_ - 1) * steepest))) +
+        1;
     const double step = 2.0 * kHalfWidth / static_cast<double>(nodes - 1);
     sort_classes(top, with_pull);
     const Index padded = (nodes + kGroup - 1) / kGroup * kGroup + kGroup;
     if (weight_.size() < padded) weight_.resize(padded);
     if (lambda_.size() < padded * classes_) lambda_.resize(padded * classes_);
-    const double sum = detail::run_any(
-        simd::level(), [=](auto lanes) BAYESKERNEL_INLINE {
+    const double sum =
+        detail::run_any(simd::level(), [=](auto lanes) BAYESKERNEL_INLINE {
           return this->nodes_sum(lanes, nodes, step, padded, with_pull);
         });
     return constant_ + std::log(sum * step * detail::kInverseSqrtTwoPi);
@@ -187,8 +157,8 @@ class ConicRule {
     Index first = middle, last = middle;
     double sum = 0.0;
     for (int side = 0; side < 2; ++side) {
-      for (Index t = side == 0 ? middle : middle - kWidth;
-           t >= 0 && t < nodes; t += side == 0 ? kWidth : -kWidth) {
+      for (Index t = side == 0 ? middle : middle - kWidth; t >= 0 && t < nodes;
+           t += side == 0 ? kWidth : -kWidth) {
         const double part = node_group<Lanes>(t, nodes, step, padded);
         sum += part;
         first = std::min(first, t);
@@ -203,7 +173,8 @@ class ConicRule {
         const double* lambda = lambda_.data() + o * padded;
         typename Lanes::Vector total{};
         for (Index t = first; t < last; t += kWidth) {
-          total += simd::view<Lanes>(weight + t) * simd::view<Lanes>(lambda + t);
+          total +=
+              simd::view<Lanes>(weight + t) * simd::view<Lanes>(lambda + t);
         }
         double all = 0.0;
         for (Index i = 0; i < kWidth; ++i) all += total[i];
@@ -240,8 +211,7 @@ class ConicRule {
         simd::replace_by_exp<Lanes>(density);
         density *= detail::kInverseSqrtTwoPi;
         const Vector inverse = d * 0.0 + detail::kInverseSqrtTwoPi;
-        const Vector factor =
-            z < 0.0 ? mills * inverse : 1.0 - density * mills;
+        const Vector factor = z < 0.0 ? mills * inverse : 1.0 - density * mills;
         lambda = (z < 0.0 ? inverse : density) / factor;
         product *= factor;
         exponent += z < 0.0 ? half_square : half_square * 0.0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -471,6 +472,50 @@ VectorXd StateSearch::probability() const {
                                  static_cast<Index>(values.size()));
   VectorXd out = (all.array() - all.maxCoeff()).exp();
   return out / out.sum();
+}
+
+MultinomialResult KernelLearner::left_out(bool own,
+                                          const KeepGoing& keep_going) {
+  constexpr double kStep = 0.1, kLittle = 0.05;  // of log weights; of gains
+  MultinomialResult total;
+  if (learned_.weights && simplex_) {
+    weights_ *= static_cast<double>(composite_.size());
+  }
+  simplex_ = false;
+  double best = -std::numeric_limits<double>::infinity(), last = best;
+  const auto score = [&](const VectorXd& at) {
+    if (total.interrupted) return std::numeric_limits<double>::quiet_NaN();
+    unpack(at);
+    run(inner_settings(), keep_going, total);
+    return bayeskernel::left_out(fit_, *design_, own, executor_).sum() +
+           log_prior() + log_jacobian();
+  };
+  const auto value = [&](const VectorXd& at, VectorXd& gradient) {
+    const double here = last = score(at);
+    // Nobody asks for the slope at a step that is not taken.
+    if (!(here > best)) return here;
+    gradient.resize(at.size());
+    for (Index k = 0; k < at.size(); ++k) {
+      VectorXd near = at;
+      near[k] += kStep;
+      gradient[k] = (score(near) - here) / kStep;
+    }
+    return here;
+  };
+  const auto visit = [&] {
+    best = last;
+    return !total.interrupted;
+  };
+  const Maximum found = maximise(value, pack(), kLittle, kMost, visit);
+  unpack(found.at);
+  const bool interrupted = total.interrupted;
+  design_.reset();
+  const MultinomialResult result =
+      run(set_, interrupted ? KeepGoing(forever) : keep_going, total);
+  total.bound = result.bound;
+  total.largest_fall = result.largest_fall;
+  total.converged = total.converged && found.converged && !interrupted;
+  return total;
 }
 
 }  // namespace bayeskernel

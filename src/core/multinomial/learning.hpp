@@ -58,9 +58,8 @@ class KernelLearner {
  public:
   // `weights` is where the search begins and, once over, what it found.
   KernelLearner(Composite& composite, const VectorXd& weights,
-                const KernelPrior& prior, Learned learned,
-                MultinomialFit& fit, const MultinomialSettings& settings,
-                Executor& executor);
+                const KernelPrior& prior, Learned learned, MultinomialFit& fit,
+                const MultinomialSettings& settings, Executor& executor);
 
   const VectorXd& weights() const { return weights_; }
 
@@ -101,48 +100,7 @@ class KernelLearner {
   // `own`: object n is regressor n. The size of a sum's weights is free, too,
   // with the prior of a product's: predictions know it, and gain. The fit is
   // that of the weights found, as if they had been given.
-  MultinomialResult left_out(bool own, const KeepGoing& keep_going) {
-    constexpr double kStep = 0.1, kLittle = 0.05;  // of log weights; of gains
-    MultinomialResult total;
-    if (learned_.weights && simplex_) {
-      weights_ *= static_cast<double>(composite_.size());
-    }
-    simplex_ = false;
-    double best = -std::numeric_limits<double>::infinity(), last = best;
-    const auto score = [&](const VectorXd& at) {
-      if (total.interrupted) return std::numeric_limits<double>::quiet_NaN();
-      unpack(at);
-      run(inner_settings(), keep_going, total);
-      return bayeskernel::left_out(fit_, *design_, own, executor_).sum() +
-             log_prior() + log_jacobian();
-    };
-    const auto value = [&](const VectorXd& at, VectorXd& gradient) {
-      const double here = last = score(at);
-      // Nobody asks for the slope at a step that is not taken.
-      if (!(here > best)) return here;
-      gradient.resize(at.size());
-      for (Index k = 0; k < at.size(); ++k) {
-        VectorXd near = at;
-        near[k] += kStep;
-        gradient[k] = (score(near) - here) / kStep;
-      }
-      return here;
-    };
-    const auto visit = [&] {
-      best = last;
-      return !total.interrupted;
-    };
-    const Maximum found = maximise(value, pack(), kLittle, kMost, visit);
-    unpack(found.at);
-    const bool interrupted = total.interrupted;
-    design_.reset();
-    const MultinomialResult result =
-        run(set_, interrupted ? KeepGoing(forever) : keep_going, total);
-    total.bound = result.bound;
-    total.largest_fall = result.largest_fall;
-    total.converged = total.converged && found.converged && !interrupted;
-    return total;
-  }
+  MultinomialResult left_out(bool own, const KeepGoing& keep_going);
 
   // q(beta) takes turns with the rest. Of a sum E K K' is exact; of a product
   // K(E beta) stands for E K, as in the paper, and the bound may fall.
@@ -153,8 +111,7 @@ class KernelLearner {
 
   // At the weights as they are; what adds up over runs goes to `total`.
   MultinomialResult run(const MultinomialSettings& settings,
-                        const KeepGoing& keep_going,
-                        MultinomialResult& total);
+                        const KeepGoing& keep_going, MultinomialResult& total);
 
  private:
   struct Place {
@@ -236,7 +193,7 @@ class KernelLearner {
   std::vector<Place> places_;
   std::unique_ptr<Design> design_;
   MatrixXd beyond_;  // E K K' less the design's, of weights that are no points
-  bool simplex_;  // weights add up to 1
+  bool simplex_;     // weights add up to 1
 };
 
 // Fits for patterns of weights 0 and 1: all of them, or from all ones by the

@@ -21,34 +21,7 @@ class RegressionFactor {
   // `design` is read when the decomposition is needed, and may then be empty:
   // that is an error. O(M^3 / 3).
   void compute(const MatrixXd& gram, const Eigen::Ref<const VectorXd>& alpha,
-               const std::vector<Index>& active, const MatrixXd& design) {
-    active_ = active;
-    const Index m = static_cast<Index>(active.size());
-    d_.resize(m);
-    for (Index k = 0; k < m; ++k) d_[k] = 1.0 / std::sqrt(alpha[active[k]]);
-    work_.resize(m, m);
-    for (Index k = 0; k < m; ++k) {
-      const double* column = gram.data() + active[k] * gram.rows();
-      for (Index j = k; j < m; ++j) {
-        work_(j, k) = column[active[j]] * d_[j] * d_[k];
-      }
-      work_(k, k) += 1.0;
-    }
-    constexpr double kWorst = 1e12;
-    const bool mild = m == 0 || work_.diagonal().maxCoeff() < kWorst;
-    by_qr_ = !mild || !factor_lower(work_);
-    if (by_qr_) decompose(design);
-    log_det_ = 2.0 * (d_.array().log().sum() -
-                      work_.diagonal().cwiseAbs().array().log().sum());
-    u_ = invert_lower(work_) * d_.asDiagonal();
-    variance_ = VectorXd::Zero(gram.rows());
-    for (Index k = 0; k < m; ++k) {
-      variance_[active[k]] = u_.col(k).tail(m - k).squaredNorm();
-    }
-    if (!std::isfinite(log_det_) || !variance_.allFinite()) {
-      throw NumericError("a posterior covariance is not finite");
-    }
-  }
+               const std::vector<Index>& active, const MatrixXd& design);
 
   // One that was kept: U of the active of `regressors`.
   void restore(const Eigen::Ref<const MatrixXd>& u, std::vector<Index> active,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -144,6 +146,23 @@ void Composite::block(const VectorXd& weights, Index first, Index count,
   }
   if (combination_ == Combination::product) own = own.array().exp();
   if (bias_) to.row(m).setConstant(constant);
+}
+
+void Source::log_block(Index first, Index count, Scratch& scratch,
+                       double* out) const {
+  const Index m = regressors();
+  if (plain_rbf()) {
+    rbf_exponent(first, count, out);
+    return;
+  }
+  block(first, count, scratch, out);
+  constexpr double kLeast = -1e5;  // its exp is 0, and 0 times it a number
+  for (Index k = 0; k < m * count; ++k) {
+    if (!(out[k] >= 0.0)) {
+      throw ArgumentError("a product needs kernels that are not negative");
+    }
+    out[k] = out[k] > 0.0 ? std::log(out[k]) : kLeast;
+  }
 }
 
 }  // namespace bayeskernel

@@ -51,22 +51,7 @@ class Source {
   void block(Index first, Index count, Scratch& scratch, double* out) const;
 
   // log K; that of an rbf is its exponent, which no small number spoils.
-  void log_block(Index first, Index count, Scratch& scratch,
-                 double* out) const {
-    const Index m = regressors();
-    if (plain_rbf()) {
-      rbf_exponent(first, count, out);
-      return;
-    }
-    block(first, count, scratch, out);
-    constexpr double kLeast = -1e5;  // its exp is 0, and 0 times it a number
-    for (Index k = 0; k < m * count; ++k) {
-      if (!(out[k] >= 0.0)) {
-        throw ArgumentError("a product needs kernels that are not negative");
-      }
-      out[k] = out[k] > 0.0 ? std::log(out[k]) : kLeast;
-    }
-  }
+  void log_block(Index first, Index count, Scratch& scratch, double* out) const;
 
   // gradient += sum_ij G_ji dK_ji / d log parameter; `k` as made by block().
   void add_gradient(Index first, Index count, const double* g, const double* k,

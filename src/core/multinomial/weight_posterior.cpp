@@ -1,6 +1,5 @@
 #include "multinomial/weight_posterior.hpp"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -10,6 +9,7 @@
 
 #include "eigen.hpp"
 #include "error.hpp"
+#include "math/decompositions.hpp"
 #include "math/special.hpp"
 #include "mcmc/convergence.hpp"
 #include "mcmc/slice.hpp"
@@ -43,7 +43,7 @@ WeightPosterior::WeightPosterior(Index size, const WeightSettings& settings)
 }
 
 MatrixXd WeightPosterior::spread() const {
-  const Eigen::SelfAdjointEigenSolver<MatrixXd> own(covariance_);
+  const SymmetricEigen own(covariance_);
   const VectorXd& value = own.eigenvalues();
   const double least = 1e-12 * std::max(value[size_ - 1], 1e-30);
   Index first = 0;

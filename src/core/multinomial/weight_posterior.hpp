@@ -15,12 +15,12 @@
 #ifndef BAYESKERNEL_MULTINOMIAL_WEIGHT_POSTERIOR_HPP
 #define BAYESKERNEL_MULTINOMIAL_WEIGHT_POSTERIOR_HPP
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 
 #include "eigen.hpp"
+#include "math/decompositions.hpp"
 #include "mcmc/convergence.hpp"
 #include "mcmc/slice.hpp"
 #include "optim/maximise.hpp"
@@ -138,7 +138,7 @@ class WeightPosterior {
       bend.col(k) = (low - high) / (2.0 * kStep);
     }
     bend = 0.5 * (bend + bend.transpose()).eval();
-    const Eigen::SelfAdjointEigenSolver<MatrixXd> own(bend);
+    const SymmetricEigen own(bend);
     // A direction without a bend has a spread of one at most.
     root_ = own.eigenvectors() *
             own.eigenvalues().cwiseMax(1.0).cwiseSqrt().cwiseInverse()

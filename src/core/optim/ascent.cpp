@@ -1,6 +1,11 @@
 #include "optim/ascent.hpp"
 
+#include <Eigen/Core>
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <vector>
 
 #include "error.hpp"
 #include "optim/anderson.hpp"
@@ -30,6 +35,101 @@ AscentSchedule AscentSchedule::wary() {
   out.hold = 1.0;
   out.plain_end = true;
   return out;
+}
+
+void ascend(AscentModel& model, const AscentSchedule& schedule,
+            const MeanFieldSettings& settings, const KeepGoing& keep_going,
+            MeanFieldResult& result) {
+  constexpr double kNone = -std::numeric_limits<double>::infinity();
+  std::optional<Anderson> anderson;
+  Eigen::VectorXd from, to;
+  bool settling = settings.accelerate && schedule.settle > 0;
+  double best = kNone, promise = 0.0;
+  double damping =
+      schedule.shorten || (settings.accelerate && !settling) ? 0.0 : 1.0;
+  bool extrapolated = false;
+  int quiet = 0, since = 0, patience = schedule.patience;
+  result.converged = false;
+  while (true) {
+    const bool usable = model.evaluate(
+        {settings.accelerate && !settling, promise > schedule.hold});
+    ++result.passes;
+    if (!usable && best == kNone) {
+      if (model.restart(result)) continue;
+      throw NumericError("the bound of the first step is not finite");
+    }
+    const double value = model.bound();
+    const double rounding = 1e-9 * (1.0 + std::abs(best));
+    if (!usable || !(value >= best - rounding)) {
+      const bool plain = !extrapolated && damping == 1.0;
+      if (plain && !usable) {
+        throw NumericError("the bound of a plain step is not finite");
+      }
+      if (!plain) {
+        ++result.rejected;
+        if (result.passes >= settings.max_passes) return;
+        anderson.reset();
+        if (!extrapolated) {
+          damping = schedule.more(damping);
+          patience *= schedule.impatience;
+          since = 0;
+        }
+        extrapolated = false;
+        model.propose(damping);
+        continue;
+      }
+    }
+    const double gain = value - best;
+    if (gain < 0.0) {
+      result.largest_fall = std::max(result.largest_fall, -gain);
+    }
+    best = value;
+    result.bound.push_back(value);
+    if (settling) quiet = model.decides() ? 0 : quiet + 1;
+    if (model.accept()) anderson.reset();
+    const double threshold =
+        settings.tolerance * (1.0 + std::abs(value) / 1000.0);
+    promise = model.propose(damping);
+    const bool plain = !settings.accelerate && !schedule.shorten;
+    const bool little =
+        promise < std::min(threshold, 10.0 * settings.tolerance);
+    // A step of Newton's that promises far less than the last one gained is
+    // among the last.
+    const bool over = model.promises_all() && promise < 0.01 * gain;
+    const bool still =
+        (gain < threshold || over) && ((plain && !over) || little);
+    if (still && !settling && !(schedule.plain_end && extrapolated)) {
+      result.converged = true;
+      return;
+    }
+    if (result.passes >= settings.max_passes) return;
+    if (!keep_going({static_cast<double>(result.passes),
+                     static_cast<double>(settings.max_passes), "vb"})) {
+      result.interrupted = true;
+      return;
+    }
+    if (plain) continue;
+    if (settling) {
+      settling = quiet < schedule.settle && !still;
+      if (!settling) damping = 0.0;
+      continue;
+    }
+    if (damping > 0.0 && ++since >= patience) {
+      damping = damping < schedule.least ? 0.0 : 0.25 * damping;
+      since = 0;
+    }
+    // Newton's steps need no help.
+    if (!settings.accelerate || model.promises_all()) continue;
+    if (still) {  // what one plain step says decides
+      extrapolated = false;
+      anderson.reset();
+      continue;
+    }
+    const Eigen::Index steering = model.pack(from, to);
+    if (!anderson) anderson.emplace(from.size(), steering, 2);
+    extrapolated = anderson->combine(from, to);
+    if (extrapolated) model.unpack(to);
+  }
 }
 
 }  // namespace bayeskernel

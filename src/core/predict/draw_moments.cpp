@@ -231,4 +231,17 @@ void LinearDrawPredictor::add_effects(Index i, std::size_t t,
   }
 }
 
+void DrawMoments::set_robust(Eigen::Index i, const Eigen::ArrayXd& value,
+                             const Eigen::ArrayXd& extra, Scratch& s) {
+  constexpr double kBelow = 0.15865525393145705;  // of a normal law
+  s.value = value;
+  middle[i] = quantile(s.value, 0.5);
+  const double half =
+      0.5 * (quantile(s.value, 1.0 - kBelow) - quantile(s.value, kBelow));
+  spread[i] = half * half;
+  if (extra.size() == 0) return;
+  s.value = extra;
+  spread[i] += quantile(s.value, 0.5);
+}
+
 }  // namespace bayeskernel

@@ -49,12 +49,12 @@ struct DrawMoments {
     Eigen::ArrayXd value, work, p;
   };
 
-  // Row i from the draws of its mean and of its variance given the rest; `extra`
-  // is empty where that is 0 in every draw. Where one value of f has to stand for
-  // a draw it takes normal quantiles, spread evenly over the draws (the
-  // fractional parts of the golden ratio's multiples): with `whole` for the
-  // spread of the probability, which then is that of g(f); without it for the
-  // hinge's mean, and the spread is that of E g(f) between draws.
+  // Row i from the draws of its mean and of its variance given the rest;
+  // `extra` is empty where that is 0 in every draw. Where one value of f has to
+  // stand for a draw it takes normal quantiles, spread evenly over the draws
+  // (the fractional parts of the golden ratio's multiples): with `whole` for
+  // the spread of the probability, which then is that of g(f); without it for
+  // the hinge's mean, and the spread is that of E g(f) between draws.
   void set(Eigen::Index i, const Eigen::ArrayXd& value,
            const Eigen::ArrayXd& extra, const std::vector<LinkCurve>& links,
            const Eigen::ArrayXd& quantiles, bool whole, Scratch& s);
@@ -63,17 +63,7 @@ struct DrawMoments {
 
   // Sorts parts of s.value.
   void set_robust(Eigen::Index i, const Eigen::ArrayXd& value,
-                  const Eigen::ArrayXd& extra, Scratch& s) {
-    constexpr double kBelow = 0.15865525393145705;  // of a normal law
-    s.value = value;
-    middle[i] = quantile(s.value, 0.5);
-    const double half = 0.5 * (quantile(s.value, 1.0 - kBelow) -
-                               quantile(s.value, kBelow));
-    spread[i] = half * half;
-    if (extra.size() == 0) return;
-    s.value = extra;
-    spread[i] += quantile(s.value, 0.5);
-  }
+                  const Eigen::ArrayXd& extra, Scratch& s);
 
   // The value nearest to that share of v, which is reordered.
   static double quantile(Eigen::ArrayXd& v, double share);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "eigen.hpp"
@@ -187,6 +188,23 @@ void LinearPredictor::add_missing(Index i, double& var) const {
   if (size > 0) {
     var += v.cwiseProduct(slope.transpose() * (q_.covariance * slope)).sum();
   }
+}
+
+GaussianMoments LinearPredictor::run(Executor& executor) {
+  const Index n = rows_.x.rows();
+  GaussianMoments out{rows_.offset, VectorXd::Zero(n)};
+  constexpr Index kRows = 256, kStrips = 16;  // strips in one block
+  executor.run((n + kRows * kStrips - 1) / (kRows * kStrips), [&](Index b) {
+    Scratch scratch;
+    const Index end = std::min(n, (b + 1) * kRows * kStrips);
+    for (Index first = b * kRows * kStrips; first < end; first += kRows) {
+      strip(first, std::min(kRows, end - first), scratch, out);
+    }
+    for (Index i = b * kRows * kStrips; i < end; ++i) {
+      if (place_[i].first >= 0) add_missing(i, out.var[i]);
+    }
+  });
+  return out;
 }
 
 }  // namespace bayeskernel

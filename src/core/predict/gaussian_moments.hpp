@@ -23,11 +23,11 @@ struct LinearPosterior {
   struct Term {
     enum class Kind { eliminated, dense, apart };
     Kind kind;
-    MatrixMap mean;        // groups x r, eliminated and apart
-    MatrixMap loading;     // eliminated: r x (P groups), u given theta
-    MatrixMap covariance;  // r x (r groups): of u given theta; apart: of u
-    std::vector<int> index;   // dense: places in theta, from 1
-    Eigen::MatrixXd unseen;   // r x r, of a group that the fit has not seen
+    MatrixMap mean;          // groups x r, eliminated and apart
+    MatrixMap loading;       // eliminated: r x (P groups), u given theta
+    MatrixMap covariance;    // r x (r groups): of u given theta; apart: of u
+    std::vector<int> index;  // dense: places in theta, from 1
+    Eigen::MatrixXd unseen;  // r x r, of a group that the fit has not seen
   };
 
   VectorMap center, scale;  // of the columns of x
@@ -58,22 +58,7 @@ class LinearPredictor {
 
   LinearPredictor(const LinearRows& rows, const LinearPosterior& q);
 
-  GaussianMoments run(Executor& executor) {
-    const Index n = rows_.x.rows();
-    GaussianMoments out{rows_.offset, VectorXd::Zero(n)};
-    constexpr Index kRows = 256, kStrips = 16;  // strips in one block
-    executor.run((n + kRows * kStrips - 1) / (kRows * kStrips), [&](Index b) {
-      Scratch scratch;
-      const Index end = std::min(n, (b + 1) * kRows * kStrips);
-      for (Index first = b * kRows * kStrips; first < end; first += kRows) {
-        strip(first, std::min(kRows, end - first), scratch, out);
-      }
-      for (Index i = b * kRows * kStrips; i < end; ++i) {
-        if (place_[i].first >= 0) add_missing(i, out.var[i]);
-      }
-    });
-    return out;
-  }
+  GaussianMoments run(Executor& executor);
 
  private:
   using Kind = LinearPosterior::Term::Kind;
@@ -109,8 +94,8 @@ class LinearPredictor {
     }
     if (term.kind == Kind::eliminated && size > 0) {
       // loading is r x P x groups, its first index the fastest.
-      a.noalias() -= term.loading.middleCols((g - 1) * size, size).transpose() *
-                     z;
+      a.noalias() -=
+          term.loading.middleCols((g - 1) * size, size).transpose() * z;
     }
     return term.mean.row(g - 1).dot(z);
   }

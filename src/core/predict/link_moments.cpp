@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <utility>
+#include <vector>
 
 #include "parallel/executor.hpp"
 #include "predict/link.hpp"
@@ -37,6 +38,20 @@ void LinkMoments::operator()(double m, double v, Scratch& s, double& mean,
   mean = curve_.link() == Link::logit && rule.step * sd <= kWidest
              ? first
              : curve_.mean(m, v);
+}
+
+void LinkMoments::run(const Eigen::Ref<const Eigen::ArrayXd>& m,
+                      const Eigen::Ref<const Eigen::ArrayXd>& v, double* mean,
+                      double* deviation, Executor& executor) const {
+  constexpr Eigen::Index kRows = 1024;
+  const Eigen::Index n = m.size();
+  executor.run((n + kRows - 1) / kRows, [&](Eigen::Index block) {
+    Scratch scratch;
+    const Eigen::Index end = std::min(n, (block + 1) * kRows);
+    for (Eigen::Index i = block * kRows; i < end; ++i) {
+      (*this)(m[i], v[i], scratch, mean[i], deviation[i]);
+    }
+  });
 }
 
 }  // namespace bayeskernel

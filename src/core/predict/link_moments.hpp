@@ -1,7 +1,8 @@
-// Mean and standard deviation of a probability g(f), f ~ N(m, v), for rows whose
-// answers are averaged over several such laws. By the trapezoidal rule, whose
-// error falls geometrically for the smooth curves: below 1e-10 for probit and
-// logit up to a deviation of 100, beyond which only the deviation of g is by it.
+// Mean and standard deviation of a probability g(f), f ~ N(m, v), for rows
+// whose answers are averaged over several such laws. By the trapezoidal rule,
+// whose error falls geometrically for the smooth curves: below 1e-10 for probit
+// and logit up to a deviation of 100, beyond which only the deviation of g is
+// by it.
 #ifndef BAYESKERNEL_PREDICT_LINK_MOMENTS_HPP
 #define BAYESKERNEL_PREDICT_LINK_MOMENTS_HPP
 
@@ -28,17 +29,7 @@ class LinkMoments {
   // Rows of m, v; missing ones give NaN.
   void run(const Eigen::Ref<const Eigen::ArrayXd>& m,
            const Eigen::Ref<const Eigen::ArrayXd>& v, double* mean,
-           double* deviation, Executor& executor) const {
-    constexpr Eigen::Index kRows = 1024;
-    const Eigen::Index n = m.size();
-    executor.run((n + kRows - 1) / kRows, [&](Eigen::Index block) {
-      Scratch scratch;
-      const Eigen::Index end = std::min(n, (block + 1) * kRows);
-      for (Eigen::Index i = block * kRows; i < end; ++i) {
-        (*this)(m[i], v[i], scratch, mean[i], deviation[i]);
-      }
-    });
-  }
+           double* deviation, Executor& executor) const;
 
  private:
   // Step in f: the error of E Phi(f)^2 is exp(-pi^2 / step^2).

@@ -4,6 +4,7 @@
 #include <boost/random/gamma_distribution.hpp>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 #include "error.hpp"
 #include "rng/stream.hpp"
@@ -55,6 +56,31 @@ double truncated_normal(Stream& stream, double mean, double sd, double lower,
   const double z =
       truncated_normal(stream, (lower - mean) / sd, (upper - mean) / sd);
   return std::min(std::max(mean + sd * z, lower), upper);
+}
+
+double truncated_normal(Stream& stream, double lower, double upper) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (!(lower <= upper && lower < kInfinity && upper > -kInfinity)) {
+    throw NumericError("a latent variable has no finite interval");
+  }
+  if (upper < 0.0) return -truncated_normal(stream, -upper, -lower);
+  if (lower >= 1.0) {
+    return detail::truncated_normal_tail(stream, lower, upper);
+  }
+  if (upper - lower > 1.5) {
+    for (;;) {
+      const double z = stream.normal();
+      const double x = lower >= 0.0 ? std::abs(z) : z;
+      if (x >= lower && x <= upper) return x;
+    }
+  }
+  const double nearest = std::max(lower, 0.0);
+  for (;;) {
+    const double x = lower + (upper - lower) * stream.uniform();
+    if (2.0 * stream.exponential() >= x * x - nearest * nearest) {
+      return std::min(x, upper);
+    }
+  }
 }
 
 }  // namespace bayeskernel

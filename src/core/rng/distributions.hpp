@@ -43,8 +43,7 @@ namespace detail {
 // Beyond one standard deviation: an exponential of rate `lower`, cut at
 // `upper`, accepted with probability exp(-(x - lower)^2 / 2); at least 0.65 of
 // the proposals are (Robert 1995).
-double truncated_normal_tail(Stream& stream, double lower,
-                                    double upper);
+double truncated_normal_tail(Stream& stream, double lower, double upper);
 
 }  // namespace detail
 
@@ -52,34 +51,11 @@ double truncated_normal_tail(Stream& stream, double lower,
 // the interval may lie arbitrarily far out. The three rejection schemes accept
 // 0.3 or more of their proposals. Bounds without a number between them, NaN
 // among them, would never be met.
-inline double truncated_normal(Stream& stream, double lower, double upper) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (!(lower <= upper && lower < kInfinity && upper > -kInfinity)) {
-    throw NumericError("a latent variable has no finite interval");
-  }
-  if (upper < 0.0) return -truncated_normal(stream, -upper, -lower);
-  if (lower >= 1.0) {
-    return detail::truncated_normal_tail(stream, lower, upper);
-  }
-  if (upper - lower > 1.5) {
-    for (;;) {
-      const double z = stream.normal();
-      const double x = lower >= 0.0 ? std::abs(z) : z;
-      if (x >= lower && x <= upper) return x;
-    }
-  }
-  const double nearest = std::max(lower, 0.0);
-  for (;;) {
-    const double x = lower + (upper - lower) * stream.uniform();
-    if (2.0 * stream.exponential() >= x * x - nearest * nearest) {
-      return std::min(x, upper);
-    }
-  }
-}
+double truncated_normal(Stream& stream, double lower, double upper);
 
 // N(mean, sd^2) given lower <= x <= upper.
-double truncated_normal(Stream& stream, double mean, double sd,
-                               double lower, double upper);
+double truncated_normal(Stream& stream, double mean, double sd, double lower,
+                        double upper);
 
 }  // namespace bayeskernel
 

@@ -1,7 +1,10 @@
 #include "rng/polya_gamma.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "error.hpp"
 #include "math/normal.hpp"
 #include "rng/distributions.hpp"
 #include "rng/stream.hpp"
@@ -112,5 +115,40 @@ double RepeatedGamma::cube(Stream& stream) const {
 }
 
 }  // namespace detail
+
+namespace detail {
+
+double polya_gamma_sum(Stream& stream, double w, double c, int terms) {
+  constexpr double kScale = 1.0 / (2.0 * kPi * kPi);
+  const RepeatedGamma draw(w);
+  const double shift = c * c / (4.0 * kPi * kPi);
+  PolyaGammaMoments rest = polya_gamma_moments(w, c);
+  double sum = 0.0;
+  for (int k = 0; k < terms; ++k) {
+    const double size = kScale / ((k + 0.5) * (k + 0.5) + shift);
+    sum += size * draw(stream);
+    rest.mean -= w * size;
+    rest.variance -= w * size * size;
+  }
+  const double rate = rest.mean / rest.variance;
+  return sum + RepeatedGamma(rest.mean * rate)(stream) / rate;
+}
+
+}  // namespace detail
+
+double polya_gamma(Stream& stream, double w, double c) {
+  if (!(std::isfinite(c) && std::isfinite(w) && w > 0.0)) {
+    throw NumericError("a Polya-Gamma variable has no finite parameters");
+  }
+  constexpr double kFew = 4.0;
+  double draw = 0.0;
+  if (w <= kFew && w == std::floor(w)) {
+    const detail::PolyaGammaOne one(c);
+    for (double k = 0.0; k < w; k += 1.0) draw += one(stream);
+  } else {
+    draw = detail::polya_gamma_sum(stream, w, c, detail::polya_gamma_terms(w));
+  }
+  return std::max(draw, std::numeric_limits<double>::min());
+}
 
 }  // namespace bayeskernel

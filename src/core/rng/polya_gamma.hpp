@@ -68,40 +68,13 @@ inline int polya_gamma_terms(double w) {
 
 // The first terms of the law's infinite sum of gamma variables, and for the
 // others one gamma variable with their mean and variance.
-inline double polya_gamma_sum(Stream& stream, double w, double c, int terms) {
-  constexpr double kScale = 1.0 / (2.0 * kPi * kPi);
-  const RepeatedGamma draw(w);
-  const double shift = c * c / (4.0 * kPi * kPi);
-  PolyaGammaMoments rest = polya_gamma_moments(w, c);
-  double sum = 0.0;
-  for (int k = 0; k < terms; ++k) {
-    const double size = kScale / ((k + 0.5) * (k + 0.5) + shift);
-    sum += size * draw(stream);
-    rest.mean -= w * size;
-    rest.variance -= w * size * size;
-  }
-  const double rate = rest.mean / rest.variance;
-  return sum + RepeatedGamma(rest.mean * rate)(stream) / rate;
-}
+double polya_gamma_sum(Stream& stream, double w, double c, int terms);
 
 }  // namespace detail
 
 // PG(w, c), w > 0: exact draws added up for small whole w, else a sum at a cost
 // that does not depend on w.
-inline double polya_gamma(Stream& stream, double w, double c) {
-  if (!(std::isfinite(c) && std::isfinite(w) && w > 0.0)) {
-    throw NumericError("a Polya-Gamma variable has no finite parameters");
-  }
-  constexpr double kFew = 4.0;
-  double draw = 0.0;
-  if (w <= kFew && w == std::floor(w)) {
-    const detail::PolyaGammaOne one(c);
-    for (double k = 0.0; k < w; k += 1.0) draw += one(stream);
-  } else {
-    draw = detail::polya_gamma_sum(stream, w, c, detail::polya_gamma_terms(w));
-  }
-  return std::max(draw, std::numeric_limits<double>::min());
-}
+double polya_gamma(Stream& stream, double w, double c);
 
 }  // namespace bayeskernel
 

@@ -6,8 +6,6 @@
 #ifndef BAYESKERNEL_RNG_STREAM_HPP
 #define BAYESKERNEL_RNG_STREAM_HPP
 
-#include <boost/random/exponential_distribution.hpp>
-#include <boost/random/normal_distribution.hpp>
 #include <cstddef>
 #include <cstdint>
 
@@ -61,13 +59,8 @@ class Stream {
     return (static_cast<double>((*this)() >> 12) + 0.5) * 0x1p-52;
   }
 
-  double normal() {
-    return boost::random::normal_distribution<double>()(*this);
-  }
-
-  double exponential() {
-    return boost::random::exponential_distribution<double>()(*this);
-  }
+  double normal();
+  double exponential();
 
  private:
   void refill() {

@@ -91,4 +91,20 @@ Tile ViewedRows::tile(const TileSpan& span, MatrixXd& buffer) const {
               beside.residual};
 }
 
+PackedRows pack_rows(const ColumnData& data, Index first) {
+  const Index n = data.x.rows();
+  PackedRows rows;
+  detail::pack_beside(data, rows);
+  rows.lead = first % 8;  // 64 bytes are the widest alignment
+  rows.x.resize(data.columns(), rows.lead + n);
+  const VectorXd inverse_scale = data.scale.cwiseInverse();
+  constexpr Index kStrip = 64;  // rows at a time: both sides stay in cache
+  for (Index begin = 0; begin < n; begin += kStrip) {
+    detail::pack_columns(data, inverse_scale, begin,
+                         std::min(n, begin + kStrip),
+                         rows.x.data() + (rows.lead + begin) * rows.x.rows());
+  }
+  return rows;
+}
+
 }  // namespace bayeskernel

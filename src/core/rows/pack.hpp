@@ -40,27 +40,14 @@ namespace detail {
 // Rows begin .. end - 1 of the order: columns() numbers each, one row after the
 // other.
 void pack_columns(const ColumnData& data, const VectorXd& inverse_scale,
-                         Index begin, Index end, double* out);
+                  Index begin, Index end, double* out);
 
 void pack_beside(const ColumnData& data, PackedRows& rows);
 
 }  // namespace detail
 
 // `first`: the rows before these, where they are part of more.
-inline PackedRows pack_rows(const ColumnData& data, Index first = 0) {
-  const Index n = data.x.rows();
-  PackedRows rows;
-  detail::pack_beside(data, rows);
-  rows.lead = first % 8;  // 64 bytes are the widest alignment
-  rows.x.resize(data.columns(), rows.lead + n);
-  const VectorXd inverse_scale = data.scale.cwiseInverse();
-  constexpr Index kStrip = 64;  // rows at a time: both sides stay in cache
-  for (Index begin = 0; begin < n; begin += kStrip) {
-    detail::pack_columns(data, inverse_scale, begin, std::min(n, begin + kStrip),
-                         rows.x.data() + (rows.lead + begin) * rows.x.rows());
-  }
-  return rows;
-}
+PackedRows pack_rows(const ColumnData& data, Index first = 0);
 
 // The same rows, whose columns stay where they are: a tile is put together when
 // it is asked for. The data have to outlive it.

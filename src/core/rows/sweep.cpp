@@ -32,4 +32,14 @@ void Sweep::run(Index begin, Index end,
   }
 }
 
+Index Sweep::slots(Index begin, Index end, Index numbers) const {
+  constexpr Index kNumbers = Index{1} << 21;
+  Index blocks = 1;
+  for (Index c = begin; c < end; ++c) {
+    blocks = std::max(blocks, rows.chunk_begin(c + 1) - rows.chunk_begin(c));
+  }
+  const Index room = kNumbers / std::max<Index>(numbers, 1);
+  return std::min(blocks, std::max<Index>(room, executor.threads()));
+}
+
 }  // namespace bayeskernel

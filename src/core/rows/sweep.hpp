@@ -24,15 +24,7 @@ struct Sweep {
   // How many slots of so many numbers the chunks begin .. end - 1 have: one a
   // block of a chunk, but of no more than two million numbers in all, or one a
   // thread.
-  Index slots(Index begin, Index end, Index numbers) const {
-    constexpr Index kNumbers = Index{1} << 21;
-    Index blocks = 1;
-    for (Index c = begin; c < end; ++c) {
-      blocks = std::max(blocks, rows.chunk_begin(c + 1) - rows.chunk_begin(c));
-    }
-    const Index room = kNumbers / std::max<Index>(numbers, 1);
-    return std::min(blocks, std::max<Index>(room, executor.threads()));
-  }
+  Index slots(Index begin, Index end, Index numbers) const;
 
   // The chunks begin .. end - 1: visit(block, slot) on any thread, for `most`
   // blocks of a chunk (0: for all) before gather() of so many slots.

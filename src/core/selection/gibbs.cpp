@@ -225,4 +225,23 @@ void SelectionGibbs::factor(Eigen::Ref<MatrixXd> a, Eigen::LLT<MatrixXd>& llt) {
   jitter_ = std::max(jitter_, jittered_cholesky(a, llt));
 }
 
+void SelectionGibbs::start(std::uint64_t seed, std::uint64_t chain) {
+  constexpr std::size_t kFew = 500;
+  const Index size = selection_.size();
+  Stream stream(seed, chain, Purpose::init, 0, 1);
+  state.in = VectorXd::Zero(size);
+  for (std::size_t j = 0; j < units_.size() && units_.size() <= kFew; ++j) {
+    const double in = stream.uniform() < 0.5 ? 1.0 : 0.0;
+    for (const Index k : units_[j]) state.in[k] = in;
+  }
+  state.b = VectorXd::Ones(size);
+  state.precision = std::exp(-2.0 * std::abs(stream.normal()));
+  state.probability = VectorXd::Zero(size);
+  const double rho =
+      selection_.learn_rho
+          ? selection_.rho_in / (selection_.rho_in + selection_.rho_out)
+          : selection_.rho;
+  state.logit_rho = std::log(rho) - std::log1p(-rho);
+}
+
 }  // namespace bayeskernel

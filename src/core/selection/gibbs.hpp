@@ -1,7 +1,8 @@
-// Selection steps of a Gibbs sweep: gamma with theta and u integrated out, (theta, u) jointly over the columns that are in,
-// then b, sigma_v^2 and rho. After the pass over the rows that leaves the Gram:
-// elimination of the groups G p^2 r, of the columns that are always in, one
-// visit O(1), one change O(K^2), theta q^3 / 3.
+// Selection steps of a Gibbs sweep: gamma with theta and u integrated out,
+// (theta, u) jointly over the columns that are in, then b, sigma_v^2 and rho.
+// After the pass over the rows that leaves the Gram: elimination of the groups
+// G p^2 r, of the columns that are always in, one visit O(1), one change
+// O(K^2), theta q^3 / 3.
 #ifndef BAYESKERNEL_SELECTION_GIBBS_HPP
 #define BAYESKERNEL_SELECTION_GIBBS_HPP
 
@@ -65,24 +66,7 @@ class SelectionGibbs {
  private:
   // Few units: a fair coin for each, so that chains start apart. Many: empty,
   // which the first sweeps fill faster than they would clear a crowd.
-  void start(std::uint64_t seed, std::uint64_t chain) {
-    constexpr std::size_t kFew = 500;
-    const Index size = selection_.size();
-    Stream stream(seed, chain, Purpose::init, 0, 1);
-    state.in = VectorXd::Zero(size);
-    for (std::size_t j = 0; j < units_.size() && units_.size() <= kFew; ++j) {
-      const double in = stream.uniform() < 0.5 ? 1.0 : 0.0;
-      for (const Index k : units_[j]) state.in[k] = in;
-    }
-    state.b = VectorXd::Ones(size);
-    state.precision = std::exp(-2.0 * std::abs(stream.normal()));
-    state.probability = VectorXd::Zero(size);
-    const double rho =
-        selection_.learn_rho
-            ? selection_.rho_in / (selection_.rho_in + selection_.rho_out)
-            : selection_.rho;
-    state.logit_rho = std::log(rho) - std::log1p(-rho);
-  }
+  void start(std::uint64_t seed, std::uint64_t chain);
 
   // schur_, shift_ = precision and shift of theta with u integrated out.
   void reduce(const GibbsChain& chain);
@@ -138,7 +122,7 @@ class SelectionGibbs {
 
   const Selection& selection_;
   const Prior& prior_;
-  std::vector<Index> always_;  // columns of x that are always in
+  std::vector<Index> always_;              // columns of x that are always in
   std::vector<std::vector<Index>> units_;  // columns by indicator
   EliminatedGroups groups_;
   double jitter_ = 0.0;

@@ -32,23 +32,7 @@ struct ColumnSums {
   ColumnSums(const Eigen::Ref<const MatrixXd>& x,
              const std::vector<Index>& columns, const VectorXd& center,
              const VectorXd& scale, const Eigen::Ref<const VectorXd>& weight,
-             const Eigen::Ref<const MatrixXd>& pulls)
-      : products(pulls.cols(), static_cast<Index>(columns.size())),
-        squares(static_cast<Index>(columns.size())) {
-    constexpr Index kColumns = 32;
-    const Index size = squares.size();
-    MatrixXd some(x.rows(), kColumns);
-    for (Index first = 0; first < size; first += kColumns) {
-      const Index count = std::min(kColumns, size - first);
-      for (Index j = 0; j < count; ++j) {
-        const Index c = columns[first + j];
-        some.col(j) = (x.col(c).array() - center[c]) / scale[c];
-        squares[first + j] = some.col(j).cwiseAbs2().dot(weight);
-      }
-      products.middleCols(first, count).noalias() =
-          pulls.transpose() * some.leftCols(count);
-    }
-  }
+             const Eigen::Ref<const MatrixXd>& pulls);
 };
 
 }  // namespace bayeskernel

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -488,6 +490,26 @@ Index ParticleFilter::near_point(const Particle& particle, Index at,
   if (!mutual) return -1;
   ratio = std::log(static_cast<double>(open) / static_cast<double>(back));
   return next;
+}
+
+double ParticleFilter::faintest() const {
+  constexpr double kShare = 0.1;
+  const auto share = [&](double factor) {
+    std::vector<double> with(log_weight_), all(log_weight_);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const Options& o = options_[i];
+      with[i] = number(with[i] + o.log_with + factor);
+      all[i] = number(all[i] + log_sum(o.log_without, o.log_with + factor));
+    }
+    return std::exp(log_mean_weight(with) - log_mean_weight(all));
+  };
+  double low = -1000.0, high = 0.0;
+  if (!(share(high) > kShare)) return high;
+  for (int k = 0; k < 40; ++k) {
+    const double middle = 0.5 * (low + high);
+    (share(middle) > kShare ? high : low) = middle;
+  }
+  return high;
 }
 
 }  // namespace bayeskernel

@@ -75,8 +75,7 @@ class ParticleFilter {
   const std::vector<Particle>& particles() const { return particles_; }
   const std::vector<double>& log_weights() const { return log_weight_; }
 
-  void restore(std::vector<Particle> particles,
-               std::vector<double> log_weight);
+  void restore(std::vector<Particle> particles, std::vector<double> log_weight);
 
   // The next row. Where a NumericError comes out, the filter is of no use.
   FilterStep step(const double* x, double y);
@@ -169,35 +168,17 @@ class ParticleFilter {
 
   // ---- Tempering ----------------------------------------------------------
 
-  // Brings the offered point in as a candidate, given the rows before: sets that
-  // have it count by a factor that rises to 1 in steps, each of which leaves
-  // half of the effective size, with resampling and moves in between. Where a
-  // centre there explains those rows far better than all others do, at once it
-  // would leave one particle.
+  // Brings the offered point in as a candidate, given the rows before: sets
+  // that have it count by a factor that rises to 1 in steps, each of which
+  // leaves half of the effective size, with resampling and moves in between.
+  // Where a centre there explains those rows far better than all others do, at
+  // once it would leave one particle.
   void admit(FilterStep& out);
 
   // The log of the factor with which a tenth of the weight is on sets that have
   // the offered point; with fewer of them the next step would know nothing of
   // such sets.
-  double faintest() const {
-    constexpr double kShare = 0.1;
-    const auto share = [&](double factor) {
-      std::vector<double> with(log_weight_), all(log_weight_);
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        const Options& o = options_[i];
-        with[i] = number(with[i] + o.log_with + factor);
-        all[i] = number(all[i] + log_sum(o.log_without, o.log_with + factor));
-      }
-      return std::exp(log_mean_weight(with) - log_mean_weight(all));
-    };
-    double low = -1000.0, high = 0.0;
-    if (!(share(high) > kShare)) return high;
-    for (int k = 0; k < 40; ++k) {
-      const double middle = 0.5 * (low + high);
-      (share(middle) > kShare ? high : low) = middle;
-    }
-    return high;
-  }
+  double faintest() const;
 
   // Brings the offered row in by powers of its likelihood in the same way.
   void temper(double y, FilterStep& out);
@@ -251,7 +232,7 @@ class ParticleFilter {
                  double admission);
 
   void try_swap(Particle& particle, Stream& stream, ParticleWork& work,
-                 double admission);
+                double admission);
 
   // A neighbor of a centre that is no centre, and the log of how much less
   // often it is proposed than the way back; -1 where there is none.

@@ -1,9 +1,12 @@
 #include "sequential/posterior.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
 #include "eigen.hpp"
+#include "kernel/columns.hpp"
+#include "kernel/tree.hpp"
 #include "math/normal.hpp"
 #include "parallel/executor.hpp"
 #include "sequential/grid.hpp"
@@ -41,6 +44,53 @@ ParticlePosterior posterior_of(const std::vector<Particle>& particles,
         grid.point(out.grid_point[j]), grid.dimension());
   }
   return out;
+}
+
+void particle_moments(const ParticlePosterior& posterior, const Kernel& kernel,
+                      const Eigen::Ref<const MatrixXd>& x, Executor& executor,
+                      Eigen::Ref<MatrixXd> mean,
+                      Eigen::Ref<MatrixXd> variance) {
+  constexpr Index kBlock = 16;
+  const Index n = x.cols(), count = static_cast<Index>(posterior.size.size());
+  const Index most =
+      count ? *std::max_element(posterior.size.begin(), posterior.size.end())
+            : 0;
+  const KernelColumns columns(kernel, posterior.points);
+  executor.run((n + kBlock - 1) / kBlock, [&](Index block) {
+    KernelColumns::Scratch scratch;
+    VectorXd value(posterior.points.cols()), row(most + 1), product(most + 1);
+    for (Index i = block * kBlock; i < std::min(n, (block + 1) * kBlock); ++i) {
+      if (value.size() > 0) {
+        columns.block(x.data() + i * x.outerStride(), 1, scratch, value.data());
+      }
+      const Index* centre = posterior.centre.data();
+      const double* beta = posterior.mean.data();
+      const bool rooted = posterior.covariance.empty();
+      const double* square =
+          rooted ? posterior.root.data() : posterior.covariance.data();
+      for (Index p = 0; p < count; ++p) {
+        const Index m = posterior.size[p] + 1;
+        row[0] = 1.0;
+        for (Index j = 1; j < m; ++j) row[j] = value[centre[j - 1]];
+        const Eigen::Map<const MatrixXd> at(square, m, m);
+        const auto h = row.head(m);
+        const double f = h.dot(Eigen::Map<const VectorXd>(beta, m));
+        double v = 0.0;
+        if (rooted) {
+          product.head(m).noalias() = at.triangularView<Eigen::Lower>() * h;
+          v = product.head(m).squaredNorm();
+        } else {
+          product.head(m).noalias() = at * h;
+          v = h.dot(product.head(m));
+        }
+        mean(p, i) = f;
+        variance(p, i) = std::max(v, 0.0);
+        centre += m - 1;
+        beta += m;
+        square += m * m;
+      }
+    }
+  });
 }
 
 }  // namespace bayeskernel

@@ -4,140 +4,21 @@
 #ifndef BAYESKERNEL_SIMD_DENSE_FACTOR_HPP
 #define BAYESKERNEL_SIMD_DENSE_FACTOR_HPP
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
-#include <algorithm>
-
-#include "simd/lower_product.hpp"
-#include "simd/simd.hpp"
 
 namespace bayeskernel {
 
-namespace detail {
-
-constexpr Eigen::Index kFactorBlock = 64;
-
-#if BAYESKERNEL_HAS_AVX2
-
-// Lower triangle of a (n x n, `stride` apart) -= panel panel'; `packed` holds
-// the panel's rows 8 at a time, `width` columns of 8 numbers; ones: width.
-BAYESKERNEL_AVX2 inline void subtract_square(const double* packed,
-                                             const double* ones,
-                                             Eigen::Index width, Eigen::Index n,
-                                             double* a, Eigen::Index stride) {
-  double sum[8 * 4];
-  for (Eigen::Index c = 0; c < n; c += 4) {
-    const double* right = packed + c / 8 * 8 * width + c % 8;
-    for (Eigen::Index r = c / 8 * 8; r < n; r += 8) {
-      simd::detail::outer_panel<4>(packed + r * width, right, ones, width, 8,
-                                   sum);
-      const Eigen::Index rows = std::min<Eigen::Index>(8, n - r);
-      const Eigen::Index columns = std::min<Eigen::Index>(4, n - c);
-      for (Eigen::Index k = 0; k < columns; ++k) {
-        double* to = a + (c + k) * stride + r;
-        for (Eigen::Index j = 0; j < rows; ++j) to[j] -= sum[8 * k + j];
-      }
-    }
-  }
-}
-
-#endif
-
-// Lower triangle of a -= panel panel'. What lies above it is used up.
-inline void subtract_panel(const Eigen::Ref<const Eigen::MatrixXd>& panel,
-                           Eigen::VectorXd& packed,
-                           Eigen::Ref<Eigen::MatrixXd> a) {
-#if BAYESKERNEL_HAS_AVX2
-  if (simd::enabled()) {
-    const Eigen::Index n = panel.rows(), width = panel.cols();
-    packed.setZero((n + 7) / 8 * 8 * width);
-    for (Eigen::Index r = 0; r < n; r += 8) {
-      const Eigen::Index rows = std::min<Eigen::Index>(8, n - r);
-      for (Eigen::Index k = 0; k < width; ++k) {
-        std::copy_n(panel.data() + k * panel.outerStride() + r, rows,
-                    packed.data() + r * width + k * 8);
-      }
-    }
-    const Eigen::VectorXd ones = Eigen::VectorXd::Ones(width);
-    subtract_square(packed.data(), ones.data(), width, n, a.data(),
-                    a.outerStride());
-    return;
-  }
-#endif
-  a.triangularView<Eigen::Lower>() -= panel * panel.transpose();
-}
-
-// R M for R lower triangular.
-inline Eigen::MatrixXd lower_times(const Eigen::MatrixXd& r,
-                                   const Eigen::MatrixXd& m) {
-  Eigen::MatrixXd out(m.rows(), m.cols());
-  Eigen::VectorXd norm(m.cols());
-  LowerProduct(r).apply(m.data(), m.cols(), out.data(), norm.data());
-  return out;
-}
-
-}  // namespace detail
-
 // The lower triangle of `a` becomes its Cholesky factor; the upper one means
 // nothing afterwards. False when `a` is not positive definite.
-inline bool factor_lower(Eigen::MatrixXd& a) {
-  using Eigen::Index;
-  using Eigen::MatrixXd;
-  const Index n = a.rows();
-  Eigen::VectorXd packed;
-  for (Index k = 0; k < n; k += detail::kFactorBlock) {
-    const Index width = std::min(detail::kFactorBlock, n - k);
-    const Index below = n - k - width;
-    Eigen::Ref<MatrixXd> corner = a.block(k, k, width, width);
-    const Eigen::LLT<Eigen::Ref<MatrixXd>> diagonal(corner);
-    if (diagonal.info() != Eigen::Success) return false;
-    if (!a.diagonal().segment(k, width).array().isFinite().all()) return false;
-    if (below == 0) break;
-    auto panel = a.block(k + width, k, below, width);
-    const MatrixXd root = corner.triangularView<Eigen::Lower>();
-    root.triangularView<Eigen::Lower>()
-        .transpose()
-        .solveInPlace<Eigen::OnTheRight>(panel);
-    detail::subtract_panel(panel, packed,
-                           a.block(k + width, k + width, below, below));
-  }
-  return true;
-}
+bool factor_lower(Eigen::MatrixXd& a);
 
 // The inverse of the lower triangle of `l` into `out`, which is zero above it
 // and apart from `l`. Beside these in memory are some n^2 numbers at most.
-inline void invert_lower_into(const Eigen::Ref<const Eigen::MatrixXd>& l,
-                              Eigen::Ref<Eigen::MatrixXd> out) {
-  using Eigen::Index;
-  using Eigen::MatrixXd;
-  const Index n = l.rows();
-  if (n <= detail::kFactorBlock) {
-    MatrixXd small = MatrixXd::Identity(n, n);
-    l.triangularView<Eigen::Lower>().solveInPlace(small);
-    out = small;
-    return;
-  }
-  // [A 0; B C] has the inverse [A^-1 0; -C^-1 B A^-1, C^-1].
-  const Index top = n / 2 / 8 * 8, low = n - top;
-  auto a = out.topLeftCorner(top, top);
-  auto c = out.bottomRightCorner(low, low);
-  invert_lower_into(l.topLeftCorner(top, top), a);
-  invert_lower_into(l.bottomRightCorner(low, low), c);
-  MatrixXd product = detail::lower_times(c, l.bottomLeftCorner(low, top));
-  // X A^-1 = (A^-T X')', where A^-T is lower triangular in reversed order.
-  product = product.transpose().colwise().reverse().eval();
-  product = detail::lower_times(a.transpose().reverse(), product);
-  out.bottomLeftCorner(low, top) = -product.colwise().reverse().transpose();
-  out.topRightCorner(top, low).setZero();
-}
+void invert_lower_into(const Eigen::Ref<const Eigen::MatrixXd>& l,
+                       Eigen::Ref<Eigen::MatrixXd> out);
 
 // The inverse of the lower triangle of `l`, zeros above it.
-inline Eigen::MatrixXd invert_lower(
-    const Eigen::Ref<const Eigen::MatrixXd>& l) {
-  Eigen::MatrixXd out(l.rows(), l.cols());
-  invert_lower_into(l, out);
-  return out;
-}
+Eigen::MatrixXd invert_lower(const Eigen::Ref<const Eigen::MatrixXd>& l);
 
 }  // namespace bayeskernel
 

@@ -4,10 +4,7 @@
 #define BAYESKERNEL_SIMD_GAUSSIAN_COLUMN_HPP
 
 #include <Eigen/Core>
-#include <algorithm>
 
-#include "simd/column_products.hpp"
-#include "simd/exp.hpp"
 #include "simd/simd.hpp"
 
 namespace bayeskernel {
@@ -21,220 +18,26 @@ struct ScaleTerm {
 
 namespace detail {
 
-inline void narrow_column(const ScaleTerm* terms, Eigen::Index count,
-                          double factor, const double* from, double* sum,
-                          double* value, Eigen::Index stride) {
-  using Array = Eigen::Array<double, 4, 1>;
-  for (Eigen::Index i = 0; i < stride; i += kLanes) {
-    Array s = Array::Zero();
-    if (factor != 0.0) s = factor * Eigen::Map<const Array>(from + i);
-    for (Eigen::Index j = 0; j < count; ++j) {
-      const Array step =
-          Eigen::Map<const Array>(terms[j].predictor + i) - terms[j].centre;
-      s += terms[j].weight * step * step;
-    }
-    Eigen::Map<Array>(sum + i) = s;
-    Eigen::Map<Array> to(value + i);
-    to = -s;
-    narrow_exp(to, 1.0);
-  }
-}
-
 // Up to four columns afresh, S_j = sum_l lambda_l x_l^2 - 2 sum_l (lambda_l
 // c_jl) x_l + sum_l lambda_l c_jl^2: one multiply-add for a variable and a row.
 // Rounding errors are those of the sums, so that S may come out below 0.
 struct FreshColumns {
   const double* predictors;  // one after another, columns of the stride
   Eigen::Index variables;
-  const double* squares;            // sum_l lambda_l x_l^2
-  const double* slopes[4];          // -2 lambda_l c_jl
-  double constants[4];              // sum_l lambda_l c_jl^2
+  const double* squares;    // sum_l lambda_l x_l^2
+  const double* slopes[4];  // -2 lambda_l c_jl
+  double constants[4];      // sum_l lambda_l c_jl^2
   double* sums[4];
   double* values[4];
 };
 
-inline void narrow_fresh(const FreshColumns& at, int columns,
-                         Eigen::Index stride) {
-  using Array = Eigen::Array<double, 4, 1>;
-  for (int c = 0; c < columns; ++c) {
-    for (Eigen::Index i = 0; i < stride; i += kLanes) {
-      Array s = Eigen::Map<const Array>(at.squares + i) + at.constants[c];
-      for (Eigen::Index l = 0; l < at.variables; ++l) {
-        s += at.slopes[c][l] *
-             Eigen::Map<const Array>(at.predictors + l * stride + i);
-      }
-      s = s.max(0.0);
-      Eigen::Map<Array>(at.sums[c] + i) = s;
-      Eigen::Map<Array> to(at.values[c] + i);
-      to = -s;
-      narrow_exp(to, 1.0);
-    }
-  }
-}
+void kernel_column(const ScaleTerm* terms, Eigen::Index count, double factor,
+                   const double* from, double* sum, double* value,
+                   Eigen::Index n, Eigen::Index stride,
+                   simd::Level level = simd::level());
 
-#if BAYESKERNEL_HAS_AVX2
-
-template <int C, class Lanes>
-BAYESKERNEL_WIDE inline void fresh_rows(Lanes, const FreshColumns& at,
-                                        Eigen::Index i, Eigen::Index stride) {
-  using Vector = typename Lanes::Vector;
-  Vector s[C];
-  const Vector square = simd::view<Lanes>(at.squares + i);
-#pragma GCC unroll 4
-  for (int c = 0; c < C; ++c) s[c] = square + at.constants[c];
-  const double* x = at.predictors + i;
-  for (Eigen::Index l = 0; l < at.variables; ++l, x += stride) {
-    const Vector row = simd::view<Lanes>(x);
-#pragma GCC unroll 4
-    for (int c = 0; c < C; ++c) s[c] += row * at.slopes[c][l];
-  }
-#pragma GCC unroll 4
-  for (int c = 0; c < C; ++c) {
-    s[c] = s[c] > 0.0 ? s[c] : Vector{};
-    simd::view<Lanes>(at.sums[c] + i) = s[c];
-    s[c] = -s[c];
-  }
-#pragma GCC unroll 4
-  for (int c = 0; c < C; ++c) {
-    replace_by_exp<Lanes>(s[c]);
-    simd::view<Lanes>(at.values[c] + i) = s[c];
-  }
-}
-
-template <class Lanes>
-BAYESKERNEL_WIDE inline void fresh_rows(Lanes lanes, const FreshColumns& at,
-                                        int columns, Eigen::Index i,
-                                        Eigen::Index stride) {
-  switch (columns) {
-    case 4:
-      return fresh_rows<4>(lanes, at, i, stride);
-    case 3:
-      return fresh_rows<3>(lanes, at, i, stride);
-    case 2:
-      return fresh_rows<2>(lanes, at, i, stride);
-    default:
-      return fresh_rows<1>(lanes, at, i, stride);
-  }
-}
-
-template <class Lanes>
-BAYESKERNEL_WIDE inline void wide_fresh(Lanes lanes, const FreshColumns& at,
-                                        int columns, Eigen::Index stride) {
-  Eigen::Index i = 0;
-  for (; i + Lanes::width <= stride; i += Lanes::width) {
-    fresh_rows(lanes, at, columns, i, stride);
-  }
-  if (i < stride) fresh_rows(simd::Lanes<4>(), at, columns, i, stride);
-}
-
-// U vectors from row i on, so that chains of the exponential overlap.
-template <int U, class Lanes, class Sum>
-BAYESKERNEL_WIDE inline void some_rows(Lanes lanes, const Sum& add_up,
-                                       Eigen::Index i, double* sum,
-                                       double* value) {
-  typename Lanes::Vector s[U];
-#pragma GCC unroll 2
-  for (int u = 0; u < U; ++u) {
-    add_up(lanes, i + u * Lanes::width, s[u]);
-    simd::view<Lanes>(sum + i + u * Lanes::width) = s[u];
-  }
-#pragma GCC unroll 2
-  for (int u = 0; u < U; ++u) {
-    s[u] = -s[u];
-    replace_by_exp<Lanes>(s[u]);
-    simd::view<Lanes>(value + i + u * Lanes::width) = s[u];
-  }
-}
-
-template <class Lanes, class Sum>
-BAYESKERNEL_WIDE inline void wide_rows(Lanes lanes, const Sum& add_up,
-                                       double* sum, double* value,
-                                       Eigen::Index stride) {
-  constexpr Eigen::Index kWidth = Lanes::width;
-  Eigen::Index i = 0;
-  for (; i + 2 * kWidth <= stride; i += 2 * kWidth) {
-    some_rows<2>(lanes, add_up, i, sum, value);
-  }
-  if (i + kWidth <= stride) {
-    some_rows<1>(lanes, add_up, i, sum, value);
-    i += kWidth;
-  }
-  if (i < stride) some_rows<1>(simd::Lanes<4>(), add_up, i, sum, value);
-}
-
-template <class Lanes>
-BAYESKERNEL_WIDE inline void add_term(const ScaleTerm& term, Eigen::Index i,
-                                      typename Lanes::Vector& s) {
-  const typename Lanes::Vector step =
-      simd::view<Lanes>(term.predictor + i) - term.centre;
-  s += term.weight * step * step;
-}
-
-template <class Lanes>
-BAYESKERNEL_WIDE inline void wide_column(Lanes lanes, const ScaleTerm* terms,
-                                         Eigen::Index count, double factor,
-                                         const double* from, double* sum,
-                                         double* value, Eigen::Index stride) {
-  if (count == 1 && factor == 1.0) {
-    const ScaleTerm term = terms[0];
-    wide_rows(
-        lanes,
-        [=](auto width, Eigen::Index i, typename decltype(width)::Vector& s)
-            BAYESKERNEL_WIDE {
-              s = simd::view<decltype(width)>(from + i);
-              add_term<decltype(width)>(term, i, s);
-            },
-        sum, value, stride);
-    return;
-  }
-  wide_rows(
-      lanes,
-      [=](auto width, Eigen::Index i, typename decltype(width)::Vector& s)
-          BAYESKERNEL_WIDE {
-            using Width = decltype(width);
-            s = typename Width::Vector{};
-            if (factor != 0.0) s = factor * simd::view<Width>(from + i);
-            for (Eigen::Index j = 0; j < count; ++j) {
-              add_term<Width>(terms[j], i, s);
-            }
-          },
-      sum, value, stride);
-}
-
-#endif
-
-inline void kernel_column(const ScaleTerm* terms, Eigen::Index count,
-                          double factor, const double* from, double* sum,
-                          double* value, Eigen::Index n, Eigen::Index stride,
-                          simd::Level level = simd::level()) {
-  if (level == simd::Level::narrow) {
-    narrow_column(terms, count, factor, from, sum, value, stride);
-  } else {
-#if BAYESKERNEL_HAS_AVX2
-    simd::run(level, [=](auto lanes) BAYESKERNEL_WIDE {
-      wide_column(lanes, terms, count, factor, from, sum, value, stride);
-    });
-#endif
-  }
-  std::fill(value + n, value + stride, 0.0);
-}
-
-inline void fresh_columns(const FreshColumns& at, int columns, Eigen::Index n,
-                          Eigen::Index stride,
-                          simd::Level level = simd::level()) {
-  if (level == simd::Level::narrow) {
-    narrow_fresh(at, columns, stride);
-  } else {
-#if BAYESKERNEL_HAS_AVX2
-    simd::run(level, [&](auto lanes) BAYESKERNEL_WIDE {
-      wide_fresh(lanes, at, columns, stride);
-    });
-#endif
-  }
-  for (int c = 0; c < columns; ++c) {
-    std::fill(at.values[c] + n, at.values[c] + stride, 0.0);
-  }
-}
+void fresh_columns(const FreshColumns& at, int columns, Eigen::Index n,
+                   Eigen::Index stride, simd::Level level = simd::level());
 
 }  // namespace detail
 

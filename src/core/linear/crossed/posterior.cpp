@@ -1,7 +1,6 @@
 #include "linear/crossed/posterior.hpp"
 
 #include <Eigen/Cholesky>
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cstddef>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "linear/crossed/rows.hpp"
 #include "linear/crossed/system.hpp"
 #include "math/cholesky.hpp"
+#include "math/decompositions.hpp"
 #include "prior/blocks.hpp"
 #include "rows/rows.hpp"
 
@@ -108,7 +108,7 @@ void CrossedPosterior::set_outer(CrossedSystem& system) {
     }
     precision.push_back(system.diagonal(k));
   }
-  const MatrixXd best = system.combine(shared_).inverse();
+  const MatrixXd best = inverse(system.combine(shared_));
   shared_ = -shared_;
   MatrixXd total = MatrixXd::Zero(shared, shared);
   for (int round = 0;; ++round) {
@@ -120,7 +120,7 @@ void CrossedPosterior::set_outer(CrossedSystem& system) {
     // Omega = L^-T M L^-1 with P = L L' and M >= 0.
     const Eigen::LLT<MatrixXd> llt(total);
     const MatrixXd l = llt.matrixL();
-    const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(
+    const SymmetricEigen eigen(
         l.transpose() * best * l - MatrixXd::Identity(shared, shared));
     const Eigen::ArrayXd m = eigen.eigenvalues().array().max(0.0);
     MatrixXd turn = eigen.eigenvectors();

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "eigen.hpp"
@@ -483,6 +484,17 @@ void MissingGibbs::write_cells(const MissingPattern::Row& row) {
                                   : rows_.z(use.column - p, row.row);
     cell = use.base + use.slope * state.value[row.first + use.missing];
   }
+}
+
+double tilted_normal(Stream& stream, double at, double tilt) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const double above = scaled_normal_tail(-at);
+  const double below = scaled_normal_tail(at + tilt);
+  const double u = stream.uniform();
+  if (u * below < (1.0 - u) * above) {
+    return truncated_normal(stream, -at, kInfinity);
+  }
+  return tilt + truncated_normal(stream, -kInfinity, -(at + tilt));
 }
 
 }  // namespace bayeskernel

@@ -1,10 +1,12 @@
 // Missing predictors in a Gibbs sweep. Given the rest, x_mis is N(m0, O_mm^-1)
-// times what the row says of f, and f moves along one direction of it only. With
-// O_mm = L L', w = L^-1 b, b the slope of f, and e = L' (x_mis - m0), the part of
-// e across w is standard normal. Along it, w'e / |w| is
-//   normal, given the latents, which make the row exp(linear g - kappa g^2 / 2),
+// times what the row says of f, and f moves along one direction of it only.
+// With O_mm = L L', w = L^-1 b, b the slope of f, and e = L' (x_mis - m0), the
+// part of e across w is standard normal. Along it, w'e / |w| is
+//   normal, given the latents, which make the row exp(linear g - kappa g^2 /
+//   2),
 //     g = f - offset, in any family;
-//   y times a mixture of two truncated normals for exp(-2 omega max(1 - y f, 0)),
+//   y times a mixture of two truncated normals for exp(-2 omega max(1 - y f,
+//   0)),
 //     the hinge with its latent a integrated out.
 // A row costs p + h P; a pattern one Cholesky of O_mm.
 #ifndef BAYESKERNEL_MISSING_VALUES_GIBBS_HPP
@@ -39,16 +41,7 @@ double scaled_normal_tail(double t);
 // `tilt` below. The pieces weigh Phi(at) and exp(at tilt + tilt^2 / 2)
 // Phi(-(at + tilt)), which is exp(-at^2 / 2) times the scaled tails at -at and
 // at + tilt.
-inline double tilted_normal(Stream& stream, double at, double tilt) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const double above = scaled_normal_tail(-at);
-  const double below = scaled_normal_tail(at + tilt);
-  const double u = stream.uniform();
-  if (u * below < (1.0 - u) * above) {
-    return truncated_normal(stream, -at, kInfinity);
-  }
-  return tilt + truncated_normal(stream, -kInfinity, -(at + tilt));
-}
+double tilted_normal(Stream& stream, double at, double tilt);
 
 struct MissingState {
   VectorXd value;       // x_mis, row by row
@@ -77,8 +70,7 @@ class GroupedPredictors {
   VectorXd shift(Index row) const;
 
   // The effects and S_b of every factor, given Sigma_x^-1 = `precision`.
-  void draw(const MatrixXd& filled, const MatrixXd& precision,
-            Stream& stream);
+  void draw(const MatrixXd& filled, const MatrixXd& precision, Stream& stream);
 
   // Sums of x minus the observed means and the effects.
   void sums(const MatrixXd& filled, VectorXd& sum, MatrixXd& square) const;
@@ -103,7 +95,7 @@ class MissingGibbs {
  public:
   // `rows` are the chain's own: their cells follow the values.
   MissingGibbs(const MissingPattern& data, PackedRows& rows, Executor& executor,
-             std::uint64_t seed, std::uint64_t chain);
+               std::uint64_t seed, std::uint64_t chain);
 
   MissingState state;
 

@@ -1,0 +1,4 @@
+#include "ep/check.cpp"
+#include "ep/fit.cpp"
+#include "ep/grid.cpp"
+#include "ep/group_evidence.cpp"

@@ -1,0 +1,5 @@
+#include "gp/inducing.cpp"
+#include "gp/more_points.cpp"
+#include "gp/process_rows.cpp"
+#include "gp/terms.cpp"
+#include "gp/tune.cpp"

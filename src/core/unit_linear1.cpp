@@ -1,0 +1,7 @@
+#include "linear/accumulate.cpp"
+#include "linear/completions.cpp"
+#include "linear/conditional_variance.cpp"
+#include "linear/gaussian.cpp"
+#include "linear/gibbs.cpp"
+#include "linear/gibbs_rules.cpp"
+#include "linear/groups.cpp"

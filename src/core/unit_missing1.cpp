@@ -1,0 +1,2 @@
+#include "missing/grouped_mixture.cpp"
+#include "missing/mixture.cpp"

@@ -1,0 +1,3 @@
+#include "missing/completions/atom_maker.cpp"
+#include "missing/completions/gibbs.cpp"
+#include "missing/values/gibbs.cpp"

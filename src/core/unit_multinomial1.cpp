@@ -1,0 +1,4 @@
+#include "multinomial/conic.cpp"
+#include "multinomial/design.cpp"
+#include "multinomial/gibbs.cpp"
+#include "multinomial/learning.cpp"

@@ -1,0 +1,6 @@
+#include "multinomial/left_out.cpp"
+#include "multinomial/mean_field.cpp"
+#include "multinomial/predict.cpp"
+#include "multinomial/regression.cpp"
+#include "multinomial/sources.cpp"
+#include "multinomial/weight_posterior.cpp"
