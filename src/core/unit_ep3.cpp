@@ -1,6 +1,7 @@
 #include "ep/mixture.cpp"
 #include "ep/mode.cpp"
 #include "ep/row_evidence.cpp"
+#include "ep/row_worker.cpp"
 #include "ep/scatter.cpp"
 #include "ep/selection.cpp"
 #include "ep/selection_sites.cpp"

@@ -1,3 +1,4 @@
+#include "klr/averages.cpp"
 #include "klr/basis.cpp"
 #include "klr/chain.cpp"
 #include "klr/kept.cpp"

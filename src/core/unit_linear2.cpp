@@ -1,3 +1,4 @@
+#include "linear/epochs.cpp"
 #include "linear/mean_field.cpp"
 #include "linear/minibatches.cpp"
 #include "linear/missing_pattern.cpp"

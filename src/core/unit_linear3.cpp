@@ -1,6 +1,7 @@
-#include "linear/system.cpp"
 #include "linear/crossed/gibbs.cpp"
 #include "linear/crossed/mean_field.cpp"
+#include "linear/crossed/pack.cpp"
 #include "linear/crossed/posterior.cpp"
 #include "linear/crossed/rows.cpp"
 #include "linear/crossed/system.cpp"
+#include "linear/system.cpp"

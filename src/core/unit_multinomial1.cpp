@@ -1,3 +1,4 @@
+#include "multinomial/components.cpp"
 #include "multinomial/conic.cpp"
 #include "multinomial/design.cpp"
 #include "multinomial/gibbs.cpp"
