@@ -400,11 +400,7 @@ exposure_values <- function(object, rows, scale, draws, seed, threads) {
   rows <- new_rows(object, rows, "none", TRUE)
   if (length(rows$complete) < rows$n) abort_no_rows()
   check_answer_size(rows$n, draw_count(object, draws))
-  drawn <- with_seed(seed, joint_draws(object, rows, draws, threads))
-  if (scale == "link" || is_regression(object)) {
-    return(drawn$f)
-  }
-  draw_probability(object, drawn, prediction_link(object, NULL))
+  drawn_values(object, with_seed(seed, joint_draws(object, rows, draws, threads)), scale)
 }
 
 #' Draws of the function at several rows together

@@ -117,6 +117,295 @@ check_ranks <- function(rank, name) {
   as.integer(rank)
 }
 
+# From rows and settings to a fit ------------------------------------------------
+
+klr_job <- function(rows, settings) {
+  data <- list(
+    x = scaled_rows(rows$data$x[, rows$data$source, drop = FALSE], rows$center, rows$scale),
+    signs = as.double(rows$y)
+  )
+  p <- ncol(data$x)
+  settings$rank <- settings$rank %||% min(2L, p)
+  if (max(settings$rank) > p) {
+    abort_argument(
+      settings$rank, "rank", sprintf("at most %d, the number of predictors that vary", p)
+    )
+  }
+  reference <- reference_rows(list(y = data$signs, x = data$x))
+  job <- list(
+    settings = settings, reference = reference,
+    stored = 5 + length(reference) + p +
+      p * max(settings$rank) +
+      2 * (2 + max(settings$rank)) * klr_kernels_cpp(settings$prior),
+    control = list(
+      rank = as.double(settings$rank[1]), reference = reference - 1,
+      warmup = as.double(settings$warmup), draws = as.double(settings$draws),
+      thin = as.double(settings$thin), seed = as.double(settings$seed),
+      chain_id = 0:(settings$chains - 1L), threads = settings$threads,
+      progress = settings$progress, states = list()
+    ),
+    shared = list(data = data, prior = unclass(settings$prior))
+  )
+  if (length(settings$rank) > 1L) job <- choose_rank(job)
+  job
+}
+
+klr_chains <- function(control, data, prior) {
+  klr_fit_cpp(data, prior, control)
+}
+
+# The rank with the smallest log loss of rows that were left out, by chains half in number. Which
+# rows those are follows from the seed; classes are spread evenly over the parts.
+choose_rank <- function(job) {
+  settings <- job$settings
+  if (!is.null(settings$resume)) {
+    job$settings$rank <- settings$resume$rank
+    job$control$rank <- as.double(settings$resume$rank)
+    job$ranks <- settings$resume$ranks
+    return(job)
+  }
+  data <- job$shared$data
+  n <- nrow(data$x)
+  folds <- min(settings$folds, n)
+  fold <- integer(n)
+  fold[with_seed(settings$seed, order(data$signs, stats::runif(n)))] <- rep_len(seq_len(folds), n)
+  prob <- matrix(0, n, length(settings$rank))
+  control <- job$control
+  control$reference <- numeric()
+  control$progress <- FALSE
+  control$chain_id <- control$chain_id[seq_len(max(1L, settings$chains %/% 2L))]
+  for (k in seq_along(settings$rank)) {
+    control$rank <- as.double(settings$rank[k])
+    for (own in seq_len(folds)) {
+      at <- fold == own
+      part <- list(x = data$x[!at, , drop = FALSE], signs = data$signs[!at])
+      core <- run_chains(
+        klr_chains, control, list(data = part, prior = job$shared$prior), settings$cluster
+      )
+      if (core$status$interrupted) abort_interrupted()
+      if (core$status$kept < settings$draws) {
+        check_reached(core$status, settings)
+      }
+      draws <- c(
+        join_kernels(core$kernels),
+        list(intercept = as.vector(core$scalars[, , 1]), rank = control$rank)
+      )
+      prob[at, k] <- core_call(klr_predict_cpp(
+        numbers_of(draws), part$x, data$x[at, , drop = FALSE], settings$threads
+      ))$prob
+    }
+  }
+  hit <- 0.5 + data$signs * (prob - 0.5)
+  job$ranks <- data.frame(
+    rank = settings$rank, log_loss = -colMeans(log(pmax(hit, .Machine$double.xmin))),
+    error = colMeans((prob > 0.5) != (data$signs > 0))
+  )
+  best <- settings$rank[which.min(job$ranks$log_loss)]
+  job$settings$rank <- best
+  job$control$rank <- as.double(best)
+  job
+}
+
+# One array draws x chains x variables.
+klr_draws <- function(core, job, rows) {
+  names <- c("intercept", "J", "mu", "sd", "log_lik", sprintf("f[%d]", seq_along(job$reference)))
+  p <- length(rows$columns)
+  size <- dim(core$scalars)[1:2]
+  # Squared lengths of the rows of U, of the draws made now: those before are put in their places
+  # later, those not reached are cut.
+  before <- if (length(job$control$states)) dim(job$settings$resume$draws)[1]
+  shares <- vapply(core$kernels, function(chain) {
+    out <- matrix(0, size[1], p)
+    count <- length(chain$size)
+    frames <- array(chain$frame, c(p, job$control$rank, count))
+    out[sum(before) + seq_len(count), ] <- t(apply(frames^2, c(1, 3), sum))
+    out
+  }, matrix(0, size[1], p))
+  array(
+    c(core$scalars, aperm(array(shares, c(size[1], p, size[2])), c(1, 3, 2))),
+    c(size, length(names) + p), list(NULL, NULL, c(names, sprintf("P[%s]", rows$columns)))
+  )
+}
+
+# Variables on which chains have to agree: where classes can be told apart without error the data
+# hardly bound f, whose law has no mean there, nor the scales of kernels that it is made of.
+klr_watched <- function(draws) {
+  names <- dimnames(draws)[[3]]
+  names[names %in% c("intercept", "J", "log_lik") | startsWith(names, "P[")]
+}
+
+# Largest difference between chains of the probability of a reference row.
+apart_by_chain <- function(fit) {
+  at <- startsWith(dimnames(fit$draws)[[3]], "f[")
+  if (!any(at) || dim(fit$draws)[2] < 2L) {
+    return(NULL)
+  }
+  means <- apply(stats::plogis(fit$draws[, , at, drop = FALSE]), 3:2, mean)
+  max(apply(means, 1, max) - apply(means, 1, min))
+}
+
+klr_collect <- function(fit, core, job, rows) {
+  settings <- job$settings
+  fit$rank <- settings$rank
+  fit$ranks <- job$ranks
+  fit$share <- mean(rows$y > 0)
+  fit$reference <- original_rows(job$reference, rows$rows)
+  core <- join_earlier(core)
+  fit$acceptance <- core$acceptance
+  kernels <- lapply(
+    core$kernels, first_klr_kernels, dim(fit$draws)[1], settings$rank, length(rows$columns)
+  )
+  fit$posterior <- list(kernels = kernels, x = job$shared$data$x)
+  fit$fitted <- klr_moments(fit, fit$posterior$x, settings$threads)
+  if (settings$prior$max_kernels > 0) warn_unknown_directions(fit)
+  fit
+}
+
+# Those of the first draws of a chain.
+first_klr_kernels <- function(kernels, draws, rank, p) {
+  size <- kernels$size[seq_len(draws)]
+  total <- sum(size)
+  list(
+    size = size, centre = kernels$centre[seq_len(total)],
+    coefficient = kernels$coefficient[seq_len(total)],
+    log_lambda = kernels$log_lambda[seq_len(rank * total)],
+    frame = kernels$frame[seq_len(rank * p * draws)]
+  )
+}
+
+# f at rows, given the draws -----------------------------------------------------
+
+# What the core reads of the draws `take`, chain after chain; NULL for all.
+klr_core_draws <- function(object, take = NULL) {
+  kernels <- join_kernels(object$posterior$kernels)
+  intercept <- as.vector(object$draws[, , "intercept"])
+  if (!is.null(take)) {
+    last <- cumsum(kernels$size)[take]
+    width <- object$rank * length(object$columns)
+    frames <- matrix(kernels$frame, width)
+    kernels$size <- kernels$size[take]
+    at <- sequence(kernels$size, last - kernels$size + 1L)
+    scales <- matrix(kernels$log_lambda, object$rank)
+    kernels$centre <- kernels$centre[at]
+    kernels$coefficient <- kernels$coefficient[at]
+    kernels$log_lambda <- as.vector(scales[, at])
+    kernels$frame <- as.vector(frames[, take])
+    intercept <- intercept[take]
+  }
+  numbers_of(c(kernels, list(intercept = intercept, rank = object$rank)))
+}
+
+# No draw may have a kernel.
+numbers_of <- function(x) lapply(x, as.double)
+
+# Moments of f and of the probability for rows on the scale of the model.
+klr_moments <- function(object, x, threads, call = user_call()) {
+  if (nrow(x) == 0L) {
+    return(list(mean = numeric(), var = numeric(), prob = numeric(), prob_sd = numeric()))
+  }
+  core_call(klr_predict_cpp(klr_core_draws(object), object$posterior$x, x, threads), call)
+}
+
+#' @exportS3Method
+#' @noRd
+latent.klr <- function(object, rows = NULL, links = "logit",
+                       threads = getOption("bayeskernel.threads", 2L)) {
+  if (is.null(rows)) {
+    return(kept_latent(object, links))
+  }
+  out <- klr_moments(object, bark_scaled_rows(object, rows$x), threads)
+  c(out[c("mean", "var")], list(prob = list(logit = out$prob), prob_sd = list(logit = out$prob_sd)))
+}
+
+#' @exportS3Method
+#' @noRd
+latent_draws.klr <- function(object, rows = NULL, take = NULL, response = FALSE,
+                             threads = getOption("bayeskernel.threads", 2L)) {
+  x <- rows_or_own(object, rows)
+  take <- taken_draws(object, take)
+  f <- if (nrow(x) == 0L) {
+    matrix(0, if (is.null(take)) prod(dim(object$draws)[1:2]) else length(take), 0L)
+  } else {
+    core_call(klr_latent_cpp(klr_core_draws(object, take), object$posterior$x, x, threads))
+  }
+  list(f = f, mean = colMeans(f))
+}
+
+#' @exportS3Method
+parameters.klr <- function(object, level = 0.95) {
+  names <- dimnames(object$draws)[[3]]
+  table <- with_convergence(
+    draws_table(stack_chains(object$draws), level), object, convergence_table(object$draws)
+  )
+  share <- startsWith(names, "P[")
+  at <- startsWith(names, "f[")
+  rest <- !share & !at & names != "log_lik"
+  words <- c(
+    intercept = "intercept (b_0)", J = "kernels (J)",
+    mu = "mean of the log scales (mu)", sd = "sd of the log scales (sd)"
+  )
+  rbind(
+    parameter_rows(
+      "share", table[share, , drop = FALSE], label = sprintf("share of %s", object$columns)
+    ),
+    parameter_rows("parameter", table[rest, , drop = FALSE], label = words[names[rest]]),
+    parameter_rows(
+      "function", table[at, , drop = FALSE], group = "rows of the data, from low to high",
+      label = sprintf("f at row %d", object$reference)
+    )
+  )
+}
+
+#' @exportS3Method
+facts.klr <- function(object) {
+  kernels <- mean(object$draws[, , "J"])
+  list(
+    title = "Kernel logistic regression on a learned projection",
+    Rows = rows_fact(object), Fit = own_fit(object),
+    Projection = c(
+      sprintf("%d of %d directions", object$rank, length(object$columns)),
+      if (!is.null(object$ranks)) {
+        sprintf(
+          "chosen by cross-validation, log loss %s", paste(sprintf(
+            "%.3f at rank %d", object$ranks$log_loss, object$ranks$rank
+          ), collapse = ", ")
+        )
+      }
+    ),
+    Spread = spread_fact(object),
+    Agreement = agreement_fact(object),
+    Kernels = sprintf(
+      "%.1f (mean), %s expected by the prior, which is %s", kernels,
+      format(klr_kernels_cpp(object$prior), digits = 3), object$prior$coefficients
+    )
+  )
+}
+
+agreement_fact <- function(object) {
+  apart <- apart_by_chain(object)
+  if (!is.null(apart)) {
+    sprintf(
+      "probabilities of %d rows differ by at most %.2f between chains",
+      length(object$reference), apart
+    )
+  }
+}
+
+#' @exportS3Method
+extras.klr <- function(object) {
+  rates <- acceptance_rates(object)
+  list(
+    summary = list(
+      projection = projection(object), acceptance = rates,
+      reference = object$reference, ranks = object$ranks
+    ),
+    glance = list(rank = object$rank, kernels = mean(object$draws[, , "J"])),
+    notes = acceptance_text(rates[!is.na(rates)])
+  )
+}
+
+# The model ----------------------------------------------------------------------
+
 #' @exportS3Method
 #' @noRd
 model_of.klr <- function(object) klr_model

@@ -132,37 +132,29 @@ plot_univariate <- function(info, main, most = 12L) {
   own <- split(info$table, factor(info$table$predictor, info$pars))
   reach <- vapply(own, function(curve) diff(range(curve$estimate)), 0)
   shown <- sort(utils::head(order(-reach), most))
-  old <- bk_looks(length(shown))
-  on.exit(graphics::par(old))
-  curves <- own[shown]
-  limits <- range(lapply(curves, `[`, c("lower", "upper")))
-  digits <- max(nchar(format(pretty(limits), trim = TRUE)))
-  mar <- graphics::par("mar") + c(0, 0.4 * max(digits - 4, 0), 0, 0)
-  for (name in names(curves)) {
-    graphics::par(mar = mar)
-    curve <- curves[[name]]
-    value <- curve$value
+  curves <- lapply(own[shown], function(curve) {
     # Numbers stand as text beside the names of levels.
-    is_level <- is.null(info$points[[name]])
-    at <- if (is_level) seq_along(value) else as.numeric(value)
-    xlab <- abbreviate_middle(name)
-    title <- main_title(main, if (length(curves) > 1L) "" else interval_note(info))
-    if (is_level) {
-      level_panel(as.character(value), limits, xlab, title)
+    value <- if (is.null(info$points[[curve$predictor[1L]]])) {
+      factor(curve$value, unique(curve$value))
     } else {
-      bk_panel(range(at), limits, xlab, "", title)
-      rows_along(info$points[[name]])
+      as.numeric(curve$value)
     }
-    graphics::title(ylab = sentence(info$what), line = graphics::par("mar")[2] - 1.5)
-    draw_band(at, as_curve(curve), is_level, bk_colours[["blue"]], 1L)
-  }
-  if (length(own) > length(shown)) {
-    bk_note(sprintf("%d more not shown", length(own) - length(shown)))
-  }
+    cbind(value = value, as_curve(curve))
+  })
+  curve_panels(
+    curves, sentence(info$what),
+    main_title(main, if (length(curves) > 1L) "" else interval_note(info)), rows = info$points,
+    note = if (length(own) > length(shown)) {
+      sprintf("%d more not shown", length(own) - length(shown))
+    }
+  )
 }
 
 # Where there are rows: short lines on the axis.
 rows_along <- function(values) {
+  if (length(values) == 0L) {
+    return(invisible())
+  }
   usr <- graphics::par("usr")
   graphics::segments(
     values, usr[3], values, usr[3] + 0.025 * diff(usr[3:4]),

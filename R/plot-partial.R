@@ -28,12 +28,7 @@ draw_partial <- function(x, newdata, pars, main, threads) {
 #'   much each matters, named; `curve(name)`, a data frame with `value`, for
 #'   more than two classes `class`, `fit`, `lwr`, `upr`.
 #' @noRd
-partial_source <- function(x, newdata, threads) UseMethod("partial_source")
-
-# --- rows of the data, of which one variable is changed ----------------------
-
-#' @exportS3Method
-partial_source.default <- function(x, newdata, threads) {
+partial_source <- function(x, newdata, threads) {
   data <- complete_rows(x, partial_data(x, newdata))
   names <- partial_names(x, data)
   grids <- lapply(data[names], value_grid)
@@ -157,12 +152,7 @@ data_curve <- function(x, rows, values, threads) {
   fit <- average_rows(predicted_values(x, rows, threads), count)
   draws <- if (x$method != "ecm") {
     many <- if (length(x$levels) > 2L) 150L else 400L
-    drawn <- with_seed(1, latent_draws(x, rows, many, threads = threads))
-    if (is_regression(x)) {
-      drawn$f
-    } else {
-      draw_probability(x, drawn, prediction_link(x, NULL))
-    }
+    drawn_values(x, with_seed(1, partial_draws(x, rows, many, threads)))
   }
   parts <- lapply(seq_len(ncol(fit)), function(k) {
     band <- matrix(NA_real_, 2L, count)
@@ -185,120 +175,72 @@ curve_table <- function(x, value, fit, band, k) {
   }
 }
 
-# --- bark() keeps its rows, and f is normal given the kernels ----------------
+# As function values, or as probabilities.
+drawn_values <- function(x, drawn, scale = "response") {
+  if (scale == "link" || is_regression(x)) {
+    drawn$f
+  } else {
+    draw_probability(x, drawn, prediction_link(x, NULL))
+  }
+}
+
+# Draws of what is averaged over rows.
+partial_draws <- function(x, rows, take, threads) UseMethod("partial_draws")
 
 #' @exportS3Method
-partial_source.bark <- function(x, newdata, threads) {
-  variables <- partial_variables(x)
-  rows <- partial_rows(x, newdata)
+partial_draws.default <- function(x, rows, take, threads) {
+  latent_draws(x, rows, take, threads = threads)
+}
+
+# f is normal given the kernels: every row of a draw takes the same quantile, which are spread
+# evenly over the draws (the fractional parts of the golden ratio's multiples).
+#' @exportS3Method
+partial_draws.bark <- function(x, rows, take, threads) {
+  core <- bark_core_draws(x, taken_draws(x, take))
+  f <- core_call(bark_latent_cpp(
+    core, x$posterior$x, bark_scaled_rows(x, rows$x), threads, level_codes(rows$random)
+  ))
+  z <- stats::qnorm((seq_along(core$phi) * (sqrt(5) - 1) / 2) %% 1)
+  to_data <- x$transform$response
   list(
-    names = names(variables),
-    strength = function() {
-      scales <- colMeans(bark_scales(x))
-      vapply(variables, function(v) sum(scales[v$columns]), 0)
-    },
-    curve = function(name) partial_curve(variables[[name]], x, rows, threads)
+    f = to_data[1] + to_data[2] * (f$mean + z * sqrt(f$var)),
+    cuts = if (length(x$levels) > 2L) cbind(0, core$cuts)
   )
 }
 
-# The predictors that may change: a numeric column, or all columns of a factor and its levels.
-partial_variables <- function(x) {
-  numeric <- x$columns
-  factors <- list()
-  for (name in names(x$xlevels)) {
-    columns <- paste0(name, x$xlevels[[name]])
-    if (all(columns %in% x$columns)) {
-      factors[[name]] <- list(columns = columns, levels = x$xlevels[[name]])
-      numeric <- setdiff(numeric, columns)
-    }
-  }
-  c(lapply(stats::setNames(nm = numeric), function(name) {
-    list(columns = name)
-  }), factors)
-}
-
-# Up to 200 rows on the scale of the model.
-partial_rows <- function(x, newdata, most = 200L) {
-  rows <- if (is.null(newdata)) {
-    x$posterior$x
-  } else {
-    bark_scaled_rows(x, new_rows(x, newdata)$x)
-  }
-  if (nrow(rows) == 0L) abort_no_rows()
-  at <- spread_over(nrow(rows), most)
-  colnames(rows) <- x$columns
-  rows[at, , drop = FALSE]
-}
-
-# Mean over the rows, at each value of a grid, with a 90 % band over at most 400 draws: of the
-# function, of the probability of the positive class, or of those of more classes.
-partial_curve <- function(variable, x, rows, threads) {
-  settings <- partial_grid(variable, x, rows)
-  all <- do.call(rbind, lapply(settings$points, function(point) {
-    rows[, variable$columns] <- rep(point, each = nrow(rows))
-    unname(rows)
-  }))
-  group <- rep(seq_along(settings$points), each = nrow(rows))
-  average <- function(values) rowsum(values, group) / nrow(rows)
-  drawn <- partial_draws(x, all, threads)
-  many <- length(x$levels) > 2L
-  # Averages of probabilities have no need of draws.
-  exact <- if (many) average(bark_moments(x, all, threads)$prob)
-  parts <- lapply(seq_along(drawn), function(k) {
-    values <- average(t(drawn[[k]]))
-    band <- apply(values, 1, stats::quantile, c(0.05, 0.95), names = FALSE)
-    fit <- if (many) exact[, k] else rowMeans(values)
-    curve_table(x, settings$value, unname(fit), band, k)
-  })
-  do.call(rbind, parts)
-}
-
-# Draws x rows of what is averaged, a matrix for each class of more than two.
-partial_draws <- function(x, rows, threads, most = 400L) {
-  core <- bark_core_draws(x, taken_draws(x, most))
-  f <- core_call(bark_latent_cpp(core, x$posterior$x, rows, threads))
-  # The same quantile for every row of a draw, spread evenly over the draws (the fractional parts of
-  # the golden ratio's multiples).
-  z <- stats::qnorm((seq_along(core$phi) * (sqrt(5) - 1) / 2) %% 1)
-  f <- f$mean + z * sqrt(f$var)
-  if (is_regression(x)) {
-    return(list(x$transform$response[1] + x$transform$response[2] * f))
-  }
-  if (length(x$levels) == 2L) {
-    return(list(stats::pnorm(f)))
-  }
-  cuts <- cbind(-Inf, 0, core$cuts, Inf)
-  lapply(seq_along(x$levels), function(k) {
-    stats::pnorm(cuts[, k + 1L] - f) - stats::pnorm(cuts[, k] - f)
-  })
-}
-
-# Values of the predictor, and what its columns are then.
-partial_grid <- function(variable, x, rows, cells = 30L) {
-  center <- x$transform$center[variable$columns]
-  scale <- x$transform$scale[variable$columns]
-  if (!is.null(variable$levels)) {
-    each <- diag(length(variable$levels))
-    return(list(
-      value = factor(variable$levels, variable$levels),
-      points = lapply(variable$levels, function(level) {
-        unname((as.numeric(variable$levels == level) - center) / scale)
-      })
-    ))
-  }
-  seen <- sort(unique(rows[, variable$columns]))
-  if (length(seen) > 8L) {
-    seen <- seq(seen[1], seen[length(seen)], length.out = cells)
-  }
-  list(value = unname(center + scale * seen), points = as.list(seen))
-}
-
 plot_partial <- function(x, curves, main) {
-  many <- length(curves) > 1L
-  classes <- length(x$levels) > 2L
+  classes <- if (length(x$levels) > 2L) x$levels
+  title <- if (length(curves) > 1L) {
+    ""
+  } else if (anyNA(curves[[1L]]$lwr)) {
+    "Partial dependence"
+  } else {
+    "Partial dependence, 90 % band"
+  }
+  label <- if (is_regression(x)) {
+    x$response
+  } else if (is.null(classes)) {
+    sprintf("Probability of \"%s\"", x$levels[2])
+  } else {
+    "Probability"
+  }
+  curve_panels(curves, label, main_title(main, title), classes)
+}
+
+#' A panel for each predictor
+#'
+#' @param curves Named: `value`, a factor for levels; `fit`, `lwr`, `upr`; `class`.
+#' @param label Of what is drawn.
+#' @param classes For a curve each, with a key.
+#' @param rows Named: values of numbers in the rows, shown along the axis.
+#' @param note A line below the panels.
+#' @noRd
+curve_panels <- function(curves, label, title, classes = NULL, rows = NULL, note = NULL) {
   old <- bk_looks(length(curves))
   on.exit(graphics::par(old))
-  labels <- if (classes) key_labels(x$levels)
+  labels <- if (length(classes)) key_labels(classes)
+  count <- max(1L, length(classes))
+  colours <- bk_palette(count)
   limits <- range(unlist(lapply(curves, `[`, c("fit", "lwr", "upr"))), na.rm = TRUE)
   if (diff(limits) < 1e-8 * max(abs(limits), 1)) limits <- limits + c(-1, 1)
   # Room for numbers of many digits.
@@ -306,45 +248,26 @@ plot_partial <- function(x, curves, main) {
   mar <- graphics::par("mar") + c(0, 0.4 * max(digits - 4, 0), 0, 0)
   for (name in names(curves)) {
     graphics::par(mar = mar)
-    partial_panel(x, curves[[name]], name, limits, main_title(
-      main, if (many) {
-        ""
-      } else if (anyNA(curves[[name]]$lwr)) {
-        "Partial dependence"
-      } else {
-        "Partial dependence, 90 % band"
-      }
-    ))
-    count <- length(x$levels)
-    if (classes) key_classes(labels, bk_palette(count), bk_lines(count))
+    curve <- curves[[name]]
+    is_level <- is.factor(curve$value)
+    at <- as.numeric(curve$value)
+    xlab <- abbreviate_middle(name)
+    if (is_level) {
+      level_panel(levels(curve$value), limits, xlab, title)
+    } else {
+      bk_panel(range(at), limits, xlab, "", title)
+      rows_along(rows[[name]])
+    }
+    graphics::title(ylab = label, line = graphics::par("mar")[2] - 1.5)
+    class <- if (is.null(curve$class)) 1L else match(curve$class, classes)
+    for (k in seq_len(count)) {
+      own <- class == k
+      shift <- if (is_level) 0.25 * ((k - 0.5) / count - 0.5) else 0
+      draw_band(at[own] + shift, curve[own, ], is_level, colours[k], bk_lines(count)[k])
+    }
+    if (length(classes)) key_classes(labels, colours, bk_lines(count))
   }
-}
-
-partial_panel <- function(x, curve, name, limits, main) {
-  is_level <- is.factor(curve$value)
-  at <- as.numeric(curve$value)
-  label <- if (is_regression(x)) {
-    x$response
-  } else if (length(x$levels) == 2L) {
-    sprintf("Probability of \"%s\"", x$levels[2])
-  } else {
-    "Probability"
-  }
-  xlab <- abbreviate_middle(name)
-  if (is_level) {
-    level_panel(levels(curve$value), limits, xlab, main)
-  } else {
-    bk_panel(range(at), limits, xlab, "", main)
-  }
-  graphics::title(ylab = label, line = graphics::par("mar")[2] - 1.5)
-  class <- if (is.null(curve$class)) 1L else match(curve$class, x$levels)
-  count <- max(class)
-  for (k in seq_len(count)) {
-    own <- curve[class == k, ]
-    where <- at[class == k]
-    if (is_level) where <- where + 0.25 * ((k - 0.5) / count - 0.5)
-    draw_band(where, own, is_level, bk_palette(count)[k], bk_lines(count)[k])
-  }
+  if (!is.null(note)) bk_note(note)
 }
 
 draw_band <- function(at, curve, is_level, colour, line) {

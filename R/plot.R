@@ -237,7 +237,7 @@ partial_picture <- function(x) {
       "It was made from a kernel and has no predictors."
     },
     function(given) {
-      at_hand <- inherits(x, "bark") || !is.null(given$newdata) || !is.null(fit_data(x))
+      at_hand <- !is.null(given$newdata) || !is.null(fit_data(x))
       if (!at_hand) "newdata"
     }, "The data of the fit are not to be had any more: give rows as `newdata`."
   )

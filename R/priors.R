@@ -607,7 +607,7 @@ prior_arguments <- function() {
     beta_mean = function(x, name) prior_vector(x, name, FALSE),
     var_shape = number, var_rate = number, cov_df = number, cov_scale = or_null(prior_scale),
     rho = function(x, name) prior_number(x, name, upper = 1),
-    rho_beta = or_null(numbers_of(c("a1", "a0"), "NULL, or ")),
+    rho_beta = or_null(these_positive(c("a1", "a0"), "NULL, or ")),
     x_mean_var = prior_number, x_df = number, x_scale = prior_scale,
     inclusion = or_null(one_of("column", "term")), intercept_var = number, sd_scale = number
   )
@@ -622,9 +622,9 @@ prior_arguments <- function() {
     ),
     bark_prior = list(
       alpha = function(x, name) check_alpha(x), gamma = prior_number, epsilon = prior_number,
-      kernels = function(x, name) x, scale = or_null(numbers_of(c("a", "b"), "NULL, or ")),
+      kernels = function(x, name) x, scale = or_null(these_positive(c("a", "b"), "NULL, or ")),
       lambda_shape = prior_number, lambda_rate = prior_number,
-      inclusion = numbers_of(c("a", "b")),
+      inclusion = these_positive(c("a", "b")),
       phi = function(x, name) {
         if (identical(x, "loguniform")) {
           x
@@ -646,12 +646,12 @@ prior_arguments <- function() {
           positive_numbers(x, name, c("first", "second"), "a probability, or ")
         }
       }),
-      theta = numbers_of(c("shape", "rate")), weight_hyper = one_of("learned", "fixed"),
+      theta = these_positive(c("shape", "rate")), weight_hyper = one_of("learned", "fixed"),
       variance = number, intercept = number, groups = number
     ),
     klr_prior = list(
       alpha = function(x, name) check_alpha(x), epsilon = prior_number,
-      gamma = numbers_of(c("a", "b")), coefficients = one_of("truncated", "continuous"),
+      gamma = these_positive(c("a", "b")), coefficients = one_of("truncated", "continuous"),
       log_lambda = function(x, name) check_log_lambda(x),
       intercept_rate = function(x, name) check_number(x, 1e-4, 1e4, name, kind = "prior"),
       max_kernels = prior_count(0, 1000)
@@ -675,7 +675,7 @@ prior_count <- function(lower, upper = .Machine$integer.max) {
   function(x, name) check_count(x, lower, upper, name, kind = "prior")
 }
 
-numbers_of <- function(names, or = "") function(x, name) positive_numbers(x, name, names, or)
+these_positive <- function(names, or = "") function(x, name) positive_numbers(x, name, names, or)
 
 # As many positive numbers as there are names, in that order.
 positive_numbers <- function(x, name, names, or = "") {
