@@ -54,6 +54,7 @@ process_regressors <- function(spaces, points, y, at, classes, settings) {
 all_features <- function(process, spaces, points, threads) {
   n <- ncol(points[[1L]])
   rows <- length(process$picks)
+  check_features(rows + sum(lengths(process$groups$levels)), n)
   parts <- row_slices(n, max(rows, 1L) * length(spaces))
   if (length(parts) == 1L) {
     return(mkprobit_features(process, spaces, points, threads))
@@ -69,6 +70,21 @@ all_features <- function(process, spaces, points, threads) {
     noise[at] <- part$noise
   }
   list(phi = phi, noise = noise)
+}
+
+# Features of all rows, which the core has once more.
+check_features <- function(count, n) {
+  bytes <- 16 * count * n
+  if (bytes > getOption("bayeskernel.max_bytes", 8e9)) {
+    bk_abort(
+      "argument", "The features of the rows would need too much memory.",
+      c(
+        sprintf("Found: %.0f features of %.0f rows, %.1f GB.", count, n, bytes / 1e9),
+        "Use fewer `inducing` objects, or grouping factors of fewer levels."
+      ),
+      column = "inducing", found = count
+    )
+  }
 }
 
 process_facts <- function(process) {

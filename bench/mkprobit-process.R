@@ -4,6 +4,7 @@
 #
 #   Rscript bench/mkprobit-process.R                    all, one thread
 #   Rscript bench/mkprobit-process.R sets 5 mkprobit    some sets' machines
+#   Rscript bench/mkprobit-process.R table 2 [set ...]  a table with tuned machines
 #   Rscript bench/mkprobit-process.R proteins | sizes
 
 options(bayeskernel.progress = FALSE)
@@ -63,6 +64,69 @@ compare_sets <- function(sets, splits, machines) {
 }
 
 
+# Machines that are tuned by five folds on the rows of the fit.
+tuned_machines <- c(process_machines[c("mkprobit", "gpsvm")], list(
+  "ksvm, tuned" = function(x, y, new) {
+    width <- stats::median(kernlab::sigest(x, scaled = TRUE))
+    grid <- expand.grid(C = 2^seq(-2, 8, 2), sigma = width * 4^(-1:1))
+    error <- vapply(seq_len(nrow(grid)), function(k) {
+      kernlab::cross(kernlab::ksvm(
+        x, y, C = grid$C[k], kpar = list(sigma = grid$sigma[k]), cross = 5
+      ))
+    }, 0)
+    best <- grid[which.min(error), ]
+    fit <- kernlab::ksvm(x, y, C = best$C, kpar = list(sigma = best$sigma), prob.model = TRUE)
+    kernlab::predict(fit, new, type = "probabilities")
+  },
+  "e1071, tuned" = function(x, y, new) {
+    best <- e1071::tune.svm(
+      x, y, cost = 2^seq(-2, 8, 2), gamma = 4^(-2:1) / ncol(x),
+      tunecontrol = e1071::tune.control(cross = 5)
+    )$best.parameters
+    fit <- e1071::svm(x, y, cost = best$cost, gamma = best$gamma, probability = TRUE)
+    attr(stats::predict(fit, new, probability = TRUE), "probabilities")
+  }
+))
+
+# The power of the probabilities that the left-out rows would choose: above 1 these are too timid.
+class_slope <- function(y, prob) {
+  log_prob <- log(pmax(prob, 1e-15))
+  loss <- function(power) {
+    own <- power * log_prob
+    top <- apply(own, 1L, max)
+    chosen <- own[cbind(seq_along(y), match(as.character(y), colnames(prob)))]
+    mean(top + log(rowSums(exp(own - top))) - chosen)
+  }
+  stats::optimize(loss, c(0.1, 10))$minimum
+}
+
+table_of_sets <- function(sets, splits) {
+  cat("set,machine,splits,error,log_loss,slope,seconds,version\n")
+  for (set in sets) {
+    data <- damoulas_data(set)
+    if (is.null(data)) next
+    y <- droplevels(factor(data$y))
+    for (name in names(tuned_machines)) {
+      prob <- seconds <- NULL
+      truth <- factor(character(), levels(y))
+      for (split in seq_len(splits)) {
+        out <- third(y, split)
+        set.seed(split)
+        time <- proc.time()
+        own <- tuned_machines[[name]](data$x[-out, ], y[-out], data$x[out, ])
+        seconds <- c(seconds, sum((proc.time() - time)[c("user.self", "sys.self")]))
+        prob <- rbind(prob, own[, levels(y)])
+        truth <- c(truth, y[out])
+      }
+      cat(sprintf(
+        "%s,\"%s\",%d,%.3f,%.3f,%.2f,%.1f,%s\n", set, name, splits,
+        mean(levels(y)[max.col(prob, "first")] != truth), class_log_loss(truth, prob),
+        class_slope(truth, prob), mean(seconds), utils::packageVersion("bayeskernel")
+      ))
+    }
+  }
+}
+
 # The given division of protein folds: single spaces, six of equal weight, learned sums and
 # products.
 compare_proteins <- function(which) {
@@ -111,6 +175,12 @@ compare_sizes <- function(rows) {
 
 arguments <- commandArgs(TRUE)
 what <- if (length(arguments)) arguments[1L] else "all"
+if (what == "table") {
+  table_of_sets(
+    if (length(arguments) > 2L) arguments[-(1:2)] else damoulas_sets$set,
+    if (length(arguments) > 1L) as.integer(arguments[2L]) else 2L
+  )
+}
 if (what %in% c("all", "sets")) {
   compare_sets(
     if (length(arguments) > 3L) {

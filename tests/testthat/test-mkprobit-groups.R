@@ -169,4 +169,10 @@ test_that("random terms that cannot be are refused", {
     "coefficients = \"process\""
   )
   expect_bk_error(bkm(y ~ u + (1 | g), data, threads = 1), "response", "mkprobit\\(\\)")
+  old <- options(bayeskernel.max_bytes = 8e3)
+  on.exit(options(old))
+  expect_bk_error(
+    mkprobit(y ~ u + (1 | g), data, inducing = 30, tune = FALSE, threads = 1), "argument",
+    "fewer levels"
+  )
 })

@@ -53,19 +53,26 @@ void LeftOutClass::find(const Eigen::Ref<const MatrixXd>& k, Index first,
 }
 
 bool few_objects(const MultinomialFit& fit, const Design& design) {
-  constexpr double kMostNumbers = 1e7;
+  constexpr double kMostNumbers = 1e7, kMostNorm = 1e11;
   const double n = static_cast<double>(design.rows());
   const double m = static_cast<double>(design.regressors());
-  return fit.settings().scales == LatentScales::fixed && design.kept() &&
-         n * n <= 3.0 * m * m && n * n <= kMostNumbers &&
-         static_cast<Index>(fit.active(0).size()) == design.regressors();
+  if (fit.settings().scales != LatentScales::fixed || !design.kept() ||
+      n * n > 3.0 * m * m || n * n > kMostNumbers ||
+      static_cast<Index>(fit.active(0).size()) != design.regressors()) {
+    return false;
+  }
+  // Larger ones need the decomposition that does not square the condition.
+  const double size = design.matrix().colwise().squaredNorm().maxCoeff() /
+                      fit.used_alpha().minCoeff();
+  const VectorXd& power = fit.settings().power;
+  return size * (power.size() > 0 ? power.maxCoeff() : 1.0) < kMostNorm;
 }
 
 ClassMoments left_out_by_objects(const MultinomialFit& fit,
                                  const Design& design, const MatrixXd& f,
                                  const MatrixXd& bend, Executor& executor) {
-  // Of a smaller curvature one minus b would have no digits.
-  constexpr double kLeast = 1e-8;
+  // A curvature of 0 has no b; this share of the prior's precision is none.
+  constexpr double kLeast = 1e-9;
   const Index n = design.rows(), classes = f.rows();
   const VectorXd power = fit.settings().power.size() > 0 ? fit.settings().power
                                                          : VectorXd::Ones(n);
@@ -75,6 +82,7 @@ ClassMoments left_out_by_objects(const MultinomialFit& fit,
   weighted_gram(MatrixXd(design.matrix().transpose()),
                 fit.used_alpha().row(0).cwiseInverse().transpose(), scratch,
                 cov);
+  const double least = kLeast / std::max(1.0, cov.diagonal().maxCoeff());
   const auto diagonal = [&](const VectorXd& h) {
     RegressionFactor factor;
     factor.compute(cov, h.cwiseInverse(), all, MatrixXd());
@@ -84,7 +92,7 @@ ClassMoments left_out_by_objects(const MultinomialFit& fit,
   MatrixXd mean(classes, n), sd(classes, n);
   executor.run(classes, [&](Index c) {
     const VectorXd h =
-        bend.row(c).transpose().cwiseProduct(power).cwiseMax(kLeast);
+        bend.row(c).transpose().cwiseProduct(power).cwiseMax(least);
     const VectorXd b = diagonal(h);
     for (Index i = 0; i < n; ++i) {
       const double slope = power[i] * (fit.y()(c, i) - f(c, i));
