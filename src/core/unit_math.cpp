@@ -9,7 +9,5 @@
 #include "math/decompositions.cpp"
 #include "math/double_double.cpp"
 #include "math/kmeans.cpp"
-#include "math/normal.cpp"
 #include "math/quadrature.cpp"
-#include "math/special.cpp"
 #include "math/tableau.cpp"

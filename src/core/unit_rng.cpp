@@ -1,3 +1,5 @@
+#include "math/normal.cpp"
+#include "math/special.cpp"
 #include "rng/distributions.cpp"
 #include "rng/matrix_variate.cpp"
 #include "rng/polya_gamma.cpp"
