@@ -1,7 +1,6 @@
 #include "ep/mixture.cpp"
 #include "ep/mode.cpp"
 #include "ep/row_evidence.cpp"
-#include "ep/row_worker.cpp"
 #include "ep/scatter.cpp"
 #include "ep/selection.cpp"
 #include "ep/selection_sites.cpp"
@@ -9,3 +8,4 @@
 #include "ep/sites.cpp"
 #include "ep/start.cpp"
 #include "ep/variational.cpp"
+#include "ep/row_worker.cpp"

@@ -1,4 +1,3 @@
-#include "klr/averages.cpp"
 #include "klr/basis.cpp"
 #include "klr/chain.cpp"
 #include "klr/kept.cpp"
@@ -8,3 +7,4 @@
 #include "klr/prior.cpp"
 #include "klr/save.cpp"
 #include "klr/stiefel.cpp"
+#include "klr/averages.cpp"

@@ -1,4 +1,3 @@
-#include "linear/epochs.cpp"
 #include "linear/mean_field.cpp"
 #include "linear/minibatches.cpp"
 #include "linear/missing_pattern.cpp"
@@ -12,3 +11,4 @@
 #include "linear/scale_move.cpp"
 #include "linear/state.cpp"
 #include "linear/stochastic.cpp"
+#include "linear/epochs.cpp"

@@ -1,5 +1,5 @@
-#include "multinomial/components.cpp"
 #include "multinomial/conic.cpp"
 #include "multinomial/design.cpp"
 #include "multinomial/gibbs.cpp"
 #include "multinomial/learning.cpp"
+#include "multinomial/components.cpp"

@@ -3,5 +3,5 @@
 #include "multinomial/predict.cpp"
 #include "multinomial/regression.cpp"
 #include "multinomial/sources.cpp"
-#include "multinomial/states.cpp"
 #include "multinomial/weight_posterior.cpp"
+#include "multinomial/states.cpp"
