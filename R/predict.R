@@ -1,8 +1,15 @@
 #' Predictions
 #'
-#' Classes, class probabilities, latent values or means for the rows of a fit or
-#' for new ones, averaged over the posterior: over coefficients, random effects,
-#' groups that the fit has not seen, and with draws over these.
+#' @description
+#' Classes, probabilities or means for the rows of a fit or for new rows, averaged over the posterior.
+#' A group that the fit has not seen is averaged over, too.
+#'
+#' Quick start:
+#' ```
+#' data("bdf", package = "nlme")
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf)
+#' predict(fit, bdf[1:3, ], type = "prob")
+#' ```
 #'
 #' @param object A fit by [bkm()], [bsvm()], [gpsvm()], [bark()], [mkprobit()] or [klr()].
 #' @param newdata Data frame with the variables of the formula, its grouping factors and offsets;

@@ -2,16 +2,10 @@
 #'
 #' | `method` | what it is | when |
 #' |---|---|---|
-#' | `"ep"` | expectation propagation | the default of [bkm()] and [bsvm()], also for rows in a
-#' [row_source()], of which it keeps 16 bytes each: milliseconds, standard deviations as those of
-#' the sampler |
-#' | `"vb"` | mean-field variational Bayes | the method of the papers on support vector machines,
-#' and the default with `select`: milliseconds, good predictions; its posterior's standard
-#' deviations are too small, inclusion probabilities too extreme |
-#' | `"gibbs"` | draws from the posterior | intervals, inclusion probabilities and imputed values
-#' that are to be believed |
-#' | `"svi"` | stochastic variational steps, then full passes | rows in a [row_source()] in half the
-#' time and without memory; the answer is that of `"vb"` |
+#' | `"ep"` | expectation propagation | default: fast, standard deviations as the sampler's |
+#' | `"vb"` | mean-field variational Bayes | with `select`; standard deviations too small |
+#' | `"gibbs"` | Gibbs sampler | slowest, without approximation |
+#' | `"svi"` | stochastic variational steps | rows in a [row_source()]; ends where `"vb"` does |
 #'
 #' What can be combined in [bkm()] and [bsvm()]:
 #'
@@ -33,15 +27,12 @@
 #'
 #' | `method` | what it is | when |
 #' |---|---|---|
-#' | `"ep"` | expectation propagation | up to some 5e7 rows times inducing points: the default
-#' there; standard deviations as those of the sampler |
-#' | `"vb"` | variational Bayes by full passes | the papers' method |
-#' | `"svi"` | an epoch of stochastic steps, then full passes | more; the answer is that of `"vb"`,
-#' after a few passes less |
-#' | `"svi"`, `max_iter = 0` | stochastic steps alone | millions of rows, prediction only, seconds |
-#' | `"gibbs"` | draws from the posterior | the posterior's own standard deviations; every sweep is
-#' a pass over all rows |
-#' | `"ecm"` | the posterior mode, a classical support vector machine | to compare |
+#' | `"ep"` | expectation propagation | default up to 5e7 rows times inducing points |
+#' | `"vb"` | variational Bayes by full passes | the method of the paper |
+#' | `"svi"` | stochastic steps, then full passes | default for more; ends where `"vb"` does |
+#' | `"svi"`, `max_iter = 0` | stochastic steps alone | millions of rows, prediction only |
+#' | `"gibbs"` | Gibbs sampler | slowest, without approximation |
+#' | `"ecm"` | posterior mode, a classical support vector machine | to compare |
 #'
 #' `inducing = "all"` is the exact process, for at most 5000 rows.
 #'
@@ -230,44 +221,43 @@ NULL
 
 #' Glossary: words of this package
 #'
-#' | word | what it means here |
-#' |---|---|
-#' | chain | one run of a sampler from its own start; fits have four by default |
-#' | collapsed | a classifier that predicts only the common class; a warning is issued |
-#' | conditional prediction | for a known group, with its own effect |
-#' | draw | one sample of all parameters from the posterior |
-#' | effective sample size | the number of independent draws with the same precision |
-#' | EP | expectation propagation: each row's likelihood is replaced by a Gaussian factor, a *site*,
-#' until all agree |
-#' | ELBO, bound | the quantity that variational Bayes maximizes; a lower bound of the log evidence
-#' |
-#' | epoch | one pass over the rows in small batches, with `"svi"` |
-#' | evidence | the probability of the data under a model; compares models with a likelihood |
-#' | f, latent value | the linear predictor or function of a row, before the link |
-#' | feature space | one group of columns, or one kernel matrix, that describes all objects |
-#' | hinge loss | the loss of support vector machines, zero if y f is at least 1 |
-#' | inclusion probability | the posterior probability that a predictor is in the model |
-#' | inducing points | places that represent a Gaussian process, for large data |
-#' | iteration, sweep | one update of every parameter by a sampler |
-#' | kernel | a function of two rows that says how similar they are |
-#' | learning rate | the power to which the likelihood is taken; 1 is the ordinary posterior |
-#' | leave-one-out (LOO) | the prediction of a row by the other rows |
-#' | length-scale | the distance over which a function changes; long if a predictor hardly matters |
-#' | link | how f becomes a probability; for support vector machines *calibrated* on left-out rows |
-#' | marginal prediction | for a new group, averaged over the distribution of groups |
-#' | missing value | `NA` in a predictor; `missing = "model"` averages over it |
-#' | particle | one weighted sample of a particle filter, in `seqkr()` |
-#' | pass | one update with all rows, of EP or variational Bayes |
-#' | polish | a short run of the sampler that corrects a variational selection |
-#' | pseudo-likelihood | a loss used as a likelihood; it is not a probability of the response |
-#' | R-hat | compares chains with one another; 1 if they agree |
-#' | sandwich | standard errors that hold although the likelihood is not the true one |
-#' | separated | classes that some function of the predictors predicts without error |
-#' | smooth | a curve `s(x)`, as in mgcv |
-#' | stacking | weights of chains by their prediction of left-out rows |
-#' | streaming data | rows that arrive over time; `seqkr()`, `extend()` |
-#' | variational Bayes (VB) | the posterior is approximated by a product of simple distributions |
-#' | warm-up | iterations at the start of a chain that are discarded |
+#' * **chain**: one run of a sampler from its own start; fits have four by default.
+#' * **collapsed**: a classifier that predicts only the common class; a warning is issued.
+#' * **conditional prediction**: for a known group, with its own effect.
+#' * **draw**: one sample of all parameters from the posterior.
+#' * **effective sample size**: the number of independent draws with the same precision.
+#' * **EP**: expectation propagation: each row's likelihood is replaced by a Gaussian factor, a
+#'   site, until all agree.
+#' * **ELBO, bound**: the quantity that variational Bayes maximizes; a lower bound of the log
+#'   evidence.
+#' * **epoch**: one pass over the rows in small batches, with `"svi"`.
+#' * **evidence**: the probability of the data under a model; compares models with a likelihood.
+#' * **f, latent value**: the linear predictor or function of a row, before the link.
+#' * **feature space**: one group of columns, or one kernel matrix, that describes all objects.
+#' * **hinge loss**: the loss of support vector machines, zero if y f is at least 1.
+#' * **inclusion probability**: the posterior probability that a predictor is in the model.
+#' * **inducing points**: places that represent a Gaussian process, for large data.
+#' * **iteration, sweep**: one update of every parameter by a sampler.
+#' * **kernel**: a function of two rows that says how similar they are.
+#' * **learning rate**: the power to which the likelihood is taken; 1 is the ordinary posterior.
+#' * **leave-one-out (LOO)**: the prediction of a row by the other rows.
+#' * **length-scale**: the distance over which a function changes; long if a predictor hardly
+#'   matters.
+#' * **link**: how f becomes a probability; for support vector machines calibrated on left-out rows.
+#' * **marginal prediction**: for a new group, averaged over the distribution of groups.
+#' * **missing value**: `NA` in a predictor; `missing = "model"` averages over it.
+#' * **particle**: one weighted sample of a particle filter, in `seqkr()`.
+#' * **pass**: one update with all rows, of EP or variational Bayes.
+#' * **polish**: a short run of the sampler that corrects a variational selection.
+#' * **pseudo-likelihood**: a loss used as a likelihood; it is not a probability of the response.
+#' * **R-hat**: compares chains with one another; 1 if they agree.
+#' * **sandwich**: standard errors that hold although the likelihood is not the true one.
+#' * **separated**: classes that some function of the predictors predicts without error.
+#' * **smooth**: a curve `s(x)`, as in mgcv.
+#' * **stacking**: weights of chains by their prediction of left-out rows.
+#' * **streaming data**: rows that arrive over time; `seqkr()`, `extend()`.
+#' * **variational Bayes (VB)**: the posterior is approximated by a product of simple distributions.
+#' * **warm-up**: iterations at the start of a chain that are discarded.
 #'
 #' @seealso [bayeskernel], the map of the package.
 #' @name bayeskernel-glossary
