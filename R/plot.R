@@ -76,7 +76,7 @@
 #'   `"partial"` the six of most influence, of draws six that are not single random effects. If
 #'   there are more than can be read, the largest are shown and a note counts the others.
 #' @param newdata,y For `"calibration"` and `"fit"`: other rows and their response, which may be
-#'   left out when `newdata` contains it. For `"boundary"`: rows that are drawn as points, grey
+#'   left out when `newdata` contains it. For `"boundary"`: rows that are drawn as points, gray
 #'   without labels, and set the range of the axes. For `"partial"`: the rows to average over.
 #' @param columns For `"boundary"`: names of two predictors, the axes; all
 #'   others are held at their training mean. Default: the two there are.
@@ -98,12 +98,12 @@
 #' @seealso [exposure()] for the joint effect of several predictors.
 #' @examples
 #' data("bdf", package = "nlme")
-#' fit <- bkm(langPOST > 40 ~ s(IQ.verb) + ses + (1 | schoolNR), bdf, threads = 1)
+#' fit <- bkm(langPOST > 40 ~ s(IQ.verb) + (1 | schoolNR), bdf[1:600, ], threads = 1)
 #' plot(fit)
 #' plot(fit, "ranef")
 #' plot(fit, "smooth")
 #' plot(fit, "calibration", bins = 5)
-#' plot(gpsvm(depth > 300 ~ long + lat, quakes[1:200, ], threads = 1, seed = 1), "boundary")
+#' plot(gpsvm(depth > 300 ~ long + lat, quakes[1:200, ], tune = FALSE, threads = 1), "boundary")
 #' @export
 plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL, y = NULL,
                                  columns = NULL, scale = c("data", "model"), link = NULL, bins = 10,

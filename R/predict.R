@@ -1,8 +1,8 @@
 #' Predictions
 #'
 #' @description
-#' Classes, probabilities or means for the rows of a fit or for new rows, averaged over the posterior.
-#' A group that the fit has not seen is averaged over, too.
+#' Classes, probabilities or means for the rows of a fit or for new rows, averaged over the
+#' posterior. A group that the fit has not seen is averaged over, too.
 #'
 #' Quick start:
 #' ```
