@@ -373,7 +373,7 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
 #'   has none.
 #' @param theta Shape and rate of the gamma prior of theta = 1 / (2 l^2) for
 #'   each length-scale l that is learned. Default 1 each.
-#' @param variance,intercept Of `coefficients = "process"`, to which the others
+#' @param variance,intercept For `coefficients = "process"`, to which the others
 #'   do not apply: variance of the process and standard deviation of the constant
 #'   of each class, positive numbers. `NULL`, the default: tuned, from 16 and 3.
 #' @return An object of class `c("mkprobit_prior", "bayeskernel_prior")`, a list
