@@ -18,8 +18,6 @@
 #'   [row_source()].
 #' @param y Response with two classes, with a matrix `x`: a factor (its second level is the positive
 #'   class), text, logical, 0/1 or -1/+1, or `cbind(successes, failures)`.
-#' @param formula Two-sided formula: fixed terms, `(1 | g)`, `(x | g)`, `(x || g)`, `(1 | a / b)` as
-#'   in lme4, `s(x)` and `t2(x, z)` as in mgcv.
 #' @param method `"ep"` (default), `"vb"` (default with `select`), `"gibbs"` or `"svi"`.
 #'   See [bayeskernel-engines].
 #' @param penalty Prior precision of the coefficients: `"learn"`, a number, or `"none"`. Default:

@@ -1,11 +1,11 @@
 # What packages that compute effects ask of every fit: the data it was made from, and predictions as
 # functions of its coefficients.
 
-#' Effects by marginaleffects and emmeans, and tables by easystats
+#' Effects with marginaleffects and emmeans
 #'
 #' Fits work with the packages marginaleffects (average predictions, comparisons and slopes),
-#' emmeans (estimated marginal means and contrasts) and insight, on which those of easystats build.
-#' The methods are there as soon as these packages are loaded; nothing has to be set up.
+#' emmeans (estimated marginal means and contrasts) and insight (what a model is). Load the package
+#' and call its functions on the fit.
 #'
 #' @section marginaleffects: `predictions()`, `comparisons()`, `slopes()` and their averages take
 #'   `type = "response"` (the default: the probability of the positive class, those of all classes
@@ -70,7 +70,6 @@
 #'   emmeans::emmeans(fit, ~arm, type = "response")
 #' }
 #' @name effects
-#' @aliases marginaleffects emmeans insight
 NULL
 
 # --- what the formula says ----------------------------------------------------
