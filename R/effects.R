@@ -47,9 +47,10 @@
 #'
 #' @section insight: `find_formula()`, `get_data()`, `model_info()`, `get_parameters()`, `n_obs()`
 #'   and what follows from them, such as `find_predictors()`, `find_random()` or `get_response()`.
-#'   `model_info()` says `is_bayesian`, `is_mixed`, `is_binomial` and the link. `r2()` of package
-#'   performance is 1 less the share of the residual sum of squares, or of two classes Tjur's, of
-#'   the rows of the fit with the effects of their groups.
+#'   `model_info()` says `is_bayesian`, `is_mixed`, `is_binomial` and the link. `performance::r2()`
+#'   is 1 minus the share of the residual sum of squares; for two classes it is Tjur's. Packages
+#'   parameters and ggeffects do not know these fits: use [tidy()][tidy.bayeskernel_fit] and
+#'   marginaleffects.
 #'
 #' @section The data of the fit: A fit keeps the variables of its formula, up to a million cells
 #'   (`model`, see [fit-arguments]). Larger data are looked for under the name that they had in its
