@@ -12,8 +12,8 @@
 #' ```
 #'
 #' @inheritParams fit-arguments
-#' @param x A formula, in which `(1 | g)` is a random intercept; or a numeric matrix or data frame
-#'   of predictors.
+#' @param x,formula A formula, in which `(1 | g)` is a random intercept; or a numeric matrix or data
+#'   frame of predictors.
 #' @param y Response, with a matrix `x`: numbers; two classes (a factor, text, logical); or an
 #'   ordered factor. For 0/1 numbers give `family = "binomial"` or `"gaussian"`.
 #' @param family `NULL` (default): as the response says, `"gaussian"`, `"binomial"` (probit link) or

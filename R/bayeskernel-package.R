@@ -5,45 +5,36 @@
 #' the map: find your task, then open the help of the function or the page.
 #'
 #' @section Fit a model:
-#' | task | function | page |
-#' |---|---|---|
-#' | Mixed logistic, probit or Gaussian regression | [bkm()] | `vignette("mixed-logit")` |
-#' | Curves, surfaces and Gaussian processes with random effects | [bkm()], [gp()] |
-#' `vignette("mixed-kernels")` |
-#' | Correlated units: relatives, neighbors, species | [bkm()] with `cov` |
-#' `vignette("mixed-kernels")` |
-#' | Missing predictors | [bkm()], [bsvm()] with `missing = "model"` |
-#' `vignette("missing-predictors")` |
-#' | Linear classification with few errors | [bsvm()] | `vignette("toenail")` |
-#' | Variable selection, linear | [bsvm()] or [bkm()] with `select = TRUE` | `vignette("spam")` |
-#' | Non-linear classification, two or more classes | [gpsvm()] | `vignette("nonlinear")` |
-#' | Non-linear regression, some predictors irrelevant | [bark()] | `vignette("bark")` |
-#' | Variable selection along an axis, such as a spectrum | [bark()] with [markov()] |
-#' `vignette("structured-selection")` |
-#' | Many classes, many feature spaces | [mkprobit()] | `vignette("feature-spaces")` |
-#' | Streaming data | [seqkr()], [extend()] | `vignette("streaming")` |
-#' | A few linear combinations of the predictors | [klr()] | `vignette("dimension-reduction")` |
-#' | Data larger than memory | [row_source()] | `vignette("large-data")` |
+#' * Mixed logistic, probit or Gaussian regression: [bkm()]; `vignette("mixed-logit")`.
+#' * Curves, surfaces and Gaussian processes with random effects: [bkm()] with [gp()];
+#'   `vignette("mixed-kernels")`.
+#' * Correlated units, such as relatives, neighbors and species: [bkm()] with `cov`.
+#' * Missing predictors: [bkm()] or [bsvm()] with `missing = "model"`;
+#'   `vignette("missing-predictors")`.
+#' * Linear classification with few errors: [bsvm()]; `vignette("toenail")`.
+#' * Variable selection: [bsvm()] or [bkm()] with `select = TRUE`; `vignette("spam")`. Along an
+#'   axis, such as a spectrum: [bark()] with [markov()]; `vignette("structured-selection")`.
+#' * Non-linear classification, two or more classes: [gpsvm()]; `vignette("nonlinear")`.
+#' * Non-linear regression if some predictors are irrelevant: [bark()]; `vignette("bark")`.
+#' * Many classes or many feature spaces: [mkprobit()]; `vignette("feature-spaces")`.
+#' * Streaming data: [seqkr()], [extend()]; `vignette("streaming")`.
+#' * A few linear combinations of the predictors: [klr()]; `vignette("dimension-reduction")`.
+#' * Data larger than memory: [row_source()]; `vignette("large-data")`.
 #'
 #' @section Use a fit:
-#' | task | function | page |
-#' |---|---|---|
-#' | Read estimates | [summary()][summary.bayeskernel_fit], [coef()][coef.bayeskernel_fit],
-#' [ranef()][ranef.bayeskernel_fit], [tidy()][tidy.bayeskernel_fit] | `vignette("bayeskernel")` |
-#' | Predict, with intervals | [predict()][predict.bayeskernel_fit] |
-#' `vignette("prediction-and-probabilities")` |
-#' | Plot | [plot()][plot.bayeskernel_fit] | |
-#' | Which predictors matter | [inclusion()], [compare_terms()], [exposure()], [kernel_weights()],
-#' [projection()] | `vignette("choosing-a-model")` |
-#' | Compare models | [log_evidence()], [logLik()][logLik.bayeskernel_fit], [compare_terms()] | |
-#' | Average effects and contrasts | [effects] for marginaleffects and emmeans |
-#' `vignette("mixed-logit")` |
-#' | Check predictions | [calibration()], [brier_score()], [log_loss()], [auc()], [balanced_error()]
-#' | |
-#' | Check a sampler | [bayeskernel-diagnostics], [rhat.bayeskernel_fit], [stop_at()] | |
-#' | Draws for other packages | [draws], [posterior_predict()][posterior_predict.bayeskernel_fit] |
-#' |
-#' | Standard errors of support vector machines | [svm-posterior] | |
+#' * Read estimates: [summary()][summary.bayeskernel_fit], [coef()][coef.bayeskernel_fit],
+#'   [ranef()][ranef.bayeskernel_fit], [tidy()][tidy.bayeskernel_fit]; `vignette("bayeskernel")`.
+#' * Predict, with intervals: [predict()][predict.bayeskernel_fit];
+#'   `vignette("prediction-and-probabilities")`.
+#' * Plot: [plot()][plot.bayeskernel_fit].
+#' * Which predictors matter: [inclusion()], [compare_terms()], [exposure()], [kernel_weights()],
+#'   [projection()].
+#' * Compare models: [log_evidence()], [logLik()][logLik.bayeskernel_fit], [compare_terms()].
+#' * Average effects and contrasts: [effects], with marginaleffects and emmeans.
+#' * Check predictions: [calibration()], [brier_score()], [log_loss()], [auc()], [balanced_error()].
+#' * Check a sampler: [bayeskernel-diagnostics], [rhat.bayeskernel_fit], [stop_at()].
+#' * Draws for other packages: [draws], [posterior_predict()][posterior_predict.bayeskernel_fit].
+#' * Standard errors and probabilities of support vector machines: [svm-posterior].
 #'
 #' @section Background: [bayeskernel-engines] (which method when), [bayeskernel-large] (large data
 #'   and clusters), [kernels], [fit-arguments] (common arguments and methods),

@@ -14,12 +14,10 @@
 #'
 #' @inheritParams bsvm
 #' @inheritParams fit-arguments
-#' @param x A formula; or a numeric matrix or data frame of predictors, to which an intercept is
-#'   added; or a [row_source()] for data larger than memory.
+#' @param x,formula A formula: fixed terms, `(1 | g)` and `(x | g)` as in lme4, `s(x)` as in mgcv,
+#'   and [gp()] terms. Or a numeric matrix or data frame of predictors, or a [row_source()].
 #' @param y Response, with a matrix `x`: two classes (a factor, text, logical, 0/1 or -1/+1), counts
 #'   `cbind(successes, failures)`, or numbers. The second level is the positive class.
-#' @param formula Two-sided formula: fixed terms, `(1 | g)` and `(x | g)` as in lme4, `s(x)` as in
-#'   mgcv, and [gp()] terms.
 #' @param family `"logit"` (default for two classes), `"probit"`, `"gaussian"` (default for
 #'   numbers), or `"hinge"`, the loss of [bsvm()]. Objects of [stats::family()] work, too.
 #' @param method `"ep"` (default), `"vb"` (variational Bayes; default with `select`), `"gibbs"`

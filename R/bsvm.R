@@ -13,12 +13,11 @@
 #' ```
 #'
 #' @inheritParams fit-arguments
-#' @param x A formula; or a numeric matrix or data frame of predictors, to which an intercept is
-#'   added; or a [row_source()] for data larger than memory.
+#' @param x,formula A formula: fixed terms, `(1 | g)`, `(x | g)`, `(1 | a / b)` as in lme4, `s(x)`
+#'   and `t2(x, z)` as in mgcv. Or a numeric matrix or data frame of predictors, or a
+#'   [row_source()].
 #' @param y Response with two classes, with a matrix `x`: a factor (its second level is the positive
 #'   class), text, logical, 0/1 or -1/+1, or `cbind(successes, failures)`.
-#' @param formula Two-sided formula: fixed terms, `(1 | g)`, `(x | g)`, `(x || g)`, `(1 | a / b)` as
-#'   in lme4, `s(x)` and `t2(x, z)` as in mgcv.
 #' @param method `"ep"` (default), `"vb"` (default with `select`), `"gibbs"` or `"svi"`.
 #'   See [bayeskernel-engines].
 #' @param penalty Prior precision of the coefficients: `"learn"`, a number, or `"none"`. Default:

@@ -142,14 +142,16 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 #'   the bound by importance sampling, and `"slice"` (sum alone), by steps of a sampler, which give
 #'   standard deviations and limits; `"enumerate"`, subsets (binary) by the bound. The sampler draws
 #'   them.
-#' @param latent_scales Of `coefficients = "weights"`, the precision of the coefficients: `"class"`,
-#'   one for every class and regressor; `"shared"` by the classes, which costs one factorization a
-#'   pass instead of one a class; `"fixed"` at `alpha0` of the prior, which costs one in all.
-#' @param sparse Of `coefficients = "weights"`. `TRUE`: a prior that shrinks regressors (multi-class
-#'   relevance vectors). Variational Bayes leaves out those whose precision has grown beyond all
-#'   bounds, of each class, or with `latent_scales = "shared"` of all classes at once: passes become
-#'   cheaper, and `print()` and the element `relevant` of the fit say how many are left. The bound
-#'   is then known up to a constant, and its trace begins anew where regressors leave.
+#' @param latent_scales For `coefficients = "weights"`, the precision of the coefficients:
+#'   `"class"`, one for every class and regressor; `"shared"` by the classes, which costs one
+#'   factorization a pass instead of one a class; `"fixed"` at `alpha0` of the prior, which costs
+#'   one in all.
+#' @param sparse For `coefficients = "weights"`. `TRUE`: a prior that shrinks regressors
+#'   (multi-class relevance vectors). Variational Bayes leaves out those whose precision has grown
+#'   beyond all bounds, of each class, or with `latent_scales = "shared"` of all classes at once:
+#'   passes become cheaper, and `print()` and the element `relevant` of the fit say how many are
+#'   left. The bound is then known up to a constant, and its trace begins anew where regressors
+#'   leave.
 #' @param bias Add a constant to the function of each class. `NULL`, the default,
 #'   is `TRUE` with a process and `FALSE` with `"weights"`, as in the paper.
 #' @param normalize Divide every kernel by its mean over the diagonal: for

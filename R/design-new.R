@@ -2,7 +2,7 @@
 
 #' Design of new rows
 #'
-#' @param info Of the training design, its `info`.
+#' @param info For the training design, its `info`.
 #' @param newdata Data frame, or for a matrix fit a matrix with the same columns.
 #' @param first Number of rows before these, for errors.
 #' @return A list: `x` (rows x p, data scale); `random`, a list of `z` and `group`, 0 for a level

@@ -1,11 +1,11 @@
 # What packages that compute effects ask of every fit: the data it was made from, and predictions as
 # functions of its coefficients.
 
-#' Effects by marginaleffects and emmeans, and tables by easystats
+#' Effects with marginaleffects and emmeans
 #'
 #' Fits work with the packages marginaleffects (average predictions, comparisons and slopes),
-#' emmeans (estimated marginal means and contrasts) and insight, on which those of easystats build.
-#' The methods are there as soon as these packages are loaded; nothing has to be set up.
+#' emmeans (estimated marginal means and contrasts) and insight (what a model is). Load the package
+#' and call its functions on the fit.
 #'
 #' @section marginaleffects: `predictions()`, `comparisons()`, `slopes()` and their averages take
 #'   `type = "response"` (the default: the probability of the positive class, those of all classes
@@ -47,9 +47,10 @@
 #'
 #' @section insight: `find_formula()`, `get_data()`, `model_info()`, `get_parameters()`, `n_obs()`
 #'   and what follows from them, such as `find_predictors()`, `find_random()` or `get_response()`.
-#'   `model_info()` says `is_bayesian`, `is_mixed`, `is_binomial` and the link. `r2()` of package
-#'   performance is 1 less the share of the residual sum of squares, or of two classes Tjur's, of
-#'   the rows of the fit with the effects of their groups.
+#'   `model_info()` says `is_bayesian`, `is_mixed`, `is_binomial` and the link. `performance::r2()`
+#'   is 1 minus the share of the residual sum of squares; for two classes it is Tjur's. Packages
+#'   parameters and ggeffects do not know these fits: use [tidy()][tidy.bayeskernel_fit] and
+#'   marginaleffects.
 #'
 #' @section The data of the fit: A fit keeps the variables of its formula, up to a million cells
 #'   (`model`, see [fit-arguments]). Larger data are looked for under the name that they had in its
@@ -70,7 +71,6 @@
 #'   emmeans::emmeans(fit, ~arm, type = "response")
 #' }
 #' @name effects
-#' @aliases marginaleffects emmeans insight
 NULL
 
 # --- what the formula says ----------------------------------------------------

@@ -11,7 +11,7 @@
 #'   `"probit"` or `"gaussian"`; for `log_evidence()` also one by [seqkr()].
 #' @param ... `anova()`: further such fits, of the same rows, with names if
 #'   wanted. `log_evidence()`: no further arguments.
-#' @param by_row Of [seqkr()]: the log predictive density of each row given those before it, in the
+#' @param by_row For [seqkr()]: the log predictive density of each row given those before it, in the
 #'   order in which they were taken; default `FALSE`, their sum.
 #' @return `log_evidence()`: one number. With [seqkr()] its exponential is an estimate of the
 #'   evidence without bias, except for the effect of `temper`. With learned variances it is averaged

@@ -37,7 +37,7 @@
 #' @param y The response of these rows, if it is not a column of `newdata`: one value for each.
 #' @param weights Likelihood powers of the new rows, one for each; default 1. For [bkm()] and
 #'   [bsvm()].
-#' @param retune Of [seqkr()]: whether to fit anew by rows of the whole stream,
+#' @param retune For [seqkr()]: whether to fit anew by rows of the whole stream,
 #'   after these have come, see below; of no rows, at once.
 #' @param threads,progress As in the function that made the fit.
 #' @param ... Passed to methods; an argument that no method knows is an error.

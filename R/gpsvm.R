@@ -13,7 +13,7 @@
 #' ```
 #'
 #' @inheritParams fit-arguments
-#' @param x A formula; or a numeric or sparse matrix or data frame of predictors; or a
+#' @param x,formula A formula; or a numeric or sparse matrix or data frame of predictors; or a
 #'   [row_source()]; or a square kernel matrix, with `kernel = precomputed()`.
 #' @param y Response, with a matrix `x`: a factor, text, logical, 0/1 or -1/+1, or
 #'   `cbind(successes, failures)`. With more than two classes each gets a classifier against the

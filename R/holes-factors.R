@@ -139,9 +139,9 @@ guide_levels <- function(xlevels, holed) {
 
 #' The wide rows of a design or of new rows
 #'
-#' @param codes,levels Of the factors with holes.
+#' @param codes,levels For the factors with holes.
 #' @param frame The frame of the rows, coded and with 1 in the holes of numbers.
-#' @param info Of the design: `terms`, `keep`, `random`.
+#' @param info For the design: `terms`, `keep`, `random`.
 #' @param smooths The columns of all smooths, or `NULL`.
 #' @param processes A list of each process's `x` and `inside`.
 #' @param terms The processes, of which `names` are their variables.

@@ -101,7 +101,7 @@ fill_frame <- function(frame, names) {
 #' @param values Variables, n x candidates, data scale.
 #' @param fixed,random The columns of x, and of z of each random term: `center`,
 #'   `scale`, `made` by predictor_columns(), `cells` by hole_cells().
-#' @param pairs Of variables that cannot both be missing.
+#' @param pairs For variables that cannot both be missing.
 #' @param factors Those with holes: `levels`, `codes`; `wide`, by completed_rows(); `guides`, levels
 #'   of factors that tell about them, and the coded `frame`.
 #' @return A list of `info`, for new rows, and `holes`: `predictors`; `center`, `scale_x`; `x` (n x

@@ -285,7 +285,7 @@ plot.inclusion_path <- function(x, names = 12, main = NULL, ...) {
     )
   }
   rest <- ncol(x$effect) - length(largest)
-  if (rest > 0L) bk_note(sprintf("grey: %d without a name", rest))
+  if (rest > 0L) bk_note(sprintf("gray: %d without a name", rest))
   invisible(NULL)
 }
 

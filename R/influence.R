@@ -7,7 +7,7 @@
 #' @param from What the core says of the rows at the fit's own likelihood powers: `mean`, `var` (m,
 #'   s: of f without residual), `kappa`, `gradient` (of the row's site: its precision, and the
 #'   derivative of its logarithm at m).
-#' @param copies Of how many equal observations each row stands.
+#' @param copies For how many equal observations each row stands.
 #' @return A list by row, of one of its copies: `mean`, `var`, `gradient`, `share`, d = 1 - kappa s;
 #'   `left_mean`, `left_var`, moments of f without it: m - s gradient / d, s / d; and `copies`.
 #' @noRd

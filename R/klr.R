@@ -13,7 +13,7 @@
 #' ```
 #'
 #' @inheritParams fit-arguments
-#' @param x A formula; or a numeric matrix or data frame of predictors.
+#' @param x,formula A formula; or a numeric matrix or data frame of predictors.
 #' @param y Response with two classes, with a matrix `x`: a factor (its second level is the positive
 #'   class), text, logical, 0/1 or -1/+1.
 #' @param rank Number of directions. Default 2, or 1 with one predictor. With several, such as

@@ -366,49 +366,34 @@ imputed_gibbs <- function(holes, design) {
 #' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
 #'   Bayesian inference for support vector machine classification.
 #'   *Computational Statistics & Data Analysis* 73, 163-176, section 3.3.
-#' @section The model of missing predictors: `missing = "model"` treats numeric predictors as
-#'   jointly Gaussian and averages over what is missing, in [gp()] terms, too.
+#' @section The model of missing predictors: Numeric predictors are jointly Gaussian,
+#'   \eqn{x_i \sim N(\mu, \Sigma)}{x_i ~ N(mu, Sigma)}, and the fit averages over what is missing,
+#'   in [gp()] terms, too. Values may be missing at random: by what is seen, and by the response,
+#'   but not by the missing value itself.
 #'
-#'   With bars in the formula, each of its grouping factors adds a normal effect
-#'   of its groups to the predictors that miss values: \eqn{x_i = \mu + B z_i +
-#'   \sum_g a_{g(i)} + e_i}{x_i = mu + B z_i + sum_g a_g(i) + e_i}, with
-#'   \eqn{a_g \sim N(0, S_b)}{a_g ~ N(0, S_b)}, \eqn{e_i \sim N(0, S_w)}{e_i ~
-#'   N(0, S_w)} and z the predictors without missing values. What is missing borrows from the other
-#'   rows of its group; the levels of factors, and the classes, may be more frequent in some groups.
-#'   A random slope `(x | g)` of a predictor with missing values makes no difference to this: the
-#'   slope of a group and its effect on x are taken as independent. A group that is new at
-#'   prediction has the law of any group; with `"gibbs"` every new row has it.
+#' @section Groups: Each grouping factor of the formula adds a normal effect of its groups to the
+#'   predictors with missing values. So a missing value borrows from the other rows of its group.
+#'   The slope of a group and its effect on x are taken as independent. A new group has the
+#'   distribution of any group. With `"ep"` and `"vb"` rows are completed one by one; coefficients
+#'   are then moved to the maximum of the likelihood of whole groups, for classes by one step. That
+#'   applies to the random term with most effects and up to 60 coefficients, to numbers in linear
+#'   terms, and not to the hinge.
 #'
-#'   Rows of a group that miss a number share the group's effect on it. With `"ep"` and `"vb"` rows
-#'   are completed each by itself, and coefficients, of `"ep"` also the variances of the noise and
-#'   of one random intercept, are then moved to the maximum of the likelihood of whole groups, for
-#'   classes by one step towards it. That is so of the random term with most effects and up to 60
-#'   coefficients, of numbers in linear terms without missing factors, and not for the hinge.
+#' @section The response: A Gaussian response counts as one more predictor while \eqn{\mu}{mu} and
+#'   \eqn{\Sigma}{Sigma} are estimated by EM, which is exact for linear models. For [gp()] terms and
+#'   products it is the start of at most three rounds of fits to completed rows. Two classes have
+#'   models of their own if one has more missing values.
 #'
-#'   Whether a value is missing may depend on the response, too. A Gaussian response is one
-#'   predictor more while the law is estimated, by EM of the joint normal distribution, which is
-#'   exact where the model is linear. Where it is not (`gp(x)`, products), this is the start of at
-#'   most three rounds in which the law is fitted to completed rows at their probabilities given the
-#'   response. Classes have laws of their own where they miss more, see below.
+#' @section Factors: Factors may miss values, too, without `select`. With `"ep"` and `"vb"` a row
+#'   counts with each level, with weights that add up to 1; `"gibbs"` draws one completion by these
+#'   weights. The levels have probabilities, and given them the numeric predictors are Gaussian (the
+#'   general location model of Little and Schluchter, 1985). At most 100 combinations of levels are
+#'   possible, and 256 completions of a row. A factor in `by`, in a smooth or in bars may not miss
+#'   values. A new row may miss only factors that did so in the fit.
 #'
-#'   Factors may miss values as well: with `"ep"` and `"vb"` the row counts with each level, with
-#'   weights that add up to 1; `"gibbs"` draws one completion of the row by these weights. The
-#'   combinations of levels of the factors that miss values, at most 100, have probabilities, and
-#'   given them numeric predictors are Gaussian with means that are sums over these factors and one
-#'   covariance (the general location model of Little and Schluchter, 1985, fitted by EM to all
-#'   rows). Factors without missing values tell about the missing ones through their indicators,
-#'   which count as numeric predictors there, if they have at most 20 levels. Where rows with
-#'   missing values are more frequent in one class (p < .01), each class has such a model. A row has
-#'   at most 256 completions; what has a probability below .001 given the row's other predictors is
-#'   left out. Whether a value is missing may depend on what is seen, not on the value itself. A
-#'   factor in `by`, in a smooth or in bars may not miss values, and a new row may miss only factors
-#'   that did so in the fit.
-#'
-#'   With `"ep"` and `"vb"` covariances of coefficients have what the missing values
-#'   leave unknown, by Louis' (1982) formula at the completions' probabilities
-#'   (of `family = "hinge"` with `"vb"` only where factors miss values or there are
-#'   `gp()` or random terms); random effects have it by way of the coefficients.
-#'
+#' @section Standard errors: With `"ep"` and `"vb"` covariances of coefficients include what the
+#'   missing values leave unknown, by Louis' (1982) formula. For the hinge this holds with `"vb"`,
+#'   and only if factors miss values or there are [gp()] or random terms.
 #' @references
 #' Little, R. J. A. and Schluchter, M. D. (1985). Maximum likelihood estimation for mixed
 #' continuous and categorical data with missing values. *Biometrika* 72, 497-512.

@@ -6,7 +6,7 @@
 #'
 #' @param mean,sd A row for each component, a column for each mixture.
 #' @param probs Probabilities.
-#' @param weights Of the components, summing to 1.
+#' @param weights For the components, summing to 1.
 #' @return A row for each mixture, a column for each of `probs`.
 #' @noRd
 mixture_quantiles <- function(mean, sd, probs, weights = rep(1 / nrow(mean), nrow(mean))) {
@@ -35,7 +35,7 @@ mixture_quantiles <- function(mean, sd, probs, weights = rep(1 / nrow(mean), nro
 #' the lattice leaves out, where the density has all but ended, is extrapolated.
 #'
 #' @param place A row of whole numbers for each point, a column for each axis.
-#' @param weights Of the points.
+#' @param weights For the points.
 #' @param values A row for each point, a column for each function of its place.
 #' @return `weights`, an array of the fine lattice, summing to 1; `values`, a
 #'   row for each of its points; `coarse`, the weights of `place` as an array.

@@ -3,6 +3,16 @@
 
 #' Plot a fit
 #'
+#' @description
+#' Plots of coefficients, effects, calibration, boundaries and chains, by the model.
+#'
+#' Quick start:
+#' ```
+#' fit <- gpsvm(depth > 300 ~ long + lat, quakes, seed = 1)
+#' plot(fit, "boundary")
+#' plot(fit, "calibration")
+#' ```
+#'
 #' @param x A fit.
 #' @param type Type of plot. Default: the first that applies to the fit, in this order. [bsvm()]:
 #'   * `"inclusion"`: posterior inclusion probabilities of selected columns,
@@ -66,7 +76,7 @@
 #'   `"partial"` the six of most influence, of draws six that are not single random effects. If
 #'   there are more than can be read, the largest are shown and a note counts the others.
 #' @param newdata,y For `"calibration"` and `"fit"`: other rows and their response, which may be
-#'   left out when `newdata` contains it. For `"boundary"`: rows that are drawn as points, grey
+#'   left out when `newdata` contains it. For `"boundary"`: rows that are drawn as points, gray
 #'   without labels, and set the range of the axes. For `"partial"`: the rows to average over.
 #' @param columns For `"boundary"`: names of two predictors, the axes; all
 #'   others are held at their training mean. Default: the two there are.
@@ -87,14 +97,13 @@
 #'   thesis, Duke University, figures 3.1 to 3.3 and 4.3.
 #' @seealso [exposure()] for the joint effect of several predictors.
 #' @examples
-#' set.seed(1)
-#' d <- data.frame(a = rnorm(100), b = rnorm(100), g = gl(10, 10))
-#' d$y <- d$a^2 + rnorm(10)[d$g] + rlogis(100) > 1
-#' fit <- bsvm(y ~ a + b + (1 | g), d, threads = 1)
+#' data("bdf", package = "nlme")
+#' fit <- bkm(langPOST > 40 ~ s(IQ.verb) + (1 | schoolNR), bdf[1:600, ], threads = 1)
 #' plot(fit)
 #' plot(fit, "ranef")
+#' plot(fit, "smooth")
 #' plot(fit, "calibration", bins = 5)
-#' plot(gpsvm(y ~ a + b, d, threads = 1), newdata = d)
+#' plot(gpsvm(depth > 300 ~ long + lat, quakes[1:200, ], tune = FALSE, threads = 1), "boundary")
 #' @export
 plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL, y = NULL,
                                  columns = NULL, scale = c("data", "model"), link = NULL, bins = 10,

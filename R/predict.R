@@ -1,8 +1,15 @@
 #' Predictions
 #'
-#' Classes, class probabilities, latent values or means for the rows of a fit or
-#' for new ones, averaged over the posterior: over coefficients, random effects,
-#' groups that the fit has not seen, and with draws over these.
+#' @description
+#' Classes, probabilities or means for the rows of a fit or for new rows, averaged over the
+#' posterior. A group that the fit has not seen is averaged over, too.
+#'
+#' Quick start:
+#' ```
+#' data("bdf", package = "nlme")
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf)
+#' predict(fit, bdf[1:3, ], type = "prob")
+#' ```
 #'
 #' @param object A fit by [bkm()], [bsvm()], [gpsvm()], [bark()], [mkprobit()] or [klr()].
 #' @param newdata Data frame with the variables of the formula, its grouping factors and offsets;
@@ -53,12 +60,12 @@
 #'   every row is of a group that the fit has not seen, whatever `newdata` says: random effects are
 #'   integrated over, which gives probabilities of the population. `NA` or `~ 0`: without them, f at
 #'   a group whose effect is 0. With both the grouping factors need not be in `newdata`.
-#' @param terms,exclude Of a [bkm()] or [bsvm()], as in [mgcv::predict.gam()]: names of the terms
+#' @param terms,exclude For a [bkm()] or [bsvm()], as in [mgcv::predict.gam()]: names of the terms
 #'   that count, all others being 0, and of terms that are 0; `"(Intercept)"` is one of them. Names
 #'   are those of the columns of `type = "terms"`: a term as in [terms()], `"s(x)"`, `"gp(x)"`,
 #'   `"(1 | g)"`, a column of a matrix. `newdata` need not have the variables of terms that do not
 #'   count.
-#' @param newcov Of a [bkm()] with correlated units, covariances of units that it has not seen with
+#' @param newcov For a [bkm()] with correlated units, covariances of units that it has not seen with
 #'   those that it has: a list of matrices named by variables as `cov` was, `list(unit = C)`, on the
 #'   scale of the matrix given there. `C` has a named row for each new unit and a column for each
 #'   unit of that matrix; with columns for the new units, too, it has their variances, else these

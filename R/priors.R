@@ -199,17 +199,14 @@ gpsvm_prior <- function(lengthscale = NULL, variance = c(1e-2, 1e4), nugget = c(
 #' \deqn{\epsilon^2 \mid \varphi \sim \mathrm{Ga}(a + \alpha U / 2, b +
 #'   \alpha \sum_u \varphi_u / 2)}{epsilon^2 | varphi ~ Ga(a + alpha U / 2, b +
 #'   alpha sum(varphi) / 2)} given the U precisions of the coefficients. The default, Ga(2, 1e-4),
-#' lets it be large. It was chosen by the error of predictions on one to three short runs each of
-#' Friedman's functions, Boston and six other sets, as a compromise: a vaguer prior underfits smooth
-#' functions, one that asks for larger coefficients does better there, and worse on some small data.
+#' lets it be large. It is a compromise: a vaguer prior underfits smooth functions, and one with
+#' larger coefficients is worse on some small data.
 #'
 #' A function may change quickly with one predictor in one of its terms and hardly in another, as a
 #' sum of functions of different predictors does. With `vectors` above 1 there are as many vectors
 #' of kernel scales, each with a scale for every predictor and a sum of its own, and each kernel has
-#' one of them, all alike a priori. Two are the default of regressions with different scales:
-#' compared with one they lowered the error of f by 33 % on Friedman 1 and by 17 % on Friedman 3,
-#' and raised it by 2 % on Friedman 2 (two, three and two data sets of 200 rows, two chains of
-#' 120,000 sweeps); three and five did no better.
+#' one of them, all alike a priori. Two are the default of regressions with different scales; more
+#' did no better.
 #'
 #' Kernels that are narrow in several predictors reach hardly a row but their
 #' own, and few rows are soon explained by such kernels, one for each row that
@@ -217,11 +214,8 @@ gpsvm_prior <- function(lengthscale = NULL, variance = c(1e-2, 1e4), nugget = c(
 #' \eqn{\exp\{-(r / n \kappa)^2\}}{exp(-(r / (n kappa))^2)}, r = `reach`,
 #' where \eqn{\kappa = \prod_l (1 + 4 \lambda_l)^{-1/2}}{kappa = prod((1 + 4 lambda_l)^(-1/2))} is
 #' the mean of a kernel over independent standard normal predictors, and n \eqn{\kappa}{kappa} the
-#' rows that one reaches on average. On four splits each of the Cars and New York ozone of
-#' `vignette("bark")` errors were 2.9 and 18.8 with a reach of 60, and 4.1 and 19.8 without;
-#' intervals of 90 % held 89 and 91 % of new responses instead of 76 and 81 %. It costs where some
-#' rows do stand out: over ten splits each the error rose from 0.76 to 0.85 on body fat and from
-#' 2.84 to 2.99 on Boston.
+#' rows that one reaches on average. This improves predictions and intervals on small data, and
+#' costs a little if some rows do stand out.
 #'
 #' With `gamma` and `epsilon` the prior is that of the Levy measure itself, whose constants are
 #' known: `bark_prior(gamma = 5, epsilon = 0.5)`, 10 kernels expected, is Ouyang's.
@@ -304,7 +298,7 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
 #'   has none.
 #' @param theta Shape and rate of the gamma prior of theta = 1 / (2 l^2) for
 #'   each length-scale l that is learned. Default 1 each.
-#' @param variance,intercept Of `coefficients = "process"`, to which the others
+#' @param variance,intercept For `coefficients = "process"`, to which the others
 #'   do not apply: variance of the process and standard deviation of the constant
 #'   of each class, positive numbers. `NULL`, the default: tuned, from 16 and 3.
 #' @param groups Of `coefficients = "process"`: variance of the effects of every grouping factor,

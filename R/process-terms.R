@@ -40,7 +40,7 @@
 #'   of a projection have a normal one with mean 0 and standard deviation 2, per standard deviation
 #'   of a variable. They are estimates: their uncertainty is not in the intervals.
 #'
-#' @section Many rows: Of rows in a [row_source()], and of more than 1e8 numbers in
+#' @section Many rows: For rows in a [row_source()], and of more than 1e8 numbers in
 #'   the columns of a model in memory, the features of the inducing points are
 #'   not kept but computed at every reading of the rows, see [bkm()].
 #'

@@ -13,7 +13,7 @@
 #' ```
 #'
 #' @inheritParams fit-arguments
-#' @param x A formula; or a numeric matrix or data frame of predictors.
+#' @param x,formula A formula; or a numeric matrix or data frame of predictors.
 #' @param y Response, with a matrix `x`: numbers, or two classes as a factor (its second level is
 #'   the positive class), text or logical. For 0/1 numbers give `family`.
 #' @param family `NULL` (default): as the response says, `"gaussian"` or `"binomial"` (probit link).

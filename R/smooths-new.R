@@ -86,7 +86,7 @@ new_smooth_variable <- function(column, name, levels, call) {
 
 #' Columns of a smooth over a grid of its variables
 #'
-#' @param info Of the design.
+#' @param info For the design.
 #' @param k Which smooth.
 #' @param n Values of each of one or two numeric variables; with more of them fewer, so that there
 #'   are never more than n^2 rows for a combination of factor levels.

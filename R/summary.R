@@ -3,6 +3,17 @@
 
 #' Summary of a fit
 #'
+#' @description
+#' Estimates with standard deviations and limits, variance components, and what there is to know
+#' about convergence. With `newdata` also scores of predictions.
+#'
+#' Quick start:
+#' ```
+#' data("bdf", package = "nlme")
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf)
+#' summary(fit, exp = TRUE)
+#' ```
+#'
 #' @param object,x A fit, or its summary.
 #' @param newdata Rows to judge predictions on, as for `predict()`.
 #' @param y Their response. Not needed if `newdata` contains it.
@@ -50,13 +61,12 @@
 #' @seealso [coef()][coef.bayeskernel_fit], [tidy()][tidy.bayeskernel_fit],
 #'   [plot()][plot.bayeskernel_fit].
 #' @examples
-#' set.seed(1)
-#' d <- data.frame(x = rnorm(100), g = gl(10, 10))
-#' d$y <- d$x + rnorm(10)[d$g] + rlogis(100) > 0
-#' fit <- bsvm(y ~ x + (1 | g), d, threads = 1)
-#' fit
-#' summary(fit)
-#' summary(fit, newdata = d)
+#' data("bdf", package = "nlme")
+#' train <- bdf[1:1500, ]
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), train, threads = 1)
+#' summary(fit, exp = TRUE)
+#' # With scores of predictions for other pupils.
+#' summary(fit, newdata = bdf[-(1:1500), ])
 #' @export
 summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
                                     exp = FALSE, vcov = NULL, ...) {

@@ -25,7 +25,7 @@ as_table <- function(frame) {
 #'   model frame, see `model.frame()`, or of a matrix `y` and its columns.
 #'   `newdata`: new data; takes precedence over `data`.
 #' @param newdata See `data`.
-#' @param ... Of `augment()`: arguments of `predict()` for probabilities, such
+#' @param ... For `augment()`: arguments of `predict()` for probabilities, such
 #'   as `link`. Otherwise no further arguments.
 #' @return A tibble, or a data frame when package tibble is missing; scale of the data.
 #' * `tidy()`: `effect`, `group` (grouping term, or smooth), `level` (with `"ran_vals"`), `term`,

@@ -2,16 +2,10 @@
 #'
 #' | `method` | what it is | when |
 #' |---|---|---|
-#' | `"ep"` | expectation propagation | the default of [bkm()] and [bsvm()], also for rows in a
-#' [row_source()], of which it keeps 16 bytes each: milliseconds, standard deviations as those of
-#' the sampler |
-#' | `"vb"` | mean-field variational Bayes | the method of the papers on support vector machines,
-#' and the default with `select`: milliseconds, good predictions; its posterior's standard
-#' deviations are too small, inclusion probabilities too extreme |
-#' | `"gibbs"` | draws from the posterior | intervals, inclusion probabilities and imputed values
-#' that are to be believed |
-#' | `"svi"` | stochastic variational steps, then full passes | rows in a [row_source()] in half the
-#' time and without memory; the answer is that of `"vb"` |
+#' | `"ep"` | expectation propagation | default: fast, standard deviations as the sampler's |
+#' | `"vb"` | mean-field variational Bayes | with `select`; standard deviations too small |
+#' | `"gibbs"` | Gibbs sampler | slowest, without approximation |
+#' | `"svi"` | stochastic variational steps | rows in a [row_source()]; ends where `"vb"` does |
 #'
 #' What can be combined in [bkm()] and [bsvm()]:
 #'
@@ -33,15 +27,12 @@
 #'
 #' | `method` | what it is | when |
 #' |---|---|---|
-#' | `"ep"` | expectation propagation | up to some 5e7 rows times inducing points: the default
-#' there; standard deviations as those of the sampler |
-#' | `"vb"` | variational Bayes by full passes | the papers' method |
-#' | `"svi"` | an epoch of stochastic steps, then full passes | more; the answer is that of `"vb"`,
-#' after a few passes less |
-#' | `"svi"`, `max_iter = 0` | stochastic steps alone | millions of rows, prediction only, seconds |
-#' | `"gibbs"` | draws from the posterior | the posterior's own standard deviations; every sweep is
-#' a pass over all rows |
-#' | `"ecm"` | the posterior mode, a classical support vector machine | to compare |
+#' | `"ep"` | expectation propagation | default up to 5e7 rows times inducing points |
+#' | `"vb"` | variational Bayes by full passes | the method of the paper |
+#' | `"svi"` | stochastic steps, then full passes | default for more; ends where `"vb"` does |
+#' | `"svi"`, `max_iter = 0` | stochastic steps alone | millions of rows, prediction only |
+#' | `"gibbs"` | Gibbs sampler | slowest, without approximation |
+#' | `"ecm"` | posterior mode, a classical support vector machine | to compare |
 #'
 #' `inducing = "all"` is the exact process, for at most 5000 rows.
 #'
@@ -129,99 +120,60 @@ NULL
 
 #' Large data: rows that do not fit in memory
 #'
-#' [row_source()] names the rows of a database query, of text files or of a matrix;
-#' `bsvm(source)` reads them in blocks. The first reading checks every value and keeps the rows in a
-#' temporary file of 8 bytes a value, in [tempdir()]; further passes read that file. So memory does
-#' not grow with the number of rows, the disk must have room, and a query need not give its rows in
-#' one order. [bkm()] takes a formula for them, with [gp()] terms and a random term,
-#' `bkm(source, y ~ x + (1 | id))`.
+#' [row_source()] names the rows of a database query, of a matrix or of text files.
+#' `bsvm(source)`, `gpsvm(source)` and `bkm(source, y ~ x + (1 | id))` read them in blocks.
 #'
-#' Predictors are standardized by the moments of all rows. Results do not depend on the number of
-#' threads, and equal those of the same `method` for the same rows in a matrix bit by bit.
+#' The first reading checks every value and writes the rows to a temporary file in [tempdir()], with
+#' 8 bytes a value. Later passes read this file. So memory does not grow with the number of rows,
+#' and the disk needs room. A query need not give its rows in one order. Predictors are standardized
+#' by the moments of all rows. The result is that of the same rows in a matrix, bit by bit, with any
+#' number of threads.
 #'
-#' `gpsvm(x, y)` copies no large matrix: rows are standardized, and their features computed, a chunk
-#' of some 65,000 at a time. Features are kept if they fit into 1 GB.
+#' `gpsvm(x, y)` standardizes rows in memory and computes their features in chunks of some 65,000.
+#' The features are kept if they fit into 1 GB.
 #'
-#' `gpsvm(..., control = list(cluster = ))` shares the rows among the workers of a cluster of
-#' package parallel, once; at each pass every worker sends the sums of its shards, at most 16 in
-#' all, of a size that depends on the number of inducing points alone. With `method = "ep"` the
-#' sites of a row stay with its worker; what they say of the row comes back once, in the end. The
-#' fit is that of one process, bit by bit.
+#' @section Rows in a source with bkm(): Without a formula every column of the source is a
+#'   predictor. A formula may have numeric columns, [gp()] terms of such columns, and one random
+#'   term, as in `bkm(source, ~ x + gp(t) + (1 | id))`. Let the query or the file compute other
+#'   terms: smooths, factors and expressions are refused.
 #'
-#' So does `cluster` with [bkm()] and [bsvm()] for rows in memory, with `"ep"`, `"vb"` and `"svi"`;
-#' groups stay whole, and numbers of each group travel with the sums.
+#'   For [gp()] terms inducing points and open length-scales come from 10,000 rows that are evenly
+#'   spread over the source. Variances have inverse gamma factors.
 #'
-#' On sockets every pass may wait up to a tenth of a second for the answer, unless
-#' both ends send at once:
-#' ```
-#' options(socketOptions = "no-delay")
-#' cluster <- parallel::makePSOCKcluster(2, rscript_args = c(
-#'   "-e", shQuote("options(socketOptions = 'no-delay')")
-#' ))
-#' ```
+#'   With a random term the fit is that of the data frame. The column names the groups by text,
+#'   numbers or logical values, and the rows of a group may be anywhere. The temporary file is then
+#'   sorted by group, which needs its room on disk twice for a while. `"svi"` takes steps by whole
+#'   groups. Memory grows with rows (`"ep"` only) and with columns times effects times groups. Above
+#'   4e7 of the latter a fit is refused, or above `options(bayeskernel.group_numbers = )`.
+#'   [fitted()] and leave-one-out densities need the rows in memory.
 #'
-#' @section Rows in a source with bkm(): `bkm(source)` has every column of a [row_source()] as a
-#'   predictor. With `formula`, `bkm(source, ~ gp(x1, x2) + z)`, or with the source as `data` of `y
-#'   ~ gp(x1, x2) + z`, it has numeric columns and [gp()] terms of such columns, whose `by` is a
-#'   number. Inducing points, and length-scales that are open, come from 10,000 rows evenly spread
-#'   over the source, on whose standard deviations given length-scales are; columns of the processes
-#'   are computed block by block at every reading, so that no feature is kept, in memory or on disk.
-#'   Variances have inverse gamma factors, those of processes the value at the maximum, whatever
-#'   their number.
+#' @section Crossed random terms: One random term is eliminated exactly. The others are columns of
+#'   the model, exact too, up to 500 columns in all, if rows times the square of their number is at
+#'   most 5e9. With more the terms are crossed: their cost grows linearly in rows and levels, and
+#'   the fit says so. `"gibbs"` then draws all effects jointly and is exact. `"vb"` has exact means,
+#'   and standard deviations that are nearly those of the columns if levels meet at random. If two
+#'   nested terms are both crossed with the exact one, the standard deviations of the outer one are
+#'   too small. Selection, modeled missing predictors and `"svi"` keep the columns and are refused
+#'   above 5,000 of them.
 #'
-#'   One random term of a column, `(1 | id)` or `(x | id)`, may be added:
-#'   `bkm(source, ~ x + gp(t) + (1 | id))`. The column names the groups by text, numbers or logical
-#'   values; those of a text file that are all numbers are numbers. Rows of a group may be anywhere:
-#'   the temporary file is sorted by group where they did not come so, for which it needs its room
-#'   on disk twice for a while. With such a term a fit is that of the data frame, the grid of
-#'   variances of `"ep"` and its evidence by group included; and `"svi"` takes steps by whole
-#'   groups. In memory are numbers for each row with `"ep"`, many for each column of each effect of
-#'   each group, and two chunks of rows, in which a group is never split: with 2e6 rows, 10 columns
-#'   and 100,000 groups R took 0.45 GB with `"vb"` and 0.69 GB with `"ep"`. Above 4e7 columns times
-#'   effects times groups a fit is refused: `options(bayeskernel.group_numbers = )` is that limit.
-#'   Rows come without moments of their own: `fitted()` and leave-one-out densities need the rows in
-#'   memory. The sandwich of family `"hinge"` is by group, of `"ep"`.
+#' @section Rows over the workers of a cluster: `control = list(cluster = )` shares rows in memory
+#'   among the workers of a cluster of package parallel, with `"ep"`, `"vb"` and `"svi"`; `"gibbs"`
+#'   shares its chains. Each worker keeps its rows, groups stay whole, and sums are sent at each
+#'   pass. The fit is that of one process, bit by bit. Workers pay off if a pass takes a second or
+#'   more, because a message takes some 40 ms.
 #'
-#'   Other random terms, smooths, factors and expressions are refused: let the
-#'   query or the file have computed columns, or give the rows as a data frame.
+#'   Rows are shared in runs of 65,536, or of 16,384 with 256 columns or more. Fewer rows go to one
+#'   worker, and nothing is gained. With many groups `"ep"` is no faster. Not shared are selection,
+#'   two large crossed random terms, more columns than rows, rows in a source, and missing numeric
+#'   predictors in `bsvm()`. Such fits are computed as without `cluster`.
 #'
-#'   Rows in memory have such columns, too, where they would be more than 1e8 numbers with those of
-#'   the other terms, with `"ep"` and `"vb"` and without missing values: together with any terms
-#'   that these take; `"ep"` then has inverse gamma factors for all variances.
-#'
-#' @section Crossed random terms: Of several random terms one is eliminated exactly; the others are
-#'   columns of the model, exact too, while they have at most 500 columns in all and rows times the
-#'   square of their number is at most 5e9. Beyond that the terms are crossed: their cost grows
-#'   linearly in rows and levels, and the fit says so. `"vb"` then keeps exact means, the fixed
-#'   effects and one term (the inner one of nested terms) given all others; the levels of each
-#'   further term are independent given the fixed effects and one direction that the levels of a
-#'   term share, which matters least where levels meet at random: standard deviations are within
-#'   about 1 per cent of those of the columns. If two nested terms are both crossed with the exact
-#'   one, the standard deviations of the outer one are too small. `"gibbs"` draws all effects
-#'   jointly and is exact. Selection, modeled missing predictors and `"svi"` keep the columns and
-#'   are refused above 5,000 of them.
-#'
-#' @section Rows over the workers of a cluster: With `cluster` the methods `"ep"`, `"vb"` and
-#'   `"svi"` share the rows in memory among the workers, `"gibbs"` its chains. Each worker keeps its
-#'   rows, cut where groups of the random term with most effects begin, and sends sums at each pass,
-#'   which are added in the order of the rows: the fit is that of one process, bit by bit. All
-#'   terms, families and weights, and modeled missing predictors of families that are no hinge, may
-#'   be there. Sums take p^2 numbers for p columns, at most 16 times, and of groups p + r numbers
-#'   for each of their r effects, both ways; with [gp()] terms and `"vb"` a number a row comes back,
-#'   too. With `"ep"` messages are exchanged once for each value of the variances, nine numbers a
-#'   row at most; evidence by group and what is said of each row are computed here, as are the
-#'   stochastic epochs of `"svi"`: with many groups `"ep"` is no faster. Rows are shared in runs of
-#'   65,536, of 16,384 from 256 columns on: fewer go to one worker, and nothing is gained. See
-#'   [bayeskernel-large] on sockets that do not wait.
-#'
-#'   Not shared are selection, random terms that are crossed and both large (with `"ep"` and `"vb"`,
-#'   where they are eliminated together), more columns than rows, rows in a source, and missing
-#'   numeric predictors in bsvm(): such fits are computed as without `cluster`.
-#'
-#' @section Workers of gpsvm(): Every pass waits for the slowest worker, and a message
-#'   takes some 40 ms: workers pay off where a pass takes a second or more. For
-#'   `"ep"` every worker keeps the sites of its rows, 56 bytes a row.
-#'
+#'   On sockets every pass may wait up to a tenth of a second, unless both ends send at once:
+#'   ```
+#'   options(socketOptions = "no-delay")
+#'   cluster <- parallel::makePSOCKcluster(2, rscript_args = c(
+#'     "-e", shQuote("options(socketOptions = 'no-delay')")
+#'   ))
+#'   ```
 #' @seealso [row_source()], [bkm_control()] and [gpsvm_control()] for `cluster`;
 #'   [bayeskernel-engines]; `vignette("large-data")`.
 #'
@@ -230,44 +182,43 @@ NULL
 
 #' Glossary: words of this package
 #'
-#' | word | what it means here |
-#' |---|---|
-#' | chain | one run of a sampler from its own start; fits have four by default |
-#' | collapsed | a classifier that predicts only the common class; a warning is issued |
-#' | conditional prediction | for a known group, with its own effect |
-#' | draw | one sample of all parameters from the posterior |
-#' | effective sample size | the number of independent draws with the same precision |
-#' | EP | expectation propagation: each row's likelihood is replaced by a Gaussian factor, a *site*,
-#' until all agree |
-#' | ELBO, bound | the quantity that variational Bayes maximizes; a lower bound of the log evidence
-#' |
-#' | epoch | one pass over the rows in small batches, with `"svi"` |
-#' | evidence | the probability of the data under a model; compares models with a likelihood |
-#' | f, latent value | the linear predictor or function of a row, before the link |
-#' | feature space | one group of columns, or one kernel matrix, that describes all objects |
-#' | hinge loss | the loss of support vector machines, zero if y f is at least 1 |
-#' | inclusion probability | the posterior probability that a predictor is in the model |
-#' | inducing points | places that represent a Gaussian process, for large data |
-#' | iteration, sweep | one update of every parameter by a sampler |
-#' | kernel | a function of two rows that says how similar they are |
-#' | learning rate | the power to which the likelihood is taken; 1 is the ordinary posterior |
-#' | leave-one-out (LOO) | the prediction of a row by the other rows |
-#' | length-scale | the distance over which a function changes; long if a predictor hardly matters |
-#' | link | how f becomes a probability; for support vector machines *calibrated* on left-out rows |
-#' | marginal prediction | for a new group, averaged over the distribution of groups |
-#' | missing value | `NA` in a predictor; `missing = "model"` averages over it |
-#' | particle | one weighted sample of a particle filter, in `seqkr()` |
-#' | pass | one update with all rows, of EP or variational Bayes |
-#' | polish | a short run of the sampler that corrects a variational selection |
-#' | pseudo-likelihood | a loss used as a likelihood; it is not a probability of the response |
-#' | R-hat | compares chains with one another; 1 if they agree |
-#' | sandwich | standard errors that hold although the likelihood is not the true one |
-#' | separated | classes that some function of the predictors predicts without error |
-#' | smooth | a curve `s(x)`, as in mgcv |
-#' | stacking | weights of chains by their prediction of left-out rows |
-#' | streaming data | rows that arrive over time; `seqkr()`, `extend()` |
-#' | variational Bayes (VB) | the posterior is approximated by a product of simple distributions |
-#' | warm-up | iterations at the start of a chain that are discarded |
+#' * **chain**: one run of a sampler from its own start; fits have four by default.
+#' * **collapsed**: a classifier that predicts only the common class; a warning is issued.
+#' * **conditional prediction**: for a known group, with its own effect.
+#' * **draw**: one sample of all parameters from the posterior.
+#' * **effective sample size**: the number of independent draws with the same precision.
+#' * **EP**: expectation propagation: each row's likelihood is replaced by a Gaussian factor, a
+#'   site, until all agree.
+#' * **ELBO, bound**: the quantity that variational Bayes maximizes; a lower bound of the log
+#'   evidence.
+#' * **epoch**: one pass over the rows in small batches, with `"svi"`.
+#' * **evidence**: the probability of the data under a model; compares models with a likelihood.
+#' * **f, latent value**: the linear predictor or function of a row, before the link.
+#' * **feature space**: one group of columns, or one kernel matrix, that describes all objects.
+#' * **hinge loss**: the loss of support vector machines, zero if y f is at least 1.
+#' * **inclusion probability**: the posterior probability that a predictor is in the model.
+#' * **inducing points**: places that represent a Gaussian process, for large data.
+#' * **iteration, sweep**: one update of every parameter by a sampler.
+#' * **kernel**: a function of two rows that says how similar they are.
+#' * **learning rate**: the power to which the likelihood is taken; 1 is the ordinary posterior.
+#' * **leave-one-out (LOO)**: the prediction of a row by the other rows.
+#' * **length-scale**: the distance over which a function changes; long if a predictor hardly
+#'   matters.
+#' * **link**: how f becomes a probability; for support vector machines calibrated on left-out rows.
+#' * **marginal prediction**: for a new group, averaged over the distribution of groups.
+#' * **missing value**: `NA` in a predictor; `missing = "model"` averages over it.
+#' * **particle**: one weighted sample of a particle filter, in `seqkr()`.
+#' * **pass**: one update with all rows, of EP or variational Bayes.
+#' * **polish**: a short run of the sampler that corrects a variational selection.
+#' * **pseudo-likelihood**: a loss used as a likelihood; it is not a probability of the response.
+#' * **R-hat**: compares chains with one another; 1 if they agree.
+#' * **sandwich**: standard errors that hold although the likelihood is not the true one.
+#' * **separated**: classes that some function of the predictors predicts without error.
+#' * **smooth**: a curve `s(x)`, as in mgcv.
+#' * **stacking**: weights of chains by their prediction of left-out rows.
+#' * **streaming data**: rows that arrive over time; `seqkr()`, `extend()`.
+#' * **variational Bayes (VB)**: the posterior is approximated by a product of simple distributions.
+#' * **warm-up**: iterations at the start of a chain that are discarded.
 #'
 #' @seealso [bayeskernel], the map of the package.
 #' @name bayeskernel-glossary
