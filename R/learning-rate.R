@@ -6,9 +6,7 @@ check_learning_rate <- function(x, name) {
     return(x)
   }
   if (!is_finite_scalar(x) || x <= 0 || x > 10) {
-    abort_argument(
-      x, name, "a number above 0 and at most 10, or \"calibrated\"", call = user_call()
-    )
+    abort_argument(x, name, "a number above 0 and at most 10, or \"calibrated\"")
   }
   as.double(x)
 }
@@ -24,9 +22,7 @@ check_class_weights <- function(x, name) {
     all(nzchar(names(x))) && !anyDuplicated(names(x)) && all(is.finite(x)) &&
     all(x > 0)
   if (!good) {
-    abort_argument(
-      x, name, "\"none\", \"balanced\", or positive numbers named by classes", call = user_call()
-    )
+    abort_argument(x, name, "\"none\", \"balanced\", or positive numbers named by classes")
   }
   x
 }

@@ -11,8 +11,8 @@ glm_family <- function(family) {
   }
 }
 
-abort_family_link <- function(given, name, accepted, call = user_call()) {
-  abort_argument(sprintf("%s(\"%s\")", given$name, given$link), name, accepted, call = call)
+abort_family_link <- function(given, name, accepted) {
+  abort_argument(sprintf("%s(\"%s\")", given$name, given$link), name, accepted)
 }
 
 #' The pseudo-likelihood of support vector machines as a family

@@ -33,35 +33,35 @@
 #' @export
 write_rows <- function(x, y, file, append = FALSE, response = "y") {
   call <- match.call()
-  check_predictors(x, call)
+  check_predictors(x)
   append <- check_flag(append, "append")
   if (!is_string(file) || !nzchar(file)) {
     abort_argument(file, "file", "the name of a file")
   }
-  columns <- predictor_names(x, call)
+  columns <- predictor_names(x)
   if (!is_string(response) || response %in% c("", columns)) {
     abort_argument(response, "response", "one name, of no predictor")
   }
-  if (length(y) != nrow(x)) abort_length("y", length(y), nrow(x), call)
+  if (length(y) != nrow(x)) abort_length("y", length(y), nrow(x))
   x <- if (is.data.frame(x)) unclass(x) else as.list(as.data.frame(x))
-  x <- block_matrix(stats::setNames(x, columns), columns, 0, call)
-  check_columns(column_moments_cpp(x), x, columns, NULL, call, in_source = TRUE)
+  x <- block_matrix(stats::setNames(x, columns), columns, 0)
+  check_columns(column_moments_cpp(x), x, columns, NULL, in_source = TRUE)
   head <- NULL
   if (append) {
-    head <- file_head(file, ",", call)
+    head <- file_head(file, ",")
     if (is.null(head$levels)) {
       bk_abort(
         "argument", "The file was not made by write_rows().", paste("Found:", quoted(file)),
         column = "file", found = file
       )
     }
-    check_same_columns(columns, head$predictors, "`x`, from the file", call)
+    check_same_columns(columns, head$predictors, "`x`, from the file")
     x <- x[, head$predictors, drop = FALSE]
   }
   labels <- written_labels(y, head$levels)
   connection <- tryCatch(
     suppressWarnings(base::file(file, if (append) "ab" else "wb")),
-    error = function(e) abort_file(file, e, call)
+    error = function(e) abort_file(file, e)
   )
   on.exit(close(connection))
   if (!append) {
@@ -114,21 +114,21 @@ written_labels <- function(y, levels) {
 }
 
 # Columns of a file, and for one by write_rows() its classes and response.
-file_head <- function(file, sep, call) {
-  connection <- open_file(file, "rb", call)
+file_head <- function(file, sep) {
+  connection <- open_file(file, "rb")
   on.exit(close(connection))
   found <- readBin(connection, "raw", nchar(rows_magic))
   if (identical(found, charToRaw(rows_magic))) {
-    return(read_head(connection, file, call))
+    return(read_head(connection, file))
   }
-  text <- open_file(file, "rt", call)
+  text <- open_file(file, "rt")
   on.exit(close(text), add = TRUE)
-  list(columns = text_columns(text, file, sep, call))
+  list(columns = text_columns(text, file, sep))
 }
 
 # A size that the file promises is held against its length before it is believed: every name ends in
 # a zero byte.
-read_head <- function(connection, file, call) {
+read_head <- function(connection, file) {
   p <- read_integer(connection)
   room <- file.size(file) - nchar(rows_magic) - 4L
   names <- if (length(p) == 1L && !is.na(p) && p > 0L && p + 3 <= room) {
@@ -137,13 +137,13 @@ read_head <- function(connection, file, call) {
   if (length(names) < 4L || length(names) != p + 3L) {
     abort_broken_file(file, "A file of rows ends in its first lines.", c(
       if (length(p)) sprintf("It promises %s predictors.", p)
-    ), call)
+    ))
   }
   Encoding(names) <- "UTF-8"
   if (!all(validUTF8(names)) || names[1] == names[2] || !all(nzchar(names[-(1:2)]))) {
     abort_broken_file(
       file, "A file of rows has names that cannot be.",
-      "Accepted: two classes, a response and predictors, named in UTF-8.", call
+      "Accepted: two classes, a response and predictors, named in UTF-8."
     )
   }
   list(
@@ -156,15 +156,15 @@ read_integer <- function(connection) {
   readBin(connection, "integer", 1L, size = 4L, endian = "little")
 }
 
-abort_broken_file <- function(file, header, details, call) {
+abort_broken_file <- function(file, header, details) {
   bk_abort(
     "argument", header, c(paste("Found:", quoted(file)), details),
-    column = "x", found = file, call = call
+    column = "x", found = file
   )
 }
 
 # Reading text: R ends a field at a byte of zero with no more than a warning.
-without_zero_bytes <- function(reading, file, call) {
+without_zero_bytes <- function(reading, file) {
   withCallingHandlers(reading, warning = function(w) {
     if (grepl("embedded nul", conditionMessage(w), fixed = TRUE)) {
       bk_abort(
@@ -176,16 +176,16 @@ without_zero_bytes <- function(reading, file, call) {
             "that was cut off, has to be written again."
           )
         ),
-        column = "x", found = file, call = call
+        column = "x", found = file
       )
     }
   })
 }
 
-text_columns <- function(connection, file, sep, call) {
+text_columns <- function(connection, file, sep) {
   names <- without_zero_bytes(scan(
     connection, "", nlines = 1L, sep = sep, quote = "\"", quiet = TRUE, strip.white = TRUE
-  ), file, call)
+  ), file)
   if (length(names) == 0L || !all(nzchar(names) & validEnc(names))) {
     bk_abort(
       "dimension", "A file does not name its columns.",
@@ -193,24 +193,24 @@ text_columns <- function(connection, file, sep, call) {
         sprintf("Found: the first line of %s.", quoted(file)),
         "Accepted: a first line with a name for every column, in UTF-8."
       ),
-      column = "x", found = names, call = call
+      column = "x", found = names
     )
   }
   names
 }
 
-open_file <- function(file, mode, call) {
+open_file <- function(file, mode) {
   tryCatch(
     {
       # file() takes some names for something else than a file.
       if (!utils::file_test("-f", file)) stop("It is not a file.")
       suppressWarnings(base::file(file, mode))
     },
-    error = function(e) abort_file(file, e, call)
+    error = function(e) abort_file(file, e)
   )
 }
 
-abort_file <- function(file, error, call) {
+abort_file <- function(file, error) {
   bk_abort(
     "argument", "A file cannot be opened.",
     c(
@@ -221,14 +221,14 @@ abort_file <- function(file, error, call) {
         conditionMessage(error)
       }
     ),
-    column = "file", found = file, call = call
+    column = "file", found = file
   )
 }
 
 # Reading --------------------------------------------------------------------
 
 # Files one after another; parts(file, ...) opens one.
-file_reader <- function(source, parts, call) {
+file_reader <- function(source, parts) {
   current <- NULL
   next_file <- 1L
   list(
@@ -238,7 +238,7 @@ file_reader <- function(source, parts, call) {
           if (next_file > length(source$files)) {
             return(NULL)
           }
-          current <<- parts(source, source$files[next_file], call)
+          current <<- parts(source, source$files[next_file])
           next_file <<- next_file + 1L
         }
         part <- current$read(n)
@@ -253,10 +253,10 @@ file_reader <- function(source, parts, call) {
   )
 }
 
-binary_parts <- function(source, file, call) {
-  connection <- open_file(file, "rb", call)
+binary_parts <- function(source, file) {
+  connection <- open_file(file, "rb")
   readBin(connection, "raw", nchar(rows_magic))
-  head <- read_head(connection, file, call)
+  head <- read_head(connection, file)
   width <- length(head$predictors) + 1L
   left <- file.size(file) - head$size
   list(
@@ -285,13 +285,13 @@ binary_parts <- function(source, file, call) {
   )
 }
 
-text_parts <- function(source, file, call) {
-  connection <- open_file(file, "rt", call)
+text_parts <- function(source, file) {
+  connection <- open_file(file, "rt")
   read <- FALSE
   on.exit(if (!read) close(connection))
-  columns <- text_columns(connection, file, source$sep, call)
-  check_same_columns(columns, source$all_columns, quoted(file), call)
-  what <- text_types(connection, columns, source, file, call)
+  columns <- text_columns(connection, file, source$sep)
+  check_same_columns(columns, source$all_columns, quoted(file))
+  what <- text_types(connection, columns, source, file)
   read <- TRUE
   line <- 1
   list(
@@ -300,10 +300,10 @@ text_parts <- function(source, file, call) {
         without_zero_bytes(scan(
           connection, what, nmax = n, sep = source$sep, quote = "\"", quiet = TRUE,
           strip.white = TRUE, multi.line = FALSE
-        ), file, call),
+        ), file),
         bayeskernel_error = stop,
         error = function(e) {
-          refuse_bad_cell(source, file, what, line, n, call)
+          refuse_bad_cell(source, file, what, line, n)
           stop(file, ": ", conditionMessage(e))
         }
       )
@@ -317,8 +317,8 @@ text_parts <- function(source, file, call) {
 
 # Predictors are numbers unless the first lines show logical values; labels and names of groups are
 # read as text.
-text_types <- function(connection, columns, source, file, call) {
-  lines <- without_zero_bytes(readLines(connection, 100L), file, call)
+text_types <- function(connection, columns, source, file) {
+  lines <- without_zero_bytes(readLines(connection, 100L), file)
   pushBack(lines, connection)
   types <- lapply(stats::setNames(nm = columns), function(name) numeric())
   shown <- tryCatch(
@@ -338,7 +338,7 @@ text_types <- function(connection, columns, source, file, call) {
 }
 
 # Names the cell of the next n lines that made scan() fail, if it was one.
-refuse_bad_cell <- function(source, file, what, line, n, call) {
+refuse_bad_cell <- function(source, file, what, line, n) {
   text <- tryCatch(
     scan(
       file, lapply(what, function(type) character()), skip = line, nmax = n, sep = source$sep,
@@ -358,7 +358,7 @@ refuse_bad_cell <- function(source, file, what, line, n, call) {
         sprintf("Found: %s in line %.0f of %s.", quoted(value), line + at, quoted(file)),
         "Accepted: numbers, or TRUE and FALSE throughout."
       ),
-      column = name, row = line + at - 1, found = value, call = call
+      column = name, row = line + at - 1, found = value
     )
   }
 }
