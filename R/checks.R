@@ -11,7 +11,9 @@ is_flag <- function(x) is.logical(x) && length(x) == 1L && !is.na(x)
 check_number <- function(x, lower = -Inf, upper = Inf, name = deparse1(substitute(x)),
                          closed = c(TRUE, TRUE), kind = "argument") {
   closed <- rep_len(closed, 2L)
-  if (!is_finite_scalar(x) || !in_interval(x, lower, upper, closed)) {
+  inside <- is_finite_scalar(x) && (x > lower || closed[1] && x == lower) &&
+    (x < upper || closed[2] && x == upper)
+  if (!inside) {
     expected <- paste("one finite number", range_text(lower, upper, closed))
     abort_argument(x, name, trimws(expected), kind = kind)
   }
@@ -183,11 +185,6 @@ is_finite_scalar <- function(x) {
   is.numeric(x) && length(x) == 1L && is.null(dim(x)) && is.finite(x)
 }
 
-in_interval <- function(x, lower, upper, closed) {
-  above <- if (closed[1]) x >= lower else x > lower
-  below <- if (closed[2]) x <= upper else x < upper
-  above && below
-}
 
 range_text <- function(lower, upper, closed) {
   low <- sprintf("%s %s", if (closed[1]) "of at least" else "above", lower)

@@ -327,7 +327,11 @@ plain_model_matrix <- function(terms, frame) {
 # copy.
 number_columns <- function(terms, frame) {
   labels <- attr(terms, "term.labels")
-  if (any(attr(terms, "order") > 1L) || !all_numbers(frame, labels)) {
+  numbers <- all(attr(terms, "order") <= 1L) && all(labels %in% names(frame)) &&
+    all(vapply(labels, function(name) {
+      is_plain_number(frame[[name]]) && !is.logical(frame[[name]])
+    }, NA))
+  if (!numbers) {
     return(NULL)
   }
   intercept <- attr(terms, "intercept") == 1L
@@ -337,10 +341,4 @@ number_columns <- function(terms, frame) {
   if (!is.double(x)) storage.mode(x) <- "double"
   attr(x, "assign") <- seq_along(columns) - intercept
   x
-}
-
-all_numbers <- function(frame, names) {
-  all(names %in% names(frame)) && all(vapply(names, function(name) {
-    is_plain_number(frame[[name]]) && !is.logical(frame[[name]])
-  }, NA))
 }

@@ -76,15 +76,23 @@ new_frame_rows <- function(info, newdata) {
     }
   )
   offset <- new_offset(info, newdata, stats::model.offset(frame), n)
-  smooths <- lapply(
-    info$smooths, smooth_new, frame = frame,
-    holes = c(info$holes$predictors, names(info$holes$levels))
-  )
-  processes <- lapply(unname(processes_of(info$smooths)), process_new, frame = frame)
+  smooth_columns <- own_open <- NULL
+  processes <- list()
+  if (length(info$smooths)) {
+    smooth_columns <- do.call(cbind, unname(lapply(
+      info$smooths, smooth_new, frame = frame,
+      holes = c(info$holes$predictors, names(info$holes$levels))
+    )))
+    processes <- lapply(unname(processes_of(info$smooths)), process_new, frame = frame)
+    own_open <- unit_open(info$smooths, frame)
+  }
   frame <- code_new_variables(info, frame)
-  values <- predictor_matrix(frame, info$holes$predictors)
-  filled <- fill_frame(frame, info$holes$predictors)
-  smooth_columns <- do.call(cbind, unname(smooths))
+  values <- NULL
+  filled <- frame
+  if (!is.null(info$holes)) {
+    values <- predictor_matrix(frame, info$holes$predictors)
+    filled <- fill_frame(frame, info$holes$predictors)
+  }
   levels <- info$holes$levels
   if (length(levels)) {
     codes <- factor_codes(frame, levels)
@@ -117,7 +125,7 @@ new_frame_rows <- function(info, newdata) {
   dim(constant) <- c(n, length(info$constant))
   list(
     x = x, random = random, offset = offset, processes = processes,
-    unit_open = unit_open(info$smooths, frame), complete = rowSums(constant) == 0, values = values,
+    unit_open = own_open, complete = rowSums(constant) == 0, values = values,
     factors = if (length(levels)) factors
   )
 }

@@ -50,7 +50,7 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
   rows <- original_rows(usable$keep, built$rows)
   frame <- frame_rows(built$frame, usable$keep)
   given <- row_vector(frame[["(weights)"]], .row_names_info(frame, 2L), 1)
-  counted <- spread_frame(frame, parsed$response, kind)
+  counted <- if (is_counts(frame[[1L]])) spread_frame(frame, parsed$response, kind)
   if (!is.null(counted)) {
     if (missing == "model") abort_counted_holes(parsed$response)
     rows <- original_rows(counted$at, rows)
@@ -96,84 +96,108 @@ has_powers <- function(weights) any(!(weights %in% c(0, 1)))
 # are to be modelled, of the variables that modelled_variables() gives.
 design_columns <- function(parsed, frame, info, modelled, indicators,
                            standardize, drop_aliased, rows) {
-  numeric <- modelled$numeric
-  values <- predictor_matrix(frame, numeric)
-  check_observed(values, observed_moments(values), rows)
-  mask <- is.na(values)
-  levels <- holed_levels(frame, modelled$factors)
-  codes <- factor_codes(frame, levels)
-  filled <- put_codes(fill_frame(frame, numeric), first_levels(codes), levels)
-  coded <- code_factors(filled, design_variables(parsed))
+  gaps <- if (!is.null(modelled)) read_gaps(frame, modelled, rows)
+  holes <- any(gaps$mask) || anyNA(gaps$codes)
+  coded <- code_factors(gaps$frame %||% frame, design_variables(parsed))
   random <- lapply(parsed$bars, function(bar) {
     bar$terms <- with_environment(bar$terms, info$env)
-    random_term(bar, coded$frame, standardize, rows, mask, is.na(codes))
+    random_term(bar, coded$frame, standardize, rows, gaps)
   })
-  smooths <- build_smooths(
-    parsed$smooths, frame, rows, standardize, attr(info$terms, "intercept") == 1L
-  )
-  built <- unname(processes_of(smooths))
-  inform_levels(parsed, built)
-  chosen <- choose_terms(indicators, attr(info$terms, "term.labels"), FALSE)
-  info$terms <- full_indicators(info$terms, chosen, two_valued(coded$xlevels, coded$frame))
+  smooths <- built <- list()
+  if (length(parsed$smooths)) {
+    smooths <- build_smooths(
+      parsed$smooths, frame, rows, standardize, attr(info$terms, "intercept") == 1L
+    )
+    built <- unname(processes_of(smooths))
+    inform_levels(parsed, built)
+  }
+  chosen <- integer()
+  if (!isFALSE(indicators)) {
+    chosen <- choose_terms(indicators, attr(info$terms, "term.labels"), FALSE)
+    info$terms <- full_indicators(info$terms, chosen, two_valued(coded$xlevels, coded$frame))
+  }
   x <- plain_model_matrix(info$terms, coded$frame)
   assign <- attr(x, "assign")
   # One after the other: both at once would copy the matrix.
   attr(x, "assign") <- NULL
   attr(x, "contrasts") <- NULL
-  made <- predictor_columns(assign, info$terms, numeric)
-  cells <- hole_cells(x, made, mask)
-  x <- punch_holes(x, cells)
-  x <- punch_factors(x, assign, info$terms, is.na(codes))
+  if (!is.null(gaps)) {
+    made <- predictor_columns(assign, info$terms, colnames(gaps$mask))
+    cells <- hole_cells(x, made, gaps$mask)
+    x <- punch_factors(punch_holes(x, cells), assign, info$terms, is.na(gaps$codes))
+  }
   before <- ncol(x)
-  added <- length(smooth_penalised(smooths))
-  lean <- length(built) > 0L && !any(mask) && !anyNA(codes) &&
-    nrow(x) * (before + added) > most_ep_cells
-  x <- join_columns(x, smooth_parts(smooths), lean)
-  shown <- if (lean) Negate(is_process) else function(smooth) TRUE
-  assign <- c(assign, rep(NA_integer_, added))
+  lean <- FALSE
+  penalised <- logical(before)
+  if (length(smooths)) {
+    added <- length(smooth_penalised(smooths))
+    lean <- length(built) > 0L && !holes && nrow(x) * (before + added) > most_ep_cells
+    x <- join_columns(x, smooth_parts(smooths), lean)
+    shown <- if (lean) Negate(is_process) else function(smooth) TRUE
+    assign <- c(assign, rep(NA_integer_, added))
+    penalised <- c(penalised, smooth_penalised(Filter(shown, smooths)))
+  }
   if (ncol(x) == 0L && length(random) == 0L) abort_no_columns()
   fixed <- fixed_columns(
-    x, standardize, drop_aliased, rows,
-    penalised = c(logical(before), smooth_penalised(Filter(shown, smooths))),
-    apart = assign[seq_len(ncol(x))] %in% chosen, holes = any(mask) || anyNA(codes)
+    x, standardize, drop_aliased, rows, penalised = penalised,
+    apart = assign[seq_len(ncol(x))] %in% chosen, holes = holes
   )
   if (lean) fixed <- lean_columns(fixed, smooths, before)
-  smooths <- place_smooths(smooths, fixed$keep, before)
+  if (length(smooths)) smooths <- place_smooths(smooths, fixed$keep, before)
   info$keep <- fixed$keep
   info$columns <- colnames(fixed$x)
   info$smooths <- lapply(smooths, smooth_info)
   info$random <- lapply(random, `[[`, "info")
   info[c("xlevels", "constant")] <- coded[c("xlevels", "constant")]
   info["contrasts"] <- list(coded$contrasts)
-  fixed$made <- keep_columns(made, fixed$keep)
-  fixed$cells <- keep_cells(cells, fixed$keep)
-  smooth_columns <- if (anyNA(codes)) {
-    join_columns(x[, 0L, drop = FALSE], smooth_parts(smooths))
+  if (!is.null(gaps)) {
+    fixed$made <- keep_columns(made, fixed$keep)
+    fixed$cells <- keep_cells(cells, fixed$keep)
+    holes <- model_gaps(gaps, fixed, coded, info, random, smooths, built, x, standardize)
+    info$holes <- holes$info
   }
-  wide <- completed_rows(
-    codes, levels, coded$frame, info, smooth_columns, lapply(built, `[[`, "rows"), built
-  )
-  holes <- hole_model(
-    values, fixed, c(random, lapply(built, process_part, numeric, mask)),
-    standardize,
-    shared_variables(info$frame_terms, c(numeric, names(levels)), info$variables),
-    list(
-      levels = levels, codes = codes, wide = wide,
-      guides = guide_levels(coded$xlevels, names(levels)), frame = coded$frame
-    )
-  )
-  info$holes <- holes$info
   c(
     fixed[c("x", "center", "scale", "dropped")],
     list(
       assign = assign[fixed$keep], lean = fixed$lean,
       smooths = lapply(smooths, smooth_summary),
       processes = lapply(built, `[[`, "rows"),
-      holes = holes$holes,
+      holes = if (!is.null(gaps)) holes$holes,
       random = lapply(random, function(term) {
         term[setdiff(names(term), c("info", "made", "cells"))]
       }),
       xlevels = coded$xlevels, contrasts = coded$contrasts, info = info
+    )
+  )
+}
+
+# Which values of the variables that missing = "model" lets be missing are, as `mask` and as NA of
+# `codes`; the frame with others in their place.
+read_gaps <- function(frame, modelled, rows) {
+  values <- predictor_matrix(frame, modelled$numeric)
+  check_observed(values, observed_moments(values), rows)
+  levels <- holed_levels(frame, modelled$factors)
+  codes <- factor_codes(frame, levels)
+  list(
+    values = values, mask = is.na(values), levels = levels, codes = codes,
+    frame = put_codes(fill_frame(frame, modelled$numeric), first_levels(codes), levels)
+  )
+}
+
+model_gaps <- function(gaps, fixed, coded, info, random, smooths, built, x, standardize) {
+  numeric <- colnames(gaps$values)
+  smooth_columns <- if (anyNA(gaps$codes)) {
+    join_columns(x[, 0L, drop = FALSE], smooth_parts(smooths))
+  }
+  wide <- completed_rows(
+    gaps$codes, gaps$levels, coded$frame, info, smooth_columns, lapply(built, `[[`, "rows"), built
+  )
+  hole_model(
+    gaps$values, fixed, c(random, lapply(built, process_part, numeric, gaps$mask)), standardize,
+    shared_variables(info$frame_terms, c(numeric, names(gaps$levels)), info$variables),
+    list(
+      levels = gaps$levels, codes = gaps$codes, wide = wide,
+      guides = guide_levels(coded$xlevels, names(gaps$levels)), frame = coded$frame
     )
   )
 }

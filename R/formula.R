@@ -25,8 +25,9 @@ parse_formula <- function(formula, data, cov = NULL) {
   rhs <- formula[[3]]
   used <- all.names(rhs, unique = TRUE)
   taken <- take_smooths(rhs)
-  smooths <- c(lapply(taken$smooths, read_smooth, env = env), read_correlated(cov))
-  check_distinct_smooths(smooths)
+  smooths <- lapply(taken$smooths, read_smooth, env = env)
+  if (!is.null(cov)) smooths <- c(smooths, read_correlated(cov))
+  if (length(smooths)) check_distinct_smooths(smooths)
   fixed <- if (is.null(taken$rest)) 1 else taken$rest
   split <- split_bars(fixed)
   refuse_structures(split$fixed)

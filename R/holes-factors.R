@@ -203,9 +203,6 @@ take_wide <- function(wide, rows) {
 
 # What the atoms do not go with.
 refuse_factor_holes <- function(rows, settings) {
-  if (!length(rows$holes$levels)) {
-    return(invisible())
-  }
   found <- c(
     if (settings$method == "svi") "method = \"svi\"",
     if (!isFALSE(settings$select %||% FALSE)) "`select`"

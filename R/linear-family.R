@@ -103,16 +103,13 @@ settle_family <- function(rows, settings) {
   family <- settings$family %||% (if (length(rows$levels)) "logit" else "gaussian")
   settings$family <- family
   settings$prior <- family_prior(settings$prior, family)
-  refuse_powers(rows, settings)
+  if (family == "probit" && settings$method == "gibbs") refuse_powers(rows)
   settings
 }
 
 # A power of a normal distribution function is no mixture over one latent normal variable; a whole
 # one is over several.
-refuse_powers <- function(rows, settings) {
-  if (settings$family != "probit" || settings$method != "gibbs") {
-    return(invisible())
-  }
+refuse_powers <- function(rows) {
   at <- which(rows$weights != trunc(rows$weights))
   if (length(at)) {
     bk_abort(
@@ -164,9 +161,6 @@ family_prior <- function(prior, family) {
 # continued.
 core_family <- function(settings, prior = settings$prior) {
   family <- settings$family
-  if (family == "hinge") {
-    return(list())
-  }
   # Selection by mean field needs rows that are quadratic in f.
   augmented <- family == "gaussian" || !isFALSE(settings$select %||% FALSE)
   c(
@@ -182,7 +176,7 @@ core_family <- function(settings, prior = settings$prior) {
 # A number is fitted in units of its standard deviation, without its mean where there is an
 # intercept to take that up.
 linear_response_scale <- function(rows, settings) {
-  if (settings$family != "gaussian" || !is.null(rows$y_sd)) {
+  if (!is.null(rows$y_sd)) {
     return(NULL)
   }
   moments <- response_scale((rows$y - rows$offset)[rows$weights > 0])
@@ -202,18 +196,13 @@ scale_prior <- function(prior, size) {
 }
 
 scale_response <- function(rows, scale) {
-  if (!is.null(scale)) {
-    rows$y <- (rows$y - scale[["center"]]) / scale[["scale"]]
-    rows$offset <- rows$offset / scale[["scale"]]
-  }
+  rows$y <- (rows$y - scale[["center"]]) / scale[["scale"]]
+  rows$offset <- rows$offset / scale[["scale"]]
   rows
 }
 
 # What the core answers without draws, in units of the response: the intercept takes up its centre.
 rescale_answer <- function(core, scale, weights) {
-  if (is.null(scale)) {
-    return(core)
-  }
   size <- scale[["scale"]]
   shift <- scale[["center"]]
   core <- rescale_posterior(core, size, shift)

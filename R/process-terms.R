@@ -683,9 +683,6 @@ add_lean_processes <- function(job) {
 
 # What processes do not go with.
 refuse_with_processes <- function(rows, settings) {
-  if (length(rows$processes) == 0L) {
-    return(invisible())
-  }
   found <- c(
     if (!isFALSE(settings$select %||% FALSE)) "`select`",
     if (settings$method == "gibbs" && !is.null(rows$holes)) {

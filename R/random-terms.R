@@ -62,27 +62,30 @@ check_distinct_bars <- function(bars) {
 # One entry of `random` of the design, from a frame with 1 in the holes of the predictors that
 # `mask` (n x predictors) marks, and a level in those of the factors that `gone` marks. The element
 # `info` is what prediction needs of it; `made` and `cells` are for hole_model().
-random_term <- function(bar, frame, standardize, rows,
-                        mask = matrix(NA, nrow(frame), 0L), gone = matrix(NA, nrow(frame), 0L)) {
+random_term <- function(bar, frame, standardize, rows, gaps = NULL) {
   names <- vapply(bar$leaves, deparse1, "")
   group <- group_index(unclass(frame)[names], bar$label)
   z <- plain_model_matrix(bar$terms, frame)
   assign <- attr(z, "assign")
   numeric_column <- is_numeric_column(bar$terms, assign, frame)
-  made <- predictor_columns(assign, bar$terms, colnames(mask))
   contrasts <- attr(z, "contrasts")
   attr(z, "assign") <- attr(z, "contrasts") <- NULL
   if (ncol(z) == 0L) abort_no_effect(bar)
   r <- ncol(z)
   center <- numeric(r)
   scale <- rep(1, r)
-  cells <- hole_cells(z, made, mask)
+  made <- cells <- NULL
+  if (!is.null(gaps)) {
+    made <- predictor_columns(assign, bar$terms, colnames(gaps$mask))
+    cells <- hole_cells(z, made, gaps$mask)
+  }
   if (any(numeric_column)) {
-    z <- punch_holes(z, cells)
-    z <- punch_factors(z, assign, bar$terms, gone)
+    if (!is.null(gaps)) {
+      z <- punch_factors(punch_holes(z, cells), assign, bar$terms, is.na(gaps$codes))
+    }
     moments <- observed_moments(z)
     check_columns(
-      moments, z, colnames(z), rows, missing_allowed = length(cells$row) > 0L || any(gone)
+      moments, z, colnames(z), rows, missing_allowed = length(cells$row) > 0L || anyNA(gaps$codes)
     )
     # A shift moves into the intercept of the same term, if it has one.
     shift <- "(Intercept)" %in% colnames(z) && r > 1L
