@@ -163,7 +163,7 @@ scaled_rows <- function(x, center, scale) {
 # Mean and standard deviation.
 response_scale <- function(y) {
   moments <- column_moments_cpp(cbind(y))
-  check_columns(moments, cbind(y), "y", NULL, user_call())
+  check_columns(moments, cbind(y), "y", NULL)
   # Unlike a predictor, which may be computed, it is what was measured: digits that a large mean
   # leaves count.
   if (moments$max > moments$min) {

@@ -50,7 +50,7 @@ latent.bark <- function(object, rows = NULL, links = "probit",
 # Moments of f on the scale of the data, and of class probabilities, for rows on the scale of the
 # model with level_codes() of theirs, NULL for none of the random effects. Vectors for two classes,
 # matrices for more.
-bark_moments <- function(object, x, threads, level = NULL, call = user_call()) {
+bark_moments <- function(object, x, threads, level = NULL) {
   classes <- length(object$levels)
   out <- if (nrow(x) == 0L) {
     list(
@@ -60,7 +60,7 @@ bark_moments <- function(object, x, threads, level = NULL, call = user_call()) {
   } else {
     core_call(bark_predict_cpp(
       bark_core_draws(object, taken_draws(object, NULL)), object$posterior$x, x, threads, level
-    ), call)
+    ))
   }
   to_data <- object$transform$response
   moments <- list(mean = to_data[1] + to_data[2] * out$mean, var = to_data[2]^2 * out$var)

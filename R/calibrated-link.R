@@ -107,7 +107,9 @@ judge_link <- function(link, mean, var, y, weights) {
   )
   best <- which.min(other)
   more <- loss - other[[best]]
-  probit <- mean_loss(own(normalise_machines(link_probability(mean, var, "probit"), machines)))
+  probit <- link_probability(mean, var, "probit")
+  if (machines > 1L) probit <- normalise_rows(matrix(probit, ncol = machines))
+  probit <- mean_loss(own(probit))
   if (total * more > refused_from[["sum"]] && more > refused_from[["mean"]] && loss > probit) {
     return(list(refused = TRUE, why = sprintf(
       "Its log-loss of rows left out, %s, is above that of %s, %s.", format(loss, digits = 2),
@@ -126,10 +128,6 @@ say_refused <- function(link) {
     c(link$why, "Use threshold = \"margin\" for classes, or bkm().")
   )
   link["why"]
-}
-
-normalise_machines <- function(prob, machines) {
-  if (machines == 1L) prob else normalise_rows(matrix(prob, ncol = machines))
 }
 
 # Beyond most_link_rows an equal number of each class, as far as there are, and how many rows each

@@ -260,7 +260,7 @@ check_resume <- function(start, model, settings) {
   wanted <- sprintf("NULL, or a fit of %s() by a sampler", model$name)
   if (!inherits(start, model$name) || is.null(start$draws) ||
     !any(start$method %in% model$samplers)) {
-    abort_argument(start, "resume", wanted, call = user_call())
+    abort_argument(start, "resume", wanted)
   }
   if (!all(settings$method %in% model$samplers)) {
     bk_abort(

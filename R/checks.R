@@ -1,45 +1,46 @@
 # Checks of arguments. Each returns the value in its canonical type, or raises an error that names
 # the argument, what was found and what would be accepted.
 
-check_flag <- function(x, name = deparse1(substitute(x)), call = user_call()) {
-  if (!is_flag(x)) abort_argument(x, name, "TRUE or FALSE", call = call)
+check_flag <- function(x, name = deparse1(substitute(x))) {
+  if (!is_flag(x)) abort_argument(x, name, "TRUE or FALSE")
   as.vector(x)
 }
 
 is_flag <- function(x) is.logical(x) && length(x) == 1L && !is.na(x)
 
 check_number <- function(x, lower = -Inf, upper = Inf, name = deparse1(substitute(x)),
-                         closed = c(TRUE, TRUE), kind = "argument", call = user_call()) {
+                         closed = c(TRUE, TRUE), kind = "argument") {
   closed <- rep_len(closed, 2L)
-  if (!is_finite_scalar(x) || !in_interval(x, lower, upper, closed)) {
+  inside <- is_finite_scalar(x) && (x > lower || closed[1] && x == lower) &&
+    (x < upper || closed[2] && x == upper)
+  if (!inside) {
     expected <- paste("one finite number", range_text(lower, upper, closed))
-    abort_argument(x, name, trimws(expected), kind = kind, call = call)
+    abort_argument(x, name, trimws(expected), kind = kind)
   }
   as.double(x)
 }
 
 check_count <- function(x, lower = 1L, upper = .Machine$integer.max, name = deparse1(substitute(x)),
-                        kind = "argument", call = user_call()) {
+                        kind = "argument") {
   if (!is_finite_scalar(x) || x != trunc(x) || x < lower || x > upper) {
     expected <- if (upper < .Machine$integer.max) {
       sprintf("one whole number from %.0f to %.0f", lower, upper)
     } else {
       sprintf("one whole number of at least %.0f", lower)
     }
-    abort_argument(x, name, expected, kind = kind, call = call)
+    abort_argument(x, name, expected, kind = kind)
   }
   as.integer(x)
 }
 
-check_choice <- function(x, choices, name = deparse1(substitute(x)), call = user_call()) {
+check_choice <- function(x, choices, name = deparse1(substitute(x))) {
   # A default of the form `method = c("vb", "gibbs")` means its first element.
   if (identical(x, choices)) {
     return(choices[1])
   }
   if (!is.character(x) || length(x) != 1L || !(x %in% choices)) {
     abort_argument(
-      x, name, paste("one of", paste(quoted(choices), collapse = ", ")),
-      call = call, accepted = choices
+      x, name, paste("one of", paste(quoted(choices), collapse = ", ")), accepted = choices
     )
   }
   as.vector(x)
@@ -48,22 +49,22 @@ check_choice <- function(x, choices, name = deparse1(substitute(x)), call = user
 # `NULL` takes one integer from R's generator, so that set.seed() reproduces a fit. Draws from a
 # variational posterior use R's generator as well, with a seed of their own; with_seed() puts its
 # state back.
-check_seed <- function(seed, name = "seed", call = user_call()) {
+check_seed <- function(seed, name = "seed") {
   if (is.null(seed)) {
     return(sample.int(.Machine$integer.max, 1L))
   }
-  check_count(seed, lower = 0L, name = name, call = call)
+  check_count(seed, lower = 0L, name = name)
 }
 
-check_threads <- function(threads, name = "threads", call = user_call()) {
-  check_count(threads, lower = 1L, upper = 1024L, name = name, call = call)
+check_threads <- function(threads, name = "threads") {
+  check_count(threads, lower = 1L, upper = 1024L, name = name)
 }
 
-check_cluster <- function(cluster, name = "cluster", call = user_call()) {
+check_cluster <- function(cluster, name = "cluster") {
   if (!is.null(cluster) && !inherits(cluster, "cluster")) {
     abort_argument(
       cluster, name, "NULL or a cluster of package parallel, such as makePSOCKcluster(2)",
-      kind = "cluster", call = call
+      kind = "cluster"
     )
   }
   cluster
@@ -71,7 +72,7 @@ check_cluster <- function(cluster, name = "cluster", call = user_call()) {
 
 # For functions whose `...` exists only because their generic has it: a misspelt argument must not
 # be ignored. `has` are the arguments of the function that was called.
-check_no_dots <- function(..., call = user_call(), has = names(formals(sys.function(user_frame()))),
+check_no_dots <- function(..., has = names(formals(sys.function(user_frame()))),
                           moved = character()) {
   if (...length() == 0L) {
     return(invisible())
@@ -92,7 +93,7 @@ check_no_dots <- function(..., call = user_call(), has = names(formals(sys.funct
       sprintf("Instead of `%s` try %s.", unused, meant)[nzchar(meant)],
       paste0("It has: ", paste(has, collapse = ", "), ".")
     ),
-    found = unused, expected = has, call = call
+    found = unused, expected = has
   )
 }
 
@@ -172,12 +173,11 @@ nearest_argument <- function(name, has, moved = character()) {
   c(advice, "")[1L]
 }
 
-abort_argument <- function(x, name, expected, kind = "argument", call = user_call(),
-                           accepted = expected) {
+abort_argument <- function(x, name, expected, kind = "argument", accepted = expected) {
   bk_abort(
     kind, sprintf("Argument `%s` is not valid.", name),
     c(paste("Found:", describe_value(x)), paste("Accepted:", expected)),
-    column = name, found = x, expected = accepted, call = call
+    column = name, found = x, expected = accepted
   )
 }
 
@@ -185,11 +185,6 @@ is_finite_scalar <- function(x) {
   is.numeric(x) && length(x) == 1L && is.null(dim(x)) && is.finite(x)
 }
 
-in_interval <- function(x, lower, upper, closed) {
-  above <- if (closed[1]) x >= lower else x > lower
-  below <- if (closed[2]) x <= upper else x < upper
-  above && below
-}
 
 range_text <- function(lower, upper, closed) {
   low <- sprintf("%s %s", if (closed[1]) "of at least" else "above", lower)

@@ -23,7 +23,7 @@ sample_id <- function() {
 
 # A failure of a worker, or of the way to it. Called back from the core, a function has no callers:
 # it is told the user's call.
-on_cluster <- function(code, call = user_call()) {
+on_cluster <- function(code) {
   tryCatch(code, error = function(e) {
     if (inherits(e, "bayeskernel_error")) stop(e)
     bk_abort(
@@ -31,8 +31,7 @@ on_cluster <- function(code, call = user_call()) {
       c(
         conditionMessage(e), "bayeskernel must be installed on the workers, in this version.",
         "Stop the cluster and make a new one: others may still be at work."
-      ),
-      call = call
+      )
     )
   })
 }
@@ -88,14 +87,11 @@ share_rows <- function(cluster, plan, keeper, pieces, open) {
     tell(worker_open, id, keeper$open, keeper$pass, c(open, own))
   }
   shared <- TRUE
-  call <- user_call()
   begins <- c(vapply(split, `[`, 1L, 1L), length(plan$chunk))
   list(
     remote = list(
       ask = function(task, own) {
-        lapply(on_cluster(parallel::clusterApply(
-          workers, own, worker_pass, id, task
-        ), call), core_call)
+        lapply(on_cluster(parallel::clusterApply(workers, own, worker_pass, id, task)), core_call)
       },
       row = as.double(plan$row[begins]), group = as.double(plan$group[begins])
     ),

@@ -96,8 +96,11 @@ user_frame <- function() {
     if (identical(environment(sys.function(frame)), home)) {
       outermost <- frame
     }
-    if (parents[frame] >= frame) break
-    frame <- parents[frame]
+    up <- parents[frame]
+    # The core calls back with the function itself, from no frame.
+    if (up == 0L && frame > 1L && is.function(sys.call(frame)[[1L]])) up <- frame - 1L
+    if (up >= frame) break
+    frame <- up
   }
   outermost
 }
@@ -136,7 +139,7 @@ short_call <- function(call) {
 
 # Evaluates a call of the core. The glue hands its failures back as a list, not as an R error from
 # C++: only this function raises them.
-core_call <- function(result, call = user_call()) {
+core_call <- function(result) {
   if (inherits(result, "bayeskernel_core_error")) {
     if (result$kind == "interrupt") abort_interrupted()
     header <- if (result$kind == "numeric") {
@@ -144,7 +147,7 @@ core_call <- function(result, call = user_call()) {
     } else {
       "The computation refused its input."
     }
-    bk_abort(result$kind, header, result$message, call = call)
+    bk_abort(result$kind, header, result$message)
   }
   result
 }

@@ -69,7 +69,7 @@ unit_low_rank <- function(l) {
 abort_no_unit_matrix <- function(name) {
   bk_abort(
     "argument", sprintf("Argument `%s` is missing.", name),
-    "Accepted: a matrix whose rows are named by the units.", column = name, call = user_call()
+    "Accepted: a matrix whose rows are named by the units.", column = name
   )
 }
 
@@ -78,7 +78,7 @@ is_low_rank <- function(x) inherits(x, "bayeskernel_low_rank")
 is_precision <- function(x) inherits(x, "bayeskernel_precision")
 
 # `cov`: a named list of covariance matrices, by variable of the data.
-check_cov <- function(cov, name = "cov", call = user_call()) {
+check_cov <- function(cov, name = "cov") {
   if (is.null(cov)) {
     return(NULL)
   }
@@ -86,27 +86,27 @@ check_cov <- function(cov, name = "cov", call = user_call()) {
     !is.null(names(cov)) && all(nzchar(names(cov))) &&
     !anyDuplicated(names(cov))
   if (!named) {
-    abort_argument(cov, name, "a list of matrices named by variables, list(unit = G)", call = call)
+    abort_argument(cov, name, "a list of matrices named by variables, list(unit = G)")
   }
   Map(function(g, unit) {
     if (is_low_rank(g)) {
-      check_unit_root(g, unit, call)
+      check_unit_root(g, unit)
     } else {
-      check_unit_covariance(g, unit, call)
+      check_unit_covariance(g, unit)
     }
   }, cov, names(cov))
 }
 
 # A root that is given, scaled to a mean diagonal of 1.
-check_unit_root <- function(g, unit, call) {
-  root <- check_root_matrix(g, unit, "cov", call)
+check_unit_root <- function(g, unit) {
+  root <- check_root_matrix(g, unit, "cov")
   if (ncol(root) > most_units) {
     abort_root(
       "The root of the covariance of `%s` has too many columns.", unit, "cov",
       c(
         sprintf("Found: %d.", ncol(root)),
         sprintf("Accepted: %d, such as leading left singular vectors times values.", most_units)
-      ), call
+      )
     )
   }
   if (nrow(root) < 2L || all(root == 0)) {
@@ -115,7 +115,7 @@ check_unit_root <- function(g, unit, call) {
       c(
         if (nrow(root) < 2L) "Found: one unit." else "Found: zeros alone.",
         "Accepted: a matrix with a row for each of several units."
-      ), call
+      )
     )
   }
   levels <- rownames(root)
@@ -123,13 +123,11 @@ check_unit_root <- function(g, unit, call) {
   list(levels = levels, root = unname(root) / sqrt(scale), scale = scale, low_rank = TRUE)
 }
 
-abort_root <- function(header, unit, argument, details, call) {
-  bk_abort(
-    "argument", fit_header(header, unit), details, column = argument, found = unit, call = call
-  )
+abort_root <- function(header, unit, argument, details) {
+  bk_abort("argument", fit_header(header, unit), details, column = argument, found = unit)
 }
 
-check_root_matrix <- function(g, unit, argument, call = user_call()) {
+check_root_matrix <- function(g, unit, argument) {
   root <- g$matrix
   if (is_sparse(root)) root <- as.matrix(root)
   if (!is.matrix(root) || !is.numeric(root) || length(root) == 0L) {
@@ -139,14 +137,14 @@ check_root_matrix <- function(g, unit, argument, call = user_call()) {
       c(
         sprintf("Found: %s.", article(describe_value(root))),
         "Accepted: a matrix with a row for each unit."
-      ), call
+      )
     )
   }
   levels <- rownames(root)
   if (is.null(levels) || anyNA(levels) || anyDuplicated(levels)) {
     abort_root(
       "The root of the covariance of `%s` does not name its units.", unit,
-      argument, "Accepted: different names for its rows.", call
+      argument, "Accepted: different names for its rows."
     )
   }
   if (!all(is.finite(root))) {
@@ -158,7 +156,7 @@ check_root_matrix <- function(g, unit, argument, call = user_call()) {
           "Found: %s in the row of %s.",
           format(root[bad[1L, , drop = FALSE]]), quoted(levels[bad[1L, 1L]])
         ), "Accepted: finite numbers."
-      ), call
+      )
     )
   }
   storage.mode(root) <- "double"
@@ -166,14 +164,11 @@ check_root_matrix <- function(g, unit, argument, call = user_call()) {
 }
 
 # A matrix with names, scaled to a mean diagonal of 1, and its root.
-check_unit_covariance <- function(g, unit, call) {
+check_unit_covariance <- function(g, unit) {
   inverse <- is_precision(g)
   abort <- function(header, found, cure) {
     if (inverse) header <- sub("covariance", "precision", header)
-    bk_abort(
-      "argument", fit_header(header, unit), c(found, cure),
-      column = "cov", found = unit, call = call
-    )
+    bk_abort("argument", fit_header(header, unit), c(found, cure), column = "cov", found = unit)
   }
   if (inverse) g <- g$matrix
   # Before a sparse matrix becomes a dense one.
@@ -256,7 +251,7 @@ read_correlated <- function(cov) {
   }, cov, names(cov)))
 }
 
-build_correlated <- function(term, frame, rows, call, ...) {
+build_correlated <- function(term, frame, rows, ...) {
   own <- term$correlated
   unit <- frame[[term$keys]]
   lost <- setdiff(unique(as.character(unit[!is.na(unit)])), own$levels)
@@ -268,7 +263,7 @@ build_correlated <- function(term, frame, rows, call, ...) {
         sprintf("Lacking: %s.", list_some(quoted(lost))),
         paste("Found:", list_some(quoted(own$levels)))
       ),
-      column = "cov", found = lost, call = call
+      column = "cov", found = lost
     )
   }
   smooth <- list(

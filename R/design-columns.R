@@ -4,13 +4,13 @@
 # Drops what carries no information, and finds centre and scale of the rest. Columns `penalised`
 # stay as they are; columns `apart` have a prior that can tell them from others. Missing values are
 # filled with the column's centre.
-fixed_columns <- function(x, standardize, drop_aliased, rows, call, moments = observed_moments(x),
+fixed_columns <- function(x, standardize, drop_aliased, rows, moments = observed_moments(x),
                           penalised = logical(ncol(x)), apart = logical(ncol(x)), holes = FALSE) {
   p <- ncol(x)
   columns <- colnames(x)
   intercept <- p > 0L && columns[1] == "(Intercept)"
   is_intercept <- seq_len(p) == 1L & intercept
-  check_columns(moments, x, columns, rows, call, missing_allowed = holes)
+  check_columns(moments, x, columns, rows, missing_allowed = holes)
   constant <- constant_columns(moments) & !is_intercept & !penalised
   # Without an intercept a constant column may stand for one.
   useless <- constant & (intercept | moments$max == 0)
@@ -26,8 +26,8 @@ fixed_columns <- function(x, standardize, drop_aliased, rows, call, moments = ob
     aliased <- candidates[aliased_columns(x, candidates, center, scale)]
   }
   keep <- setdiff(keep, aliased)
-  warn_dropped(columns[useless], columns[aliased], call)
-  if (length(keep) == 0L && p > 0L) abort_no_columns(call)
+  warn_dropped(columns[useless], columns[aliased])
+  if (length(keep) == 0L && p > 0L) abort_no_columns()
   if (!standardize) {
     center[] <- 0
     scale[] <- 1
@@ -81,7 +81,7 @@ aliased_columns <- function(x, keep, center, scale) {
   sort(all$pivot[seq_along(keep) > all$rank])
 }
 
-warn_dropped <- function(constant, aliased, call) {
+warn_dropped <- function(constant, aliased) {
   dropped <- c(constant, aliased)
   if (length(dropped) == 0L) {
     return(invisible())
@@ -110,13 +110,12 @@ warn_dropped <- function(constant, aliased, call) {
         "Leave them out of the model to avoid this warning."
       }
     ),
-    column = dropped, call = call
+    column = dropped
   )
 }
 
 # Numbers that the engines cannot square. `rows` maps to the rows of the data.
-check_columns <- function(moments, x, columns, rows, call,
-                          missing_allowed = FALSE, in_source = FALSE) {
+check_columns <- function(moments, x, columns, rows, missing_allowed = FALSE, in_source = FALSE) {
   largest <- pmax(abs(moments$min), abs(moments$max))
   filled <- moments$min <= moments$max
   infinite <- filled & !is.finite(largest)
@@ -130,7 +129,7 @@ check_columns <- function(moments, x, columns, rows, call,
       rows, if (sum(bad) > 1L) "Predictors" else "Predictor",
       value_problem(
         any(moments$missing[bad] > 0) && !missing_allowed, any(infinite)
-      ), call, if (in_source) missing_in_source else missing_in_data
+      ), if (in_source) missing_in_source else missing_in_data
     )
   }
   huge <- filled & largest > largest_magnitude
@@ -153,17 +152,16 @@ check_columns <- function(moments, x, columns, rows, call,
           format(1 / largest_magnitude), format(largest_magnitude)
         )
       ),
-      column = columns[j], found = largest[j], expected = largest_magnitude,
-      call = call
+      column = columns[j], found = largest[j], expected = largest_magnitude
     )
   }
 }
 
-abort_no_columns <- function(call) {
+abort_no_columns <- function() {
   bk_abort(
     "dimension", "The model has no columns.",
     paste("Accepted: at least one predictor that varies, an intercept, or a", "random term."),
-    column = "x", found = 0L, call = call
+    column = "x", found = 0L
   )
 }
 
@@ -171,13 +169,13 @@ is_plain_number <- function(x) {
   (is.numeric(x) || is.logical(x)) && !is.object(x) && is.null(dim(x))
 }
 
-check_predictors <- function(x, call) {
+check_predictors <- function(x) {
   is_matrix <- is.matrix(x) && (is.numeric(x) || is.logical(x))
   if (is.matrix(x) && is.character(x)) {
     bk_abort(
       "argument", "`x` is a character matrix.",
       "Accepted: a numeric matrix, or a data frame, whose columns may be text.",
-      column = "x", found = "character", expected = "numeric", call = call
+      column = "x", found = "character", expected = "numeric"
     )
   }
   if (!is_matrix && !is.data.frame(x)) {
@@ -186,7 +184,7 @@ check_predictors <- function(x, call) {
     } else {
       "a numeric matrix, n rows by p columns, or a data frame"
     }
-    abort_argument(x, "x", accepted, call = call)
+    abort_argument(x, "x", accepted)
   }
   for (j in if (is.data.frame(x)) seq_along(x)) {
     if (length(dim(x[[j]])) > 1L) {
@@ -196,7 +194,7 @@ check_predictors <- function(x, call) {
           sprintf("Found: column %d, %s.", j, quoted(names(x)[j])),
           "Accepted: numbers, factors or text. A formula takes such a column."
         ),
-        column = names(x)[j], found = dim(x[[j]]), call = call
+        column = names(x)[j], found = dim(x[[j]])
       )
     }
   }
@@ -206,13 +204,13 @@ check_predictors <- function(x, call) {
       paste(
         "Accepted: at least one column. A model with an intercept alone is", "bsvm(y ~ 1, data)."
       ),
-      column = "x", found = 0L, call = call
+      column = "x", found = 0L
     )
   }
 }
 
 # A name for every column; x3 for the third if it has none.
-predictor_names <- function(x, call) {
+predictor_names <- function(x) {
   names <- colnames(x)
   if (is.null(names)) names <- character(ncol(x))
   unnamed <- is.na(names) | names == ""
@@ -220,11 +218,11 @@ predictor_names <- function(x, call) {
   if (!all(validEnc(names))) {
     abort_argument(names[!validEnc(names)], "x", "columns named in UTF-8")
   }
-  refuse_repeated(names, call)
+  refuse_repeated(names)
   names
 }
 
-refuse_repeated <- function(names, call) {
+refuse_repeated <- function(names) {
   twice <- unique(names[duplicated(names)])
   if (length(twice)) {
     bk_abort(
@@ -233,7 +231,7 @@ refuse_repeated <- function(names, call) {
         paste("Found more than once:", list_some(twice)),
         "Accepted: a name of its own for every column, see make.unique()."
       ),
-      column = twice, found = names, call = call
+      column = twice, found = names
     )
   }
 }
@@ -242,7 +240,7 @@ row_vector <- function(x, n, default) {
   if (is.null(x)) rep(default, n) else as.double(x)
 }
 
-checked_offset <- function(offset, n, rows, call) {
+checked_offset <- function(offset, n, rows) {
   if (is.null(offset)) {
     return(numeric(n))
   }
@@ -259,7 +257,7 @@ checked_offset <- function(offset, n, rows, call) {
         sprintf("Accepted: magnitudes up to %s.", format(largest_magnitude))
       ),
       column = "offset", row = original_rows(bad[1], rows),
-      found = offset[bad[1]], call = call
+      found = offset[bad[1]]
     )
   }
   offset
@@ -329,7 +327,11 @@ plain_model_matrix <- function(terms, frame) {
 # copy.
 number_columns <- function(terms, frame) {
   labels <- attr(terms, "term.labels")
-  if (any(attr(terms, "order") > 1L) || !all_numbers(frame, labels)) {
+  numbers <- all(attr(terms, "order") <= 1L) && all(labels %in% names(frame)) &&
+    all(vapply(labels, function(name) {
+      is_plain_number(frame[[name]]) && !is.logical(frame[[name]])
+    }, NA))
+  if (!numbers) {
     return(NULL)
   }
   intercept <- attr(terms, "intercept") == 1L
@@ -339,10 +341,4 @@ number_columns <- function(terms, frame) {
   if (!is.double(x)) storage.mode(x) <- "double"
   attr(x, "assign") <- seq_along(columns) - intercept
   x
-}
-
-all_numbers <- function(frame, names) {
-  all(names %in% names(frame)) && all(vapply(names, function(name) {
-    is_plain_number(frame[[name]]) && !is.logical(frame[[name]])
-  }, NA))
 }

@@ -10,11 +10,11 @@
 #'   other entries mean nothing. With modeled holes these are not counted as missing: `holes`, by
 #'   new_holes(), tells them, and x and z have the center of the column in their place.
 #' @noRd
-design_new <- function(info, newdata, call = user_call(), first = 0) {
+design_new <- function(info, newdata, first = 0) {
   out <- if (info$type == "matrix") {
-    new_matrix_rows(info, newdata, call)
+    new_matrix_rows(info, newdata)
   } else {
-    new_frame_rows(info, newdata, call)
+    new_frame_rows(info, newdata)
   }
   values <- out$values
   factors <- out$factors
@@ -36,7 +36,7 @@ design_new <- function(info, newdata, call = user_call(), first = 0) {
   }
   moments <- column_moments_cpp(out$x)
   check_columns(
-    moments, out$x, colnames(out$x), if (first > 0) first + seq_len(nrow(out$x)), call,
+    moments, out$x, colnames(out$x), if (first > 0) first + seq_len(nrow(out$x)),
     missing_allowed = TRUE
   )
   if (any(moments$missing > 0)) {
@@ -44,14 +44,12 @@ design_new <- function(info, newdata, call = user_call(), first = 0) {
   }
   for (k in seq_along(out$processes)) {
     own <- out$processes[[k]]$x
-    check_columns(column_moments_cpp(own), own, colnames(own), NULL, call, missing_allowed = TRUE)
+    check_columns(column_moments_cpp(own), own, colnames(own), NULL, missing_allowed = TRUE)
   }
   for (t in seq_along(out$random)) {
     z <- out$random[[t]]$z
     group <- out$random[[t]]$group
-    check_columns(
-      column_moments_cpp(z), z, info$random[[t]]$columns, NULL, call, missing_allowed = TRUE
-    )
+    check_columns(column_moments_cpp(z), z, info$random[[t]]$columns, NULL, missing_allowed = TRUE)
     out$complete <- out$complete & !is.na(group) & !is.na(rowSums(z))
     out$random[[t]]$group[is.na(group)] <- 0L
   }
@@ -63,8 +61,8 @@ design_new <- function(info, newdata, call = user_call(), first = 0) {
   out
 }
 
-new_frame_rows <- function(info, newdata, call) {
-  newdata <- check_newdata(info, newdata, call)
+new_frame_rows <- function(info, newdata) {
+  newdata <- check_newdata(info, newdata)
   n <- .row_names_info(newdata, 2L)
   if (n == 0L) {
     return(no_new_rows(info))
@@ -73,20 +71,28 @@ new_frame_rows <- function(info, newdata, call) {
     stats::model.frame.default(info$frame_terms, newdata, na.action = stats::na.pass),
     error = function(e) {
       explain_frame_error(
-        e, list(frame_terms = info$frame_terms, env = info$env, response = ""), newdata, n, call
+        e, list(frame_terms = info$frame_terms, env = info$env, response = ""), newdata, n
       )
     }
   )
-  offset <- new_offset(info, newdata, stats::model.offset(frame), n, call)
-  smooths <- lapply(
-    info$smooths, smooth_new, frame = frame, call = call,
-    holes = c(info$holes$predictors, names(info$holes$levels))
-  )
-  processes <- lapply(unname(processes_of(info$smooths)), process_new, frame = frame, call = call)
-  frame <- code_new_variables(info, frame, call)
-  values <- predictor_matrix(frame, info$holes$predictors)
-  filled <- fill_frame(frame, info$holes$predictors)
-  smooth_columns <- do.call(cbind, unname(smooths))
+  offset <- new_offset(info, newdata, stats::model.offset(frame), n)
+  smooth_columns <- own_open <- NULL
+  processes <- list()
+  if (length(info$smooths)) {
+    smooth_columns <- do.call(cbind, unname(lapply(
+      info$smooths, smooth_new, frame = frame,
+      holes = c(info$holes$predictors, names(info$holes$levels))
+    )))
+    processes <- lapply(unname(processes_of(info$smooths)), process_new, frame = frame)
+    own_open <- unit_open(info$smooths, frame)
+  }
+  frame <- code_new_variables(info, frame)
+  values <- NULL
+  filled <- frame
+  if (!is.null(info$holes)) {
+    values <- predictor_matrix(frame, info$holes$predictors)
+    filled <- fill_frame(frame, info$holes$predictors)
+  }
   levels <- info$holes$levels
   if (length(levels)) {
     codes <- factor_codes(frame, levels)
@@ -107,7 +113,7 @@ new_frame_rows <- function(info, newdata, call) {
   random <- lapply(info$random, function(term) {
     z <- plain_model_matrix(term$terms, filled)
     attr(z, "assign") <- attr(z, "contrasts") <- NULL
-    list(z = z, group = group_new(term, frame, call))
+    list(z = z, group = group_new(term, frame))
   })
   x <- cbind(x, smooth_columns)
   # Columns of terms that followed a stream are the last of the model.
@@ -119,7 +125,7 @@ new_frame_rows <- function(info, newdata, call) {
   dim(constant) <- c(n, length(info$constant))
   list(
     x = x, random = random, offset = offset, processes = processes,
-    unit_open = unit_open(info$smooths, frame), complete = rowSums(constant) == 0, values = values,
+    unit_open = own_open, complete = rowSums(constant) == 0, values = values,
     factors = if (length(levels)) factors
   )
 }
@@ -156,35 +162,33 @@ no_factors <- function(info) {
   )
 }
 
-check_newdata <- function(info, newdata, call) {
+check_newdata <- function(info, newdata) {
   if (!is.list(newdata) || (is.object(newdata) && !is.data.frame(newdata))) {
-    abort_argument(newdata, "newdata", "a data frame", call = call)
+    abort_argument(newdata, "newdata", "a data frame")
   }
   if (!is.data.frame(newdata)) newdata <- as.data.frame(newdata)
   lacking <- setdiff(info$variables, names(newdata))
-  if (length(lacking)) abort_lacking(lacking, names(newdata), call)
+  if (length(lacking)) abort_lacking(lacking, names(newdata))
   newdata
 }
 
-new_matrix_rows <- function(info, newdata, call) {
+new_matrix_rows <- function(info, newdata) {
   if (is.data.frame(newdata)) {
     used <- names(newdata)
     if (all(info$columns %in% used)) used <- info$columns
     for (name in used) {
       if (!is_plain_number(newdata[[name]])) {
-        abort_argument(
-          newdata[[name]], name, "a numeric column, as in the training data", call = call
-        )
+        abort_argument(newdata[[name]], name, "a numeric column, as in the training data")
       }
     }
     newdata <- do.call(cbind, unclass(newdata)[used])
   }
   if (!is.matrix(newdata) || !(is.numeric(newdata) || is.logical(newdata))) {
-    abort_argument(newdata, "newdata", "a numeric matrix or data frame", call = call)
+    abort_argument(newdata, "newdata", "a numeric matrix or data frame")
   }
   if (info$named && !is.null(colnames(newdata))) {
     lacking <- setdiff(info$columns, colnames(newdata))
-    if (length(lacking)) abort_lacking(lacking, colnames(newdata), call)
+    if (length(lacking)) abort_lacking(lacking, colnames(newdata))
     newdata <- newdata[, info$columns, drop = FALSE]
   } else if (ncol(newdata) != length(info$columns)) {
     bk_abort(
@@ -196,11 +200,11 @@ new_matrix_rows <- function(info, newdata, call) {
         )
       ),
       column = "newdata", found = ncol(newdata),
-      expected = length(info$columns), call = call
+      expected = length(info$columns)
     )
   }
   n <- nrow(newdata)
-  offset <- new_offset(info, NULL, NULL, n, call)
+  offset <- new_offset(info, NULL, NULL, n)
   x <- cbind(rep(1, n), newdata)
   dimnames(x) <- list(NULL, c("(Intercept)", info$columns))
   storage.mode(x) <- "double"
@@ -210,7 +214,7 @@ new_matrix_rows <- function(info, newdata, call) {
   list(x = x, random = list(), offset = offset, complete = rep(TRUE, n), values = values)
 }
 
-new_offset <- function(info, newdata, from_formula, n, call) {
+new_offset <- function(info, newdata, from_formula, n) {
   total <- row_vector(from_formula, n, 0)
   if (identical(info$offset, "vector")) {
     bk_abort(
@@ -222,21 +226,21 @@ new_offset <- function(info, newdata, from_formula, n, call) {
           "`offset = column`, and put that column into `newdata`."
         )
       ),
-      column = "offset", call = call
+      column = "offset"
     )
   }
   if (!is.null(info$offset)) {
-    own <- eval_argument(info$offset, "offset", newdata, info$env, call)
+    own <- eval_argument(info$offset, "offset", newdata, info$env)
     total <- total + own
   }
   infinite <- which(!is.na(total) & !(abs(total) <= largest_magnitude))
   if (length(infinite)) {
-    checked_offset(replace(total, is.na(total), 0), n, NULL, call)
+    checked_offset(replace(total, is.na(total), 0), n, NULL)
   }
   total
 }
 
-abort_lacking <- function(lacking, found, call) {
+abort_lacking <- function(lacking, found) {
   bk_abort(
     "argument",
     fit_header("`newdata` lacks column `%s`.", lacking[1]),
@@ -245,14 +249,14 @@ abort_lacking <- function(lacking, found, call) {
       paste("Found:", list_some(found)),
       "Accepted: every variable of the formula except the response."
     ),
-    column = lacking, found = found, call = call
+    column = lacking, found = found
   )
 }
 
 # Brings the variables of new rows to the types and levels of the training data.
-code_new_variables <- function(info, frame, call) {
+code_new_variables <- function(info, frame) {
   for (name in names(info$xlevels)) {
-    column <- code_new_factor(frame[[name]], info$xlevels[[name]], name, call)
+    column <- code_new_factor(frame[[name]], info$xlevels[[name]], name)
     frame[[name]] <- if (name %in% info$constant) {
       ifelse(is.na(column), NA_real_, 1)
     } else {
@@ -269,13 +273,13 @@ code_new_variables <- function(info, frame, call) {
     if (is.logical(column) && all(is.na(column))) {
       frame[[name]] <- as.double(column)
     } else if (is.factor(column) || is.character(column) || is.logical(column)) {
-      abort_argument(column, name, "numbers, as in the training data", call = call)
+      abort_argument(column, name, "numbers, as in the training data")
     }
   }
   frame
 }
 
-code_new_factor <- function(column, levels, name, call) {
+code_new_factor <- function(column, levels, name) {
   if (is.factor(column)) {
     found <- levels(column)
     codes <- as.integer(column)
@@ -296,8 +300,7 @@ code_new_factor <- function(column, levels, name, call) {
         sprintf("Found: %s, first in row %d.", list_some(quoted(new)), strange[1]),
         paste("Accepted:", list_some(quoted(levels)))
       ),
-      column = name, row = strange[1], found = new, expected = levels,
-      call = call
+      column = name, row = strange[1], found = new, expected = levels
     )
   }
   structure(coded, levels = levels, class = "factor")

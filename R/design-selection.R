@@ -8,11 +8,11 @@
 #'   of terms, in which `.` stands for all of them.
 #' @return Positions in `design$x`; none for `FALSE`.
 #' @noRd
-selection_columns <- function(design, select, call = user_call()) {
+selection_columns <- function(design, select) {
   if (is.null(select) || isFALSE(select)) {
     return(integer())
   }
-  chosen <- choose_terms(select, design$term_labels, is.null(design$terms), call)
+  chosen <- choose_terms(select, design$term_labels, is.null(design$terms))
   columns <- which(design$assign %in% chosen)
   if (length(columns) == 0L) {
     bk_abort(
@@ -23,8 +23,7 @@ selection_columns <- function(design, select, call = user_call()) {
         },
         paste("Terms of the fixed part:", list_terms(design$term_labels))
       ),
-      column = "select", found = select, expected = design$term_labels,
-      call = call
+      column = "select", found = select, expected = design$term_labels
     )
   }
   columns
@@ -32,7 +31,7 @@ selection_columns <- function(design, select, call = user_call()) {
 
 # Positions among `labels` of the terms that `chosen` means. The labels are terms in the language of
 # formulas, or column names of a matrix.
-choose_terms <- function(chosen, labels, are_names, call) {
+choose_terms <- function(chosen, labels, are_names) {
   if (isTRUE(chosen)) {
     return(seq_along(labels))
   }
@@ -40,23 +39,22 @@ choose_terms <- function(chosen, labels, are_names, call) {
     return(integer())
   }
   if (is.character(chosen)) {
-    check_known_terms(chosen, chosen, labels, labels, call)
+    check_known_terms(chosen, chosen, labels, labels)
     return(match(chosen, labels))
   }
   if (!inherits(chosen, "formula") || length(chosen) != 2L) {
     abort_argument(
-      chosen, "select", "TRUE, FALSE or a one-sided formula of terms, such as ~ . - age",
-      call = call
+      chosen, "select", "TRUE, FALSE or a one-sided formula of terms, such as ~ . - age"
     )
   }
   known <- lapply(labels, if (are_names) as.name else str2lang)
   all <- sum_of_terms(known)
   everything <- call("(", if (is.null(all)) 1 else all)
   meant <- do.call(substitute, list(chosen[[2]], list(. = everything)))
-  keys <- vapply(known, function(term) term_keys(term, call), "")
-  named <- term_keys(without_minus(meant), call)
-  check_known_terms(named, names(named), keys, labels, call)
-  sort(match(term_keys(meant, call), keys))
+  keys <- vapply(known, function(term) term_keys(term), "")
+  named <- term_keys(without_minus(meant))
+  check_known_terms(named, names(named), keys, labels)
+  sort(match(term_keys(meant), keys))
 }
 
 # Of equal halves: of many terms a sum from the left would be too deep for R.
@@ -69,8 +67,8 @@ sum_of_terms <- function(terms) {
 }
 
 # A term by its variables in a fixed order, named by how it was written.
-term_keys <- function(expr, call) {
-  terms <- read_terms(stats::as.formula(call("~", expr), globalenv()), NULL, call)
+term_keys <- function(expr) {
+  terms <- read_terms(stats::as.formula(call("~", expr), globalenv()), NULL)
   factors <- term_factors(terms) > 0
   names <- variable_names(terms)
   stats::setNames(
@@ -96,7 +94,7 @@ without_minus <- function(expr) {
   expr
 }
 
-check_known_terms <- function(found, shown, keys, labels, call) {
+check_known_terms <- function(found, shown, keys, labels) {
   unknown <- shown[!(found %in% keys)]
   if (length(unknown)) {
     bk_abort(
@@ -107,7 +105,7 @@ check_known_terms <- function(found, shown, keys, labels, call) {
         paste("Terms of the fixed part:", list_terms(labels)),
         "Smooth terms and random terms have priors of their own."
       ),
-      column = unknown, found = unknown, expected = labels, call = call
+      column = unknown, found = unknown, expected = labels
     )
   }
 }

@@ -32,26 +32,25 @@ largest_magnitude <- 1e150
 #'   `design_new()` reads and a fit keeps.
 #' @noRd
 bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, offset = NULL,
-                        na.action = stats::na.fail, standardize = TRUE, call = user_call(),
-                        drop_aliased = NULL, missing = "fail", indicators = FALSE, kind = "two",
-                        cov = NULL) {
-  standardize <- check_flag(standardize, "standardize", call = call)
-  missing <- check_missing(missing, call)
-  data <- check_data(data, call)
-  parsed <- parse_formula(formula, data, call, cov)
-  built <- build_frame(parsed, data, weights, offset, subset, call)
+                        na.action = stats::na.fail, standardize = TRUE, drop_aliased = NULL,
+                        missing = "fail", indicators = FALSE, kind = "two", cov = NULL) {
+  standardize <- check_flag(standardize, "standardize")
+  missing <- check_missing(missing)
+  data <- check_data(data)
+  parsed <- parse_formula(formula, data, cov)
+  built <- build_frame(parsed, data, weights, offset, subset)
   info <- design_info_formula(parsed, built, data, offset)
   numeric <- if (missing == "model") modelled_variables(parsed, built$frame)
   usable <- usable_rows(
-    built$frame, built$rows, na.action, call, missing, numeric$allowed,
+    built$frame, built$rows, na.action, missing, numeric$allowed,
     function(frame, rows) {
-      check_holes(parsed, frame, numeric$allowed, info$variables, rows, call)
+      check_holes(parsed, frame, numeric$allowed, info$variables, rows)
     }
   )
   rows <- original_rows(usable$keep, built$rows)
   frame <- frame_rows(built$frame, usable$keep)
   given <- row_vector(frame[["(weights)"]], .row_names_info(frame, 2L), 1)
-  counted <- spread_frame(frame, parsed$response, kind)
+  counted <- if (is_counts(frame[[1L]])) spread_frame(frame, parsed$response, kind)
   if (!is.null(counted)) {
     if (missing == "model") abort_counted_holes(parsed$response)
     rows <- original_rows(counted$at, rows)
@@ -66,7 +65,7 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
     drop_aliased <- length(parsed$bars) + length(parsed$smooths) > 0L
   }
   columns <- design_columns(
-    parsed, frame, info, numeric, indicators, standardize, drop_aliased, rows, call
+    parsed, frame, info, numeric, indicators, standardize, drop_aliased, rows
   )
   info <- columns$info
   c(
@@ -77,7 +76,7 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
     )],
     list(
       response = parsed$response, term_labels = attr(info$terms, "term.labels"), weights = weights,
-      offset = checked_offset(stats::model.offset(frame), n, rows, call),
+      offset = checked_offset(stats::model.offset(frame), n, rows),
       formula = with_environment(parsed$formula, info$env),
       terms = with_environment(parsed$terms, info$env)
     ),
@@ -96,85 +95,109 @@ has_powers <- function(weights) any(!(weights %in% c(0, 1)))
 # The matrices of fixed, smooth and random terms, from a frame without missing values but those that
 # are to be modelled, of the variables that modelled_variables() gives.
 design_columns <- function(parsed, frame, info, modelled, indicators,
-                           standardize, drop_aliased, rows, call) {
-  numeric <- modelled$numeric
-  values <- predictor_matrix(frame, numeric)
-  check_observed(values, observed_moments(values), rows, call)
-  mask <- is.na(values)
-  levels <- holed_levels(frame, modelled$factors, call)
-  codes <- factor_codes(frame, levels)
-  filled <- put_codes(fill_frame(frame, numeric), first_levels(codes), levels)
-  coded <- code_factors(filled, design_variables(parsed))
+                           standardize, drop_aliased, rows) {
+  gaps <- if (!is.null(modelled)) read_gaps(frame, modelled, rows)
+  holes <- any(gaps$mask) || anyNA(gaps$codes)
+  coded <- code_factors(gaps$frame %||% frame, design_variables(parsed))
   random <- lapply(parsed$bars, function(bar) {
     bar$terms <- with_environment(bar$terms, info$env)
-    random_term(bar, coded$frame, standardize, rows, call, mask, is.na(codes))
+    random_term(bar, coded$frame, standardize, rows, gaps)
   })
-  smooths <- build_smooths(
-    parsed$smooths, frame, rows, call, standardize, attr(info$terms, "intercept") == 1L
-  )
-  built <- unname(processes_of(smooths))
-  inform_levels(parsed, built, call)
-  chosen <- choose_terms(indicators, attr(info$terms, "term.labels"), FALSE, call)
-  info$terms <- full_indicators(info$terms, chosen, two_valued(coded$xlevels, coded$frame))
+  smooths <- built <- list()
+  if (length(parsed$smooths)) {
+    smooths <- build_smooths(
+      parsed$smooths, frame, rows, standardize, attr(info$terms, "intercept") == 1L
+    )
+    built <- unname(processes_of(smooths))
+    inform_levels(parsed, built)
+  }
+  chosen <- integer()
+  if (!isFALSE(indicators)) {
+    chosen <- choose_terms(indicators, attr(info$terms, "term.labels"), FALSE)
+    info$terms <- full_indicators(info$terms, chosen, two_valued(coded$xlevels, coded$frame))
+  }
   x <- plain_model_matrix(info$terms, coded$frame)
   assign <- attr(x, "assign")
   # One after the other: both at once would copy the matrix.
   attr(x, "assign") <- NULL
   attr(x, "contrasts") <- NULL
-  made <- predictor_columns(assign, info$terms, numeric)
-  cells <- hole_cells(x, made, mask)
-  x <- punch_holes(x, cells)
-  x <- punch_factors(x, assign, info$terms, is.na(codes))
+  if (!is.null(gaps)) {
+    made <- predictor_columns(assign, info$terms, colnames(gaps$mask))
+    cells <- hole_cells(x, made, gaps$mask)
+    x <- punch_factors(punch_holes(x, cells), assign, info$terms, is.na(gaps$codes))
+  }
   before <- ncol(x)
-  added <- length(smooth_penalised(smooths))
-  lean <- length(built) > 0L && !any(mask) && !anyNA(codes) &&
-    nrow(x) * (before + added) > most_ep_cells
-  x <- join_columns(x, smooth_parts(smooths), lean)
-  shown <- if (lean) Negate(is_process) else function(smooth) TRUE
-  assign <- c(assign, rep(NA_integer_, added))
-  if (ncol(x) == 0L && length(random) == 0L) abort_no_columns(call)
+  lean <- FALSE
+  penalised <- logical(before)
+  if (length(smooths)) {
+    added <- length(smooth_penalised(smooths))
+    lean <- length(built) > 0L && !holes && nrow(x) * (before + added) > most_ep_cells
+    x <- join_columns(x, smooth_parts(smooths), lean)
+    shown <- if (lean) Negate(is_process) else function(smooth) TRUE
+    assign <- c(assign, rep(NA_integer_, added))
+    penalised <- c(penalised, smooth_penalised(Filter(shown, smooths)))
+  }
+  if (ncol(x) == 0L && length(random) == 0L) abort_no_columns()
   fixed <- fixed_columns(
-    x, standardize, drop_aliased, rows, call,
-    penalised = c(logical(before), smooth_penalised(Filter(shown, smooths))),
-    apart = assign[seq_len(ncol(x))] %in% chosen, holes = any(mask) || anyNA(codes)
+    x, standardize, drop_aliased, rows, penalised = penalised,
+    apart = assign[seq_len(ncol(x))] %in% chosen, holes = holes
   )
   if (lean) fixed <- lean_columns(fixed, smooths, before)
-  smooths <- place_smooths(smooths, fixed$keep, before)
+  if (length(smooths)) smooths <- place_smooths(smooths, fixed$keep, before)
   info$keep <- fixed$keep
   info$columns <- colnames(fixed$x)
   info$smooths <- lapply(smooths, smooth_info)
   info$random <- lapply(random, `[[`, "info")
   info[c("xlevels", "constant")] <- coded[c("xlevels", "constant")]
   info["contrasts"] <- list(coded$contrasts)
-  fixed$made <- keep_columns(made, fixed$keep)
-  fixed$cells <- keep_cells(cells, fixed$keep)
-  smooth_columns <- if (anyNA(codes)) {
-    join_columns(x[, 0L, drop = FALSE], smooth_parts(smooths))
+  if (!is.null(gaps)) {
+    fixed$made <- keep_columns(made, fixed$keep)
+    fixed$cells <- keep_cells(cells, fixed$keep)
+    holes <- model_gaps(gaps, fixed, coded, info, random, smooths, built, x, standardize)
+    info$holes <- holes$info
   }
-  wide <- completed_rows(
-    codes, levels, coded$frame, info, smooth_columns, lapply(built, `[[`, "rows"), built
-  )
-  holes <- hole_model(
-    values, fixed, c(random, lapply(built, process_part, numeric, mask)),
-    standardize,
-    shared_variables(info$frame_terms, c(numeric, names(levels)), info$variables),
-    list(
-      levels = levels, codes = codes, wide = wide,
-      guides = guide_levels(coded$xlevels, names(levels)), frame = coded$frame
-    )
-  )
-  info$holes <- holes$info
   c(
     fixed[c("x", "center", "scale", "dropped")],
     list(
       assign = assign[fixed$keep], lean = fixed$lean,
       smooths = lapply(smooths, smooth_summary),
       processes = lapply(built, `[[`, "rows"),
-      holes = holes$holes,
+      holes = if (!is.null(gaps)) holes$holes,
       random = lapply(random, function(term) {
         term[setdiff(names(term), c("info", "made", "cells"))]
       }),
       xlevels = coded$xlevels, contrasts = coded$contrasts, info = info
+    )
+  )
+}
+
+# Which values of the variables that missing = "model" lets be missing are, as `mask` and as NA of
+# `codes`; the frame with others in their place.
+read_gaps <- function(frame, modelled, rows) {
+  values <- predictor_matrix(frame, modelled$numeric)
+  check_observed(values, observed_moments(values), rows)
+  levels <- holed_levels(frame, modelled$factors)
+  codes <- factor_codes(frame, levels)
+  list(
+    values = values, mask = is.na(values), levels = levels, codes = codes,
+    frame = put_codes(fill_frame(frame, modelled$numeric), first_levels(codes), levels)
+  )
+}
+
+model_gaps <- function(gaps, fixed, coded, info, random, smooths, built, x, standardize) {
+  numeric <- colnames(gaps$values)
+  smooth_columns <- if (anyNA(gaps$codes)) {
+    join_columns(x[, 0L, drop = FALSE], smooth_parts(smooths))
+  }
+  wide <- completed_rows(
+    gaps$codes, gaps$levels, coded$frame, info, smooth_columns, lapply(built, `[[`, "rows"), built
+  )
+  hole_model(
+    gaps$values, fixed, c(random, lapply(built, process_part, numeric, gaps$mask)), standardize,
+    shared_variables(info$frame_terms, c(numeric, names(gaps$levels)), info$variables),
+    list(
+      levels = gaps$levels, codes = gaps$codes, wide = wide,
+      guides = guide_levels(coded$xlevels, names(gaps$levels)), frame = coded$frame
     )
   )
 }
@@ -185,17 +208,17 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
 #' returns, without `formula` and `terms`.
 #' @noRd
 design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize = TRUE,
-                               call = user_call(), na.action = stats::na.fail, drop_aliased = FALSE,
+                               na.action = stats::na.fail, drop_aliased = FALSE,
                                missing = "fail", indicators = FALSE, kind = "two") {
-  standardize <- check_flag(standardize, "standardize", call = call)
-  missing <- check_missing(missing, call)
-  check_predictors(x, call)
+  standardize <- check_flag(standardize, "standardize")
+  missing <- check_missing(missing)
+  check_predictors(x)
   counted <- spread_counts(y, "y", nrow(x), kind, weights)
   if (!is.null(counted)) {
     if (missing == "model") abort_counted_holes("y")
     out <- design_from_matrix(
       x[counted$at, , drop = FALSE], counted$y, counted$weights,
-      if (is.null(offset)) NULL else offset[counted$at], standardize, call,
+      if (is.null(offset)) NULL else offset[counted$at], standardize,
       na.action, drop_aliased, missing, indicators, kind
     )
     out$counted <- TRUE
@@ -204,19 +227,19 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
     out$powers <- !is.null(weights) && has_powers(weights)
     return(out)
   }
-  columns <- predictor_names(x, call)
+  columns <- predictor_names(x)
   named <- !is.null(colnames(x))
   if (is.data.frame(x)) {
     names(x) <- columns
     if (!all(vapply(x, is_plain_number, NA))) {
       return(design_from_frame(
-        x, y, weights, offset, standardize, call, na.action, drop_aliased, missing, indicators, kind
+        x, y, weights, offset, standardize, na.action, drop_aliased, missing, indicators, kind
       ))
     }
     x <- do.call(cbind, unclass(x))
   }
   n <- nrow(x)
-  if (n < 2L) abort_too_few_rows(n, call)
+  if (n < 2L) abort_too_few_rows(n)
   if (kind == "number" || kind == "any" && is_measured(y)) {
     if (length(dim(y)) > 1L) read_numbers(y, "y", NULL, "number")
   } else {
@@ -224,9 +247,9 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
   }
   given <- list(y = y, weights = weights, offset = offset)
   for (name in names(given)) {
-    value <- eval_argument(given[[name]], name, NULL, NULL, call)
+    value <- eval_argument(given[[name]], name, NULL, NULL)
     if (!is.null(value) && length(value) != n) {
-      abort_length(name, length(value), n, call)
+      abort_length(name, length(value), n)
     }
   }
   # The only copy of x, of which the names are set without another.
@@ -240,7 +263,7 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
     if (!is.null(weights)) list("(weights)" = weights),
     if (!is.null(offset)) list("(offset)" = offset)
   ))
-  usable <- usable_rows(frame, NULL, na.action, call, missing, if (modelled) columns)
+  usable <- usable_rows(frame, NULL, na.action, missing, if (modelled) columns)
   rows <- usable$keep
   if (!is.null(rows)) {
     x <- x[rows, , drop = FALSE]
@@ -253,10 +276,10 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
   values <- if (modelled) x[, -1L, drop = FALSE]
   if (modelled) {
     moments <- observed_moments(x)
-    check_observed(values, lapply(moments, `[`, -1L), rows, call)
+    check_observed(values, lapply(moments, `[`, -1L), rows)
   }
   fixed <- fixed_columns(
-    x, standardize, drop_aliased, rows, call, moments,
+    x, standardize, drop_aliased, rows, moments,
     apart = c(FALSE, rep(isTRUE(indicators), length(columns))), holes = modelled
   )
   holes <- matrix_holes(values, fixed, standardize)
@@ -265,7 +288,7 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
     list(
       assign = fixed$keep - 1L, term_labels = columns, smooths = list(), holes = holes$holes,
       response = "y", weights = weights,
-      offset = checked_offset(frame[["(offset)"]], n, rows, call), random = list(), formula = NULL,
+      offset = checked_offset(frame[["(offset)"]], n, rows), random = list(), formula = NULL,
       terms = NULL, xlevels = NULL, contrasts = NULL
     ),
     usable[c("na.action", "n_omitted", "n_zero_weight")],
@@ -298,20 +321,20 @@ matrix_holes <- function(values, fixed, standardize) {
 }
 
 # Predictors that are not all numbers go the way of a formula.
-design_from_frame <- function(x, y, weights, offset, standardize, call, na.action, drop_aliased,
+design_from_frame <- function(x, y, weights, offset, standardize, na.action, drop_aliased,
                               missing, indicators, kind) {
-  joined <- frame_with_response(x, y, call)
+  joined <- frame_with_response(x, y)
   bsvm_design(
     joined$formula, joined$data, weights = weights, offset = offset, na.action = na.action,
-    standardize = standardize, call = call, drop_aliased = drop_aliased, missing = missing,
+    standardize = standardize, drop_aliased = drop_aliased, missing = missing,
     indicators = indicators, kind = kind
   )
 }
 
 # Predictors and response in one data frame, and its formula.
-frame_with_response <- function(x, y, call) {
+frame_with_response <- function(x, y) {
   n <- .row_names_info(x, 2L)
-  if (NROW(y) != n) abort_length("y", NROW(y), n, call)
+  if (NROW(y) != n) abort_length("y", NROW(y), n)
   name <- utils::tail(make.unique(c(names(x), "y")), 1L)
   list(
     formula = stats::as.formula(call("~", as.name(name), quote(.)), globalenv()),
@@ -320,11 +343,11 @@ frame_with_response <- function(x, y, call) {
 }
 
 # "refuse" is "fail" for models whose users have no such choice.
-check_missing <- function(missing, call) {
+check_missing <- function(missing) {
   if (identical(missing, "refuse")) {
     return(missing)
   }
-  check_choice(missing, c("fail", "omit", "model"), "missing", call = call)
+  check_choice(missing, c("fail", "omit", "model"), "missing")
 }
 
 # Rows of zero weight stay where they tell about predictors, but their classes do not count.

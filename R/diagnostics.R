@@ -33,8 +33,7 @@ most_rhat <- 1.05
 #' @param call The user's call.
 #' @return `TRUE` if it warned, invisibly.
 #' @noRd
-warn_convergence <- function(table, max_rhat = most_rhat, min_ess = 100,
-                             more = NULL, call = user_call()) {
+warn_convergence <- function(table, max_rhat = most_rhat, min_ess = 100, more = NULL) {
   ess <- pmin(table$ess_bulk, table$ess_tail)
   apart <- which(table$rhat > max_rhat)
   few <- which(ess < min_ess)
@@ -67,7 +66,7 @@ warn_convergence <- function(table, max_rhat = most_rhat, min_ess = 100,
   )
   bk_warn(
     "convergence", "The chains are not yet a good sample of the posterior.", details,
-    variables = table$variable[union(apart, few)], call = call
+    variables = table$variable[union(apart, few)]
   )
   invisible(TRUE)
 }

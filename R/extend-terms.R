@@ -22,7 +22,7 @@ open_enough <- 0.1
 #' @return The fit; `outside` has, of each term that cannot follow, the share of
 #'   the new rows that are outside.
 #' @noRd
-follow_rows <- function(object, newdata, threads, call = user_call()) {
+follow_rows <- function(object, newdata, threads) {
   info <- object$design
   if (length(info$smooths) == 0L || NROW(newdata) == 0L) {
     return(list(object = object, outside = numeric()))
@@ -33,7 +33,7 @@ follow_rows <- function(object, newdata, threads, call = user_call()) {
     smooth <- object$design$smooths[[k]]
     grown <- if (is.null(info$holes)) {
       if (is_process(smooth)) {
-        more_points_of(smooth, frame, enough_for(object, smooth), threads, call)
+        more_points_of(smooth, frame, enough_for(object, smooth), threads)
       } else if (is_numeric_curve(smooth)) {
         more_intervals(smooth, frame)
       }
@@ -41,7 +41,7 @@ follow_rows <- function(object, newdata, threads, call = user_call()) {
     if (!is.null(grown)) {
       object <- insert_columns(object, k, grown)
     }
-    share <- share_outside(object$design$smooths[[k]], frame, threads, call)
+    share <- share_outside(object$design$smooths[[k]], frame, threads)
     outside[smooth$label] <- share
   }
   list(object = object, outside = outside)
@@ -151,8 +151,8 @@ curve_multiple <- function(smooth, data) {
 # --- processes ---------------------------------------------------------------
 
 # Rows on the scale of a process, at most 2000 that differ, of its level.
-process_rows_of <- function(smooth, frame, call) {
-  own <- process_new(smooth, frame, call)
+process_rows_of <- function(smooth, frame) {
+  own <- process_new(smooth, frame)
   x <- scale_columns_by(
     own$x, smooth$process$center, smooth$process$scale
   )[, seq_len(ncol(smooth$process$z)), drop = FALSE]
@@ -180,9 +180,9 @@ process_open <- function(process, x, threads) {
 }
 
 # One point after the other, where most is left open.
-more_points_of <- function(smooth, frame, enough, threads, call) {
+more_points_of <- function(smooth, frame, enough, threads) {
   process <- smooth$process
-  x <- unique(process_rows_of(smooth, frame, call))
+  x <- unique(process_rows_of(smooth, frame))
   if (nrow(x) == 0L || anyNA(smooth$at)) {
     return(NULL)
   }
@@ -280,9 +280,9 @@ insert_effects <- function(posterior, p, names, variance) {
 
 # The share of rows beyond a tenth of the range of a variable, or where a process has more than half
 # of its variance open.
-share_outside <- function(smooth, frame, threads, call) {
+share_outside <- function(smooth, frame, threads) {
   if (is_process(smooth)) {
-    x <- process_rows_of(smooth, frame, call)
+    x <- process_rows_of(smooth, frame)
     open <- if (nrow(x)) process_open(smooth$process, x, threads) else 0
     return(mean(open > 0.5))
   }
@@ -306,7 +306,7 @@ beyond_range <- function(x, range) {
 # What a stream has seen since its first rows: `moments` of the columns whose location and scale
 # those decided, `outside`, rows beyond their ranges, by term, and `said`, what a warning has been
 # about.
-watch_stream <- function(stream, x, center, scale, outside, n, cure, call = user_call()) {
+watch_stream <- function(stream, x, center, scale, outside, n, cure) {
   stream$outside <- add_outside(stream$outside, outside, n)
   known <- is.finite(center) & is.finite(scale) & scale > 0 & !(center == 0 & scale == 1)
   if (any(known) && nrow(x) > 0L) {
@@ -315,12 +315,12 @@ watch_stream <- function(stream, x, center, scale, outside, n, cure, call = user
     moments$sd[is.na(moments$sd)] <- 0
     stream$moments <- merge_moments(stream$moments, moments, as.double(nrow(x)))
     moved <- setdiff(moved_columns(stream$moments, center[known], scale[known], names), stream$said)
-    if (length(moved)) warn_moved(moved, stream$moments, names, cure, call)
+    if (length(moved)) warn_moved(moved, stream$moments, names, cure)
     stream$said <- c(stream$said, moved)
   }
   far <- stream$outside$rows >= 3 & stream$outside$rows > 0.05 * stream$outside$n
   far <- setdiff(names(stream$outside$rows)[far], stream$said)
-  if (length(far)) warn_outside(far, stream$outside, cure, call)
+  if (length(far)) warn_outside(far, stream$outside, cure)
   stream$said <- c(stream$said, far)
   stream
 }
@@ -350,7 +350,7 @@ moved_columns <- function(moments, center, scale, names) {
   names[!indicator & (abs(moments$mean - center) > 5 * scale | sd > 5 * scale | smaller)]
 }
 
-warn_moved <- function(moved, moments, names, cure, call) {
+warn_moved <- function(moved, moments, names, cure) {
   at <- match(moved[1L], names)
   bk_warn(
     "outside",
@@ -367,11 +367,11 @@ warn_moved <- function(moved, moments, names, cure, call) {
       "The first rows decide scales, length-scales and variances for good.",
       utils::tail(cure, 1L)
     ),
-    column = moved, call = call
+    column = moved
   )
 }
 
-warn_outside <- function(far, outside, cure, call) {
+warn_outside <- function(far, outside, cure) {
   share <- outside$rows[far[1L]] / outside$n
   bk_warn(
     "outside",
@@ -387,6 +387,6 @@ warn_outside <- function(far, outside, cure, call) {
       ),
       cure
     ),
-    column = far, found = share, call = call
+    column = far, found = share
   )
 }

@@ -90,20 +90,16 @@ check_note <- function(object) {
   }
 }
 
-# Free parameters of variances and covariances.
-variance_count <- function(posterior) {
-  free <- Filter(function(q) q$type != "held", posterior$variance)
-  width <- vapply(free, function(q) NROW(q$scale %||% 1), 1L)
-  sum(width * (width + 1) / 2) + is.list(posterior$noise)
-}
-
 # Variances are integrated over by "ep" up to a number of them.
 many_variances_note <- function(object) {
   check <- object$check
-  count <- variance_count(object$posterior)
   if (object$method != "ep" || !is.null(check$fallback)) {
     return(NULL)
   }
+  # Free parameters of variances and covariances.
+  free <- Filter(function(q) q$type != "held", object$posterior$variance)
+  width <- vapply(free, function(q) NROW(q$scale %||% 1), 1L)
+  count <- sum(width * (width + 1) / 2) + is.list(object$posterior$noise)
   if (identical(check$engine, "ep-vb") && count > 8) {
     sprintf(paste(
       "%.0f variances, \"ep\" averages over up to 8: with more, standard",
@@ -174,7 +170,7 @@ facts.bsvm <- function(object) {
     "Class weights" = class_weights_fact(object),
     "Standard errors" = sandwich_fact(object),
     Groups = if (length(groups)) sprintf("%s %d", names(groups), groups),
-    Crossed = crossed_fact(object),
+    Crossed = if (length(object$posterior$random) > 1L) crossed_fact(object),
     Selection = if (!is.null(object$posterior$selection)) {
       prior <- object$posterior$selection$prior
       prior <- sprintf(", prior inclusion %s", format(prior[1], digits = 3))
@@ -183,9 +179,9 @@ facts.bsvm <- function(object) {
       by_ep <- identical(object$posterior$selection$polish, "ep")
       if (by_ep) paste0(fact, " (by expectation propagation)") else fact
     },
-    "Not settled" = unsettled_fact(object),
+    "Not settled" = if (!is.null(object$posterior$selection$range)) unsettled_fact(object),
     Smooths = if (length(smooths)) smooths,
-    Processes = process_fact(object),
+    Processes = if (length(object$design$smooths)) process_fact(object),
     Missing = if (length(missing)) {
       sprintf("%s %d values modeled", names(missing), missing)
     },
@@ -205,7 +201,7 @@ extras.bsvm <- function(object) {
   list(notes = c(
     given_up_note(object), inflated_note(object), few_groups_note(object), single_rows_note(object),
     one_class_note(object), many_variances_note(object), check_note(object), missing_note(object),
-    process_note(object)
+    if (length(object$design$smooths)) process_note(object)
   ))
 }
 

@@ -74,7 +74,7 @@ data_of_call <- function(object, given, at) {
   data <- check_data(given$data)
   scope <- data %||% env
   extras <- lapply(given[c("weights", "offset")], function(value) {
-    eval_argument(value, "weights", scope, env, NULL)
+    eval_argument(value, "weights", scope, env)
   })
   list(
     rows = raw_variables(object, given, scope, env, at),

@@ -109,36 +109,32 @@ changed_element <- function(fit) {
 
 # Of lists all that they hold, at any depth; of long vectors some.
 trace_of <- function(x) {
+  none <- if (is.null(x)) "NULL"
+  if (!is.list(x)) x <- list(x)
   numbers <- unlist(x, use.names = FALSE)
-  if (!is.numeric(numbers)) numbers <- each_leaf(x, numbers_in)
+  if (!is.numeric(numbers)) {
+    numbers <- unlist(rapply(x, function(leaf) {
+      if (is.numeric(leaf) || is.logical(leaf) || is.factor(leaf)) some_of(leaf)
+    }, how = "list"), use.names = FALSE)
+  }
+  words <- unlist(rapply(x, function(leaf) {
+    if (is.numeric(leaf)) {
+      c(length(leaf), dim(leaf))
+    } else if (is.atomic(leaf)) {
+      c(mode(leaf), length(leaf), dim(leaf), levels(leaf), if (is.character(leaf)) some_of(leaf))
+    } else {
+      mode(leaf)
+    }
+  }, how = "list"), use.names = FALSE)
   numbers <- as.double(some_of(numbers))
-  words <- each_leaf(x, words_in)
   odd <- !is.finite(numbers)
   numbers[odd] <- 0
   list(
-    text = digest_cpp(c(if (is.list(x)) names(x), as.character(words))),
+    text = digest_cpp(c(none, names(x), as.character(words))),
     numbers = c(
       length(numbers), sum(odd), sum(abs(numbers)), sum(numbers), sum(numbers * seq_along(numbers))
     )
   )
-}
-
-each_leaf <- function(x, f) {
-  if (is.list(x)) unlist(rapply(x, f, how = "list"), use.names = FALSE) else f(x)
-}
-
-numbers_in <- function(x) {
-  if (is.numeric(x) || is.logical(x) || is.factor(x)) some_of(x)
-}
-
-words_in <- function(x) {
-  if (is.numeric(x)) {
-    c(length(x), dim(x))
-  } else if (is.atomic(x)) {
-    c(mode(x), length(x), dim(x), levels(x), if (is.character(x)) some_of(x))
-  } else {
-    mode(x)
-  }
 }
 
 most_traced <- 50000L

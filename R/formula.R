@@ -5,9 +5,9 @@ formula_operators <- c("+", "-", "*", "/", ":", "^", "%in%", "(", "|", "||")
 
 # The parts of a formula: `terms` of the fixed part, `smooths`, `bars` (random terms after expansion
 # of nesting and `||`), and `frame_terms`, whose model frame holds every variable of all.
-parse_formula <- function(formula, data, call = user_call(), cov = NULL) {
+parse_formula <- function(formula, data, cov = NULL) {
   if (!inherits(formula, "formula")) {
-    abort_argument(formula, "formula", "a formula, such as y ~ x + (1 | g)", call = call)
+    abort_argument(formula, "formula", "a formula, such as y ~ x + (1 | g)")
   }
   if (length(formula) != 3L) {
     bk_abort(
@@ -16,7 +16,7 @@ parse_formula <- function(formula, data, call = user_call(), cov = NULL) {
         sprintf("Found: %s.", deparse1(formula)),
         "Accepted: a response on the left, such as y ~ x + (1 | g)."
       ),
-      column = "formula", call = call
+      column = "formula"
     )
   }
   env <- environment(formula)
@@ -24,17 +24,18 @@ parse_formula <- function(formula, data, call = user_call(), cov = NULL) {
   environment(formula) <- env
   rhs <- formula[[3]]
   used <- all.names(rhs, unique = TRUE)
-  taken <- take_smooths(rhs, call)
-  smooths <- c(lapply(taken$smooths, read_smooth, env = env, call = call), read_correlated(cov))
-  check_distinct_smooths(smooths, call)
+  taken <- take_smooths(rhs)
+  smooths <- lapply(taken$smooths, read_smooth, env = env)
+  if (!is.null(cov)) smooths <- c(smooths, read_correlated(cov))
+  if (length(smooths)) check_distinct_smooths(smooths)
   fixed <- if (is.null(taken$rest)) 1 else taken$rest
-  split <- split_bars(fixed, call)
-  refuse_structures(split$fixed, call)
+  split <- split_bars(fixed)
+  refuse_structures(split$fixed)
   bars <- split$bars
   fixed <- split$fixed
   expressions <- c(taken$smooths, lapply(bars, function(bar) call("(", bar)))
-  bars <- lapply(bars, read_bar, env = env, call = call)
-  check_distinct_bars(bars, call)
+  bars <- lapply(bars, read_bar, env = env)
+  check_distinct_bars(bars)
   lhs <- formula[[2]]
   elsewhere <- unlist(c(
     lapply(bars, function(bar) lapply(bar$leaves, all.vars)),
@@ -42,7 +43,7 @@ parse_formula <- function(formula, data, call = user_call(), cov = NULL) {
       lapply(smooth$variables[seq_along(smooth$spec$term)], all.vars)
     })
   ))
-  terms <- fixed_terms(lhs, fixed, data, env, elsewhere, call)
+  terms <- fixed_terms(lhs, fixed, data, env, elsewhere)
   if ("." %in% used) {
     # Without the data nobody could tell what `.` stood for.
     formula[[3]] <- Reduce(
@@ -56,8 +57,8 @@ parse_formula <- function(formula, data, call = user_call(), cov = NULL) {
       c(as.list(attr(bar$terms, "variables"))[-1L], bar$leaves)
     }))
   )
-  check_term_variables(others, call)
-  refuse_response_right(deparse1(lhs), terms, others, call)
+  check_term_variables(others)
+  refuse_response_right(deparse1(lhs), terms, others)
   if (length(others)) {
     variables <- c(as.list(attr(terms, "variables"))[-1L], others)
     all <- Reduce(function(a, b) call("+", a, b), unique(variables)[-1L])
@@ -70,7 +71,7 @@ parse_formula <- function(formula, data, call = user_call(), cov = NULL) {
 }
 
 # Smooth and random terms take names and expressions: no text, and no `.`.
-check_term_variables <- function(variables, call) {
+check_term_variables <- function(variables) {
   odd <- Find(function(variable) {
     !is.language(variable) || identical(variable, quote(.))
   }, variables)
@@ -84,39 +85,37 @@ check_term_variables <- function(variables, call) {
           "gp(x, by = f) or (1 | g); `.` stands for columns outside of such", "terms alone."
         )
       ),
-      column = "formula", found = odd, call = call
+      column = "formula", found = odd
     )
   }
 }
 
 # terms() takes the response for a predictor too, whose column nobody makes.
-refuse_response_right <- function(response, terms, others, call) {
+refuse_response_right <- function(response, terms, others) {
   factors <- attr(terms, "factors")
   used <- if (length(factors)) variable_names(terms)[rowSums(factors) > 0]
   if (response %in% c(used, vapply(others, deparse1, ""))) {
     bk_abort(
       "argument", fit_header("Response `%s` is among the predictors, too.", response),
-      "It would predict itself: leave it out there.", column = response, call = call
+      "It would predict itself: leave it out there.", column = response
     )
   }
 }
 
 # `.` stands for the columns of `data` that are neither in the response nor in a smooth nor name the
 # groups of a random term.
-fixed_terms <- function(lhs, fixed, data, env, elsewhere, call) {
+fixed_terms <- function(lhs, fixed, data, env, elsewhere) {
   if (!("." %in% all.names(fixed, functions = FALSE))) {
-    return(read_terms(stats::as.formula(call("~", lhs, fixed), env), NULL, call))
+    return(read_terms(stats::as.formula(call("~", lhs, fixed), env), NULL))
   }
   if (!is.data.frame(data)) {
-    abort_argument(
-      data, "data", "a data frame, since `.` in the formula means its columns", call = call
-    )
+    abort_argument(data, "data", "a data frame, since `.` in the formula means its columns")
   }
   others <- setdiff(names(data), c(elsewhere, all.vars(lhs)))
   if (length(others) == 0L) {
     bk_abort(
       "argument", "`.` in the formula stands for no column of `data`.",
-      paste("Columns:", list_some(names(data))), found = names(data), call = call
+      paste("Columns:", list_some(names(data))), found = names(data)
     )
   }
   # `. - id + (1 | id)` takes away what is not in `.`.
@@ -126,10 +125,10 @@ fixed_terms <- function(lhs, fixed, data, env, elsewhere, call) {
   }, NA)
   parts$terms[gone] <- list(NULL)
   fixed <- join_terms(parts$terms, parts$signs)
-  read_terms(stats::as.formula(call("~", lhs, fixed), env), list2DF(unclass(data)[others]), call)
+  read_terms(stats::as.formula(call("~", lhs, fixed), env), list2DF(unclass(data)[others]))
 }
 
-read_terms <- function(formula, data, call) {
+read_terms <- function(formula, data) {
   tryCatch(stats::terms(formula, data = data), error = function(e) {
     bk_abort(
       "argument", "The formula cannot be read.",
@@ -137,7 +136,7 @@ read_terms <- function(formula, data, call) {
         sprintf("Found: %s.", deparse1(formula)), conditionMessage(e),
         "Accepted: terms joined by +, -, *, :, / and ^, see formula()."
       ),
-      column = "formula", call = call
+      column = "formula"
     )
   })
 }
@@ -192,7 +191,7 @@ find_terms <- function(expr, wanted) {
 }
 
 # The right side of a formula without its random terms, and these.
-split_bars <- function(expr, call = user_call()) {
+split_bars <- function(expr) {
   barred <- function(term) any(c("|", "||") %in% all.names(term))
   bars <- list()
   parts <- sum_terms(expr, barred)
@@ -201,7 +200,7 @@ split_bars <- function(expr, call = user_call()) {
     term <- stats::as.formula(call("~", hidden$expr), globalenv())
     found <- tryCatch(reformulas::findbars(term), error = function(e) NULL)
     if (length(found) == 0L) {
-      if (barred(hidden$expr)) abort_bar(parts$terms[[k]], call)
+      if (barred(hidden$expr)) abort_bar(parts$terms[[k]])
       next
     }
     back <- function(part) restore_calls(part, hidden$calls)
@@ -214,7 +213,7 @@ split_bars <- function(expr, call = user_call()) {
 }
 
 # Structures of covariances, as glmmTMB and lme4 write them: ar1(t + 0 | g).
-refuse_structures <- function(fixed, call) {
+refuse_structures <- function(fixed) {
   known <- c(
     "diag", "us", "cs", "ar1", "homdiag", "homcs", "hetar1", "toep", "homtoep",
     "ou", "exp", "gau", "mat", "rr"
@@ -230,7 +229,7 @@ refuse_structures <- function(fixed, call) {
         "Accepted: (x | g), whose covariances are learned, (x || g), without",
         "any, and gp(t) for a course over time."
       ),
-      column = "formula", found = text, call = call
+      column = "formula", found = text
     )
   }
 }

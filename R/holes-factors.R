@@ -23,7 +23,7 @@ observed_levels <- function(column) {
 }
 
 # Levels of the factors of a frame that miss values.
-holed_levels <- function(frame, allowed, call) {
+holed_levels <- function(frame, allowed) {
   names <- Filter(function(name) anyNA(frame[[name]]), allowed)
   levels <- lapply(frame[names], observed_levels)
   for (name in names) {
@@ -31,7 +31,7 @@ holed_levels <- function(frame, allowed, call) {
       bk_abort(
         "missing", fit_header("Predictor `%s` is missing in every row.", name),
         "Accepted: at least two different values. Drop the predictor.",
-        column = name, found = .row_names_info(frame, 2L), call = call
+        column = name, found = .row_names_info(frame, 2L)
       )
     }
     if (length(levels[[name]]) == 1L) {
@@ -42,7 +42,7 @@ holed_levels <- function(frame, allowed, call) {
           sprintf("Found: level %s alone.", quoted(levels[[name]])),
           paste("Accepted with `missing = \"model\"`: predictors that vary.", "Drop it.")
         ),
-        column = name, found = levels[[name]], call = call
+        column = name, found = levels[[name]]
       )
     }
   }
@@ -56,7 +56,7 @@ holed_levels <- function(frame, allowed, call) {
         ),
         sprintf("Accepted: %d. Merge levels, or leave such rows out.", most_cells)
       ),
-      column = names, found = cells, expected = most_cells, call = call
+      column = names, found = cells, expected = most_cells
     )
   }
   levels
@@ -203,9 +203,6 @@ take_wide <- function(wide, rows) {
 
 # What the atoms do not go with.
 refuse_factor_holes <- function(rows, settings) {
-  if (!length(rows$holes$levels)) {
-    return(invisible())
-  }
   found <- c(
     if (settings$method == "svi") "method = \"svi\"",
     if (!isFALSE(settings$select %||% FALSE)) "`select`"

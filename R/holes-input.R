@@ -73,7 +73,7 @@ term_factors <- function(terms) {
 
 # A hole that the model cannot describe is refused with the reason; whether other missing values are
 # an error is for `na.action` to say.
-check_holes <- function(parsed, frame, allowed, variables, rows, call) {
+check_holes <- function(parsed, frame, allowed, variables, rows) {
   with_na <- names(frame)[vapply(frame, anyNA, NA)]
   smooth <- smooth_names(parsed)
   # A missing response, weight or offset is refused like anywhere else.
@@ -96,11 +96,11 @@ check_holes <- function(parsed, frame, allowed, variables, rows, call) {
       } else if (NCOL(frame[[name]]) > 1L) {
         inside_of(name)
       }
-      abort_hole(name, reason, missing_rows(frame[[name]]), rows, call, curve)
+      abort_hole(name, reason, missing_rows(frame[[name]]), rows, curve)
     }
   }
   holed <- Filter(function(name) !is_factor_like(frame[[name]]), intersect(with_na, allowed))
-  check_products(parsed, holed, frame, rows, call)
+  check_products(parsed, holed, frame, rows)
   pairs <- shared_variables(parsed$frame_terms, with_na, variables)
   for (pair in pairs) {
     both <- which(is.na(c(frame[[pair[1]]])) & is.na(c(frame[[pair[2]]])))
@@ -110,7 +110,7 @@ check_holes <- function(parsed, frame, allowed, variables, rows, call) {
         pair[1],
         sprintf(
           "It is missing together with `%s`, made of the same variable.", pair[2]
-        ), both, rows, call, intersect(inside_of(pair[1]), inside_of(pair[2]))
+        ), both, rows, intersect(inside_of(pair[1]), inside_of(pair[2]))
       )
     }
   }
@@ -125,7 +125,7 @@ why_not_modelled <- function(column) {
 }
 
 # A product of two unknown values is not normal given the rest.
-check_products <- function(parsed, holed, frame, rows, call) {
+check_products <- function(parsed, holed, frame, rows) {
   for (terms in model_terms(parsed)) {
     factors <- term_factors(terms) > 0
     names <- variable_names(terms)
@@ -139,7 +139,7 @@ check_products <- function(parsed, holed, frame, rows, call) {
           "It is in the product `%s` with `%s`, which has missing values too.",
           attr(terms, "term.labels")[bad[1]], both[1]
         ),
-        which(is.na(frame[[both[2]]])), rows, call
+        which(is.na(frame[[both[2]]])), rows
       )
     }
   }
@@ -172,7 +172,7 @@ inside_of <- function(name) {
 }
 
 # `curve`: variables of which the term is a function that is no line.
-abort_hole <- function(name, reason, at, rows, call, curve = NULL) {
+abort_hole <- function(name, reason, at, rows, curve = NULL) {
   row <- original_rows(at[1], rows)
   bk_abort(
     "missing", fit_header("Missing values of `%s` cannot be modeled.", name),
@@ -191,19 +191,19 @@ abort_hole <- function(name, reason, at, rows, call, curve = NULL) {
         "Otherwise impute them,", "or leave such rows out with `missing = \"omit\"`."
       )
     ),
-    column = name, row = row, found = length(at), call = call
+    column = name, row = row, found = length(at)
   )
 }
 
 # The values that are there have to tell a mean and a variance.
-check_observed <- function(x, moments, rows, call) {
+check_observed <- function(x, moments, rows) {
   nowhere <- which(moments$missing == nrow(x))
   if (length(nowhere)) {
     name <- colnames(x)[nowhere[1]]
     bk_abort(
       "missing", fit_header("Predictor `%s` is missing in every row.", name),
       "Accepted: at least two different values. Drop the predictor.",
-      column = name, found = nrow(x), call = call
+      column = name, found = nrow(x)
     )
   }
   constant <- which(constant_columns(moments))
@@ -216,7 +216,7 @@ check_observed <- function(x, moments, rows, call) {
         sprintf("Found: %s.", format(moments$min[constant[1]], digits = 7)),
         paste("Accepted with `missing = \"model\"`: predictors that vary. Drop it.")
       ),
-      column = name, found = moments$min[constant[1]], call = call
+      column = name, found = moments$min[constant[1]]
     )
   }
 }

@@ -166,7 +166,7 @@ settle_sandwich <- function(fit, influence = NULL) {
     "rows that do not move all coefficients"
   }
   if (!is.null(why)) fit$sandwich <- list(why = why)
-  without_shrunk(fit)
+  if (length(fit$given_up)) without_shrunk(fit) else fit
 }
 
 sandwich_by <- function(groups, label) {

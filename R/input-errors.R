@@ -11,7 +11,7 @@ abort_missing <- function(count, first, rows = NULL,
                             "Variables"
                           } else {
                             "Variable"
-                          }, values = "missing", call = user_call(),
+                          }, values = "missing",
                           cure = missing_in_data) {
   first <- original_rows(as.integer(first), rows)
   shown <- seq_len(min(length(count), 5L))
@@ -32,7 +32,7 @@ abort_missing <- function(count, first, rows = NULL,
         "Accepted: finite values. Change these, or leave such rows out."
       }
     ),
-    column = columns, row = first, found = unname(count), call = call
+    column = columns, row = first, found = unname(count)
   )
 }
 
@@ -40,22 +40,22 @@ value_problem <- function(missing, infinite) {
   paste(c("missing", "infinite")[c(missing, infinite)], collapse = " or ")
 }
 
-abort_length <- function(name, found, expected, call) {
+abort_length <- function(name, found, expected) {
   bk_abort(
     "dimension", fit_header("`%s` has the wrong length.", name),
     c(
       sprintf("Found: %d values for %d rows.", found, expected),
       sprintf("Accepted: %d values, one for each row of the data.", expected)
     ),
-    column = name, found = found, expected = expected, call = call
+    column = name, found = found, expected = expected
   )
 }
 
-abort_too_few_rows <- function(n, call) {
+abort_too_few_rows <- function(n) {
   bk_abort(
     "dimension", if (n == 0L) "The data have no rows." else "The data have one row only.",
     "Accepted: at least two rows, one of each class.", column = "data", row = n, found = n,
-    expected = 2L, call = call
+    expected = 2L
   )
 }
 

@@ -8,23 +8,23 @@ kernel_argument <- function(default, check, show = function(x, leaf) format_each
 }
 
 positive_argument <- function(default, ...) {
-  kernel_argument(default, function(x, name, call) check_positive(x, name, call), ...)
+  kernel_argument(default, function(x, name) check_positive(x, name), ...)
 }
 
 count_argument <- function(default, upper = .Machine$integer.max) {
   kernel_argument(
-    default, function(x, name, call) check_count(x, 1L, upper, name, "kernel", call),
+    default, function(x, name) check_count(x, 1L, upper, name, "kernel"),
     function(x, leaf) if (!is.null(x)) format_each(x)
   )
 }
 
 distance_argument <- kernel_argument(
-  NULL, function(x, name, call) check_lengthscale(x, call),
+  NULL, function(x, name) check_lengthscale(x),
   function(x, leaf) if (!is_ranked(leaf)) format_lengthscale(x)
 )
 
 ard_argument <- kernel_argument(
-  FALSE, function(x, name, call) check_flag(x, name, call),
+  FALSE, function(x, name) check_flag(x, name),
   function(x, leaf) if (x && length(leaf$lengthscale) < 2L) "TRUE"
 )
 
@@ -67,9 +67,9 @@ kernel_kinds <- list(
   ),
   matern = kernel_kind(
     list(
-      nu = kernel_argument(3 / 2, function(x, name, call) {
+      nu = kernel_argument(3 / 2, function(x, name) {
         if (!is_finite_scalar(x) || !(x %in% c(0.5, 1.5, 2.5))) {
-          abort_argument(x, name, "1/2, 3/2 or 5/2", kind = "kernel", call = call)
+          abort_argument(x, name, "1/2, 3/2 or 5/2", kind = "kernel")
         }
         as.double(x)
       }, function(x, leaf) sprintf("%d/2", as.integer(2 * x))),
@@ -98,8 +98,8 @@ kernel_kinds <- list(
   polynomial = kernel_kind(
     list(
       degree = count_argument(2),
-      offset = kernel_argument(1, function(x, name, call) {
-        check_number(x, 0, name = name, kind = "kernel", call = call)
+      offset = kernel_argument(1, function(x, name) {
+        check_number(x, 0, name = name, kind = "kernel")
       }),
       variance = positive_argument(1)
     ),
@@ -151,8 +151,8 @@ new_leaf <- function(kind, ..., columns = NULL) {
   do.call(new_kernel, c(kind, values))
 }
 
-checked_argument <- function(argument, x, name, call = user_call()) {
-  if (is.null(x) && is.null(argument$default)) NULL else argument$check(x, name, call = call)
+checked_argument <- function(argument, x, name) {
+  if (is.null(x) && is.null(argument$default)) NULL else argument$check(x, name)
 }
 
 # What new_leaf() makes, which someone may have changed since. categorical() of earlier versions

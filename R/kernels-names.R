@@ -48,7 +48,7 @@ are_numbers <- function(names) {
 #' @return Positions in `names`, or `NULL`: as they are. An error where both are
 #'   names and not of the same objects.
 #' @noRd
-match_objects <- function(names, others, what, against, call = user_call()) {
+match_objects <- function(names, others, what, against) {
   if (is.null(names) || is.null(others) || identical(names, others)) {
     return(NULL)
   }
@@ -67,7 +67,7 @@ match_objects <- function(names, others, what, against, call = user_call()) {
       sprintf("Found: %s and %s differ, as in %s.", what, against, list_some(quoted(lost))),
       "Accepted: the same names, in any order, or none."
     ),
-    column = what, found = names, expected = others, call = call
+    column = what, found = names, expected = others
   )
 }
 
@@ -84,13 +84,13 @@ take_objects <- function(x, at, kernel = FALSE) {
 }
 
 # A kernel matrix whose columns are in the order of its rows.
-square_by_name <- function(k, what = "x", call = user_call()) {
+square_by_name <- function(k, what = "x") {
   if (length(dim(k)) != 2L || nrow(k) != ncol(k)) {
     return(k)
   }
   at <- match_objects(
     usable_names(colnames(k)), usable_names(rownames(k)),
-    sprintf("columns of `%s`", what), "its rows", call
+    sprintf("columns of `%s`", what), "its rows"
   )
   if (is.null(at)) k else k[, at, drop = FALSE]
 }
@@ -103,7 +103,7 @@ square_by_name <- function(k, what = "x", call = user_call()) {
 #' @return Positions of the columns, or `NULL`: as they are. An error where the
 #'   matrix is turned, or has other objects.
 #' @noRd
-match_training <- function(x, objects, n, name = "newdata", call = user_call()) {
+match_training <- function(x, objects, n, name = "newdata") {
   columns <- colnames(x)
   rows <- usable_names(rownames(x))
   if (!is.null(columns) && !is.null(objects)) {
@@ -135,7 +135,7 @@ match_training <- function(x, objects, n, name = "newdata", call = user_call()) 
         ),
         sprintf("Accepted: a row for each new row, a column for each of %d.", n)
       ),
-      column = name, found = dim(x), expected = n, call = call
+      column = name, found = dim(x), expected = n
     )
   }
   strange <- !is.null(own) && !is.null(objects) && !are_automatic(own) &&
@@ -147,7 +147,7 @@ match_training <- function(x, objects, n, name = "newdata", call = user_call()) 
         sprintf("Found: no column for %s.", list_some(quoted(setdiff(objects, own)))),
         "Accepted: a column for each training row, by name, or without names."
       ),
-      column = name, found = own, expected = objects, call = call
+      column = name, found = own, expected = objects
     )
   }
   NULL

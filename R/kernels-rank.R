@@ -6,7 +6,7 @@ is_ranked <- function(leaf) !is.null(leaf$rank)
 
 has_rank <- function(kernel) any_leaf(kernel, is_ranked)
 
-refuse_scales <- function(rank, lengthscale, ard, call = user_call()) {
+refuse_scales <- function(rank, lengthscale, ard) {
   if (!is.null(lengthscale) || isTRUE(ard)) {
     bk_abort(
       "kernel", "A kernel with `rank` has no length-scales.",
@@ -14,7 +14,7 @@ refuse_scales <- function(rank, lengthscale, ard, call = user_call()) {
         sprintf("Found: `rank` with `%s`.", if (is.null(lengthscale)) "ard" else "lengthscale"),
         "Accepted: rbf(rank = 2), whose projection is learned."
       ),
-      column = "rank", found = rank, call = call
+      column = "rank", found = rank
     )
   }
 }
@@ -29,7 +29,7 @@ is_whole_projection <- function(leaf) {
 
 # Of a leaf that looks at `count` columns: known, or where learning starts, all of whose directions
 # have the length-scale `median`.
-leaf_projection <- function(leaf, median, count, names, call) {
+leaf_projection <- function(leaf, median, count, names) {
   if (leaf$rank > count) {
     bk_abort(
       "kernel", "The kernel's rank is above the number of its columns.",
@@ -37,7 +37,7 @@ leaf_projection <- function(leaf, median, count, names, call) {
         sprintf("Found: rank %d of %d column%s.", leaf$rank, count, if (count == 1L) "" else "s"),
         sprintf("Accepted: a rank of at most %d.", count)
       ),
-      column = "rank", found = leaf$rank, expected = count, call = call
+      column = "rank", found = leaf$rank, expected = count
     )
   }
   a <- leaf$projection
@@ -50,7 +50,7 @@ leaf_projection <- function(leaf, median, count, names, call) {
     bk_abort(
       "kernel", "The kernel's projection does not match the columns.",
       sprintf("Found: a projection of %d columns for %d.", ncol(a), count),
-      column = "rank", found = ncol(a), expected = count, call = call
+      column = "rank", found = ncol(a), expected = count
     )
   }
   if (is.null(colnames(a))) colnames(a) <- names
@@ -101,12 +101,12 @@ stretch_parameters <- function(values, roles, factor) {
 }
 
 # What has no gradient to learn a projection by.
-refuse_rank <- function(kernel, who, call = user_call()) {
+refuse_rank <- function(kernel, who) {
   if (has_rank(kernel)) {
     bk_abort(
       "kernel", sprintf("%s does not learn projections.", who),
       c("Found: a kernel with `rank`.", "Accepted with `rank`: gp() terms of bkm(), and gpsvm()."),
-      column = "kernel", found = "rank", call = call
+      column = "kernel", found = "rank"
     )
   }
   invisible(kernel)

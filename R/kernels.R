@@ -162,15 +162,15 @@ is_columns <- function(x) {
     (is.character(x) || all(x >= 1 & x <= .Machine$integer.max & x == trunc(x))))
 }
 
-check_positive <- function(x, name = "variance", call = user_call()) {
-  check_number(x, 0, name = name, closed = c(FALSE, TRUE), kind = "kernel", call = call)
+check_positive <- function(x, name = "variance") {
+  check_number(x, 0, name = name, closed = c(FALSE, TRUE), kind = "kernel")
 }
 
-check_lengthscale <- function(x, call = user_call()) {
+check_lengthscale <- function(x) {
   if (!is_lengthscale(x)) {
     abort_argument(
       x, "lengthscale", "NULL, a positive number, or a positive number for each column",
-      kind = "kernel", call = call
+      kind = "kernel"
     )
   }
   if (!is.null(x)) storage.mode(x) <- "double"
@@ -213,13 +213,13 @@ Ops.bayeskernel_kernel <- function(e1, e2) {
   if (!missing(e2) && .Generic %in% c("+", "*")) {
     e1 <- as_kernel(e1)
     e2 <- as_kernel(e2)
-    for (e in list(e1, e2)) if (is_kernel(e)) check_kernel(e, call = call)
+    for (e in list(e1, e2)) if (is_kernel(e)) check_kernel(e)
     if (is_kernel(e1) && is_kernel(e2)) {
-      return(combine_kernels(.Generic, list(e1, e2), call))
+      return(combine_kernels(.Generic, list(e1, e2)))
     }
     number <- if (is_kernel(e1)) e2 else e1
     if (.Generic == "*" && is_finite_scalar(number) && number > 0) {
-      return(scale_kernel(if (is_kernel(e1)) e1 else e2, number, call))
+      return(scale_kernel(if (is_kernel(e1)) e1 else e2, number))
     }
   }
   bk_abort(
@@ -228,7 +228,7 @@ Ops.bayeskernel_kernel <- function(e1, e2) {
       paste("Found:", describe_operation(.Generic, e1, if (!missing(e2)) e2)),
       "Accepted: kernel + kernel, kernel * kernel, positive number * kernel"
     ),
-    column = .Generic, call = call
+    column = .Generic
   )
 }
 
@@ -242,28 +242,28 @@ describe_operation <- function(operator, left, right) {
 }
 
 # Sums of sums and products of products become one.
-combine_kernels <- function(operator, kernels, call) {
+combine_kernels <- function(operator, kernels) {
   kind <- if (operator == "+") "sum" else "product"
-  for (kernel in kernels) refuse_precomputed(kernel, call)
+  for (kernel in kernels) refuse_precomputed(kernel)
   children <- lapply(kernels, function(kernel) {
     if (kernel$kind == kind) kernel$children else list(kernel)
   })
   new_kernel(kind, children = unlist(children, recursive = FALSE))
 }
 
-scale_kernel <- function(kernel, factor, call) {
-  refuse_precomputed(kernel, call)
+scale_kernel <- function(kernel, factor) {
+  refuse_precomputed(kernel)
   if (kernel$kind == "sum") {
-    kernel$children <- lapply(kernel$children, scale_kernel, factor, call)
+    kernel$children <- lapply(kernel$children, scale_kernel, factor)
   } else if (kernel$kind == "product") {
-    kernel$children[[1]] <- scale_kernel(kernel$children[[1]], factor, call)
+    kernel$children[[1]] <- scale_kernel(kernel$children[[1]], factor)
   } else {
-    kernel$variance <- check_positive(leaf_variance(kernel) * factor, call = call)
+    kernel$variance <- check_positive(leaf_variance(kernel) * factor)
   }
   kernel
 }
 
-refuse_precomputed <- function(kernel, call) {
+refuse_precomputed <- function(kernel) {
   if (!stands_alone(kernel)) {
     return(invisible(kernel))
   }
@@ -277,7 +277,7 @@ refuse_precomputed <- function(kernel, call) {
     } else {
       "mkprobit() combines it with others as a space of its own."
     },
-    found = kernel$kind, call = call
+    found = kernel$kind
   )
 }
 
@@ -455,13 +455,13 @@ parameter_roles <- function(kernel) {
   }))
 }
 
-check_kernel <- function(kernel, name = "kernel", call = user_call()) {
+check_kernel <- function(kernel, name = "kernel") {
   if (!is_kernel(kernel) || !is_whole_kernel(kernel)) {
     abort_argument(
       kernel, name, paste(
         "a kernel such as rbf(), or its name:",
         paste(quoted(names(kernel_kinds)), collapse = ", ")
-      ), kind = "kernel", call = call
+      ), kind = "kernel"
     )
   }
   kernel
@@ -490,11 +490,11 @@ is_whole_kernel <- function(kernel) {
 #'   these are known; a kernel that has been here goes by the names.
 #' @noRd
 place_columns <- function(kernel, d, columns = NULL, terms = NULL, source = seq_len(d),
-                          scale = rep(1, d), call = user_call()) {
+                          scale = rep(1, d)) {
   map_leaves(kernel, function(leaf) {
     at <- seq_len(d)
     if (!is.null(leaf$columns)) {
-      at <- find_columns(leaf$columns, columns, terms, source, call)
+      at <- find_columns(leaf$columns, columns, terms, source)
       leaf$columns <- stats::setNames(at, columns[at])
     }
     if (has_argument(leaf, "period")) leaf$unit <- unname(scale[at])
@@ -502,7 +502,7 @@ place_columns <- function(kernel, d, columns = NULL, terms = NULL, source = seq_
   })
 }
 
-find_columns <- function(wanted, columns, terms, source, call) {
+find_columns <- function(wanted, columns, terms, source) {
   if (is.numeric(wanted) && (is.null(names(wanted)) || is.null(columns))) {
     found <- as.list(match(wanted, source))
   } else {
@@ -522,7 +522,7 @@ find_columns <- function(wanted, columns, terms, source, call) {
     bk_abort(
       "kernel", "The kernel looks at columns that the data do not have.",
       c(sprintf("Found: %s.", list_some(wanted[lost])), sprintf("Accepted: %s.", known)),
-      column = "columns", found = wanted[lost], expected = columns, call = call
+      column = "columns", found = wanted[lost], expected = columns
     )
   }
   unique(unlist(found))
@@ -544,23 +544,21 @@ place_kernel <- function(kernel, rows) {
 #' @param columns Their names, or `NULL`.
 #' @return The kernel, all of its parameters numbers.
 #' @noRd
-resolve_lengthscale <- function(kernel, median, d = NULL, columns = NULL, call = user_call()) {
+resolve_lengthscale <- function(kernel, median, d = NULL, columns = NULL) {
   map_leaves(kernel, function(leaf) {
     if (!has_lengthscale(leaf)) {
       return(leaf)
     }
     if (is_ranked(leaf)) {
       own <- if (is.null(leaf$columns)) columns else names(leaf$columns)
-      leaf$projection <- leaf_projection(
-        leaf, median, length(leaf$columns %||% seq_len(d)), own, call
-      )
+      leaf$projection <- leaf_projection(leaf, median, length(leaf$columns %||% seq_len(d)), own)
       return(leaf)
     }
     if (is.null(leaf$lengthscale)) {
       leaf$lengthscale <- leaf_median(leaf, median)
     }
     if (!is.null(d) && has_argument(leaf, "ard")) {
-      leaf$lengthscale <- column_lengthscales(leaf, d, call)
+      leaf$lengthscale <- column_lengthscales(leaf, d)
       if (leaf$ard && is.null(names(leaf$lengthscale))) {
         own <- if (is.null(leaf$columns)) columns else names(leaf$columns)
         names(leaf$lengthscale) <- own
@@ -581,7 +579,7 @@ leaf_median <- function(leaf, median) {
   }
 }
 
-column_lengthscales <- function(leaf, d, call) {
+column_lengthscales <- function(leaf, d) {
   ell <- leaf$lengthscale
   if (!is.null(leaf$columns)) d <- length(leaf$columns)
   if (length(ell) == 1L) {
@@ -596,7 +594,7 @@ column_lengthscales <- function(leaf, d, call) {
         ),
         sprintf("Accepted: one length-scale for all columns, or %d.", d)
       ),
-      column = "lengthscale", found = length(ell), expected = d, call = call
+      column = "lengthscale", found = length(ell), expected = d
     )
   }
   ell
@@ -630,14 +628,14 @@ update_kernel <- function(kernel, log_parameters) {
 
 # What glue_kernel.h reads, for points of `d` columns. Length-scales must be known, and columns
 # numbers.
-kernel_to_core <- function(kernel, d, call = user_call()) {
+kernel_to_core <- function(kernel, d) {
   kernel <- map_leaves(kernel, function(leaf) {
     if (is_ranked(leaf)) {
       stopifnot(is.numeric(leaf$projection))
     } else if (has_lengthscale(leaf)) {
       stopifnot(is.numeric(leaf$lengthscale))
       if (has_argument(leaf, "ard")) {
-        leaf$lengthscale <- unname(column_lengthscales(leaf, d, call))
+        leaf$lengthscale <- unname(column_lengthscales(leaf, d))
       }
     }
     if (has_argument(leaf, "period") && is.null(leaf$unit)) leaf$unit <- 1
@@ -731,11 +729,11 @@ kernel_matrix <- function(kernel, x, z = x, threads = getOption("bayeskernel.thr
   values
 }
 
-abort_unequal_columns <- function(expected, found, call = user_call()) {
+abort_unequal_columns <- function(expected, found) {
   bk_abort(
     "dimension", "`x` and `z` do not have the same number of columns.",
     sprintf("Found: %d and %d.", expected, found),
-    column = "z", found = found, expected = expected, call = call
+    column = "z", found = found, expected = expected
   )
 }
 
@@ -770,27 +768,25 @@ agreement <- function(kernel, x, z) {
   out
 }
 
-check_points <- function(x, name, call = user_call()) {
+check_points <- function(x, name) {
   if (is.data.frame(x) && all(vapply(x, is_plain_number, NA))) {
     x <- as.matrix(x)
   }
   if (!is.matrix(x) || !(is.numeric(x) || is.logical(x))) {
-    abort_argument(
-      x, name, "a numeric matrix, or a data frame whose columns are numbers", call = call
-    )
+    abort_argument(x, name, "a numeric matrix, or a data frame whose columns are numbers")
   }
   if (ncol(x) == 0L) {
     bk_abort(
       "dimension", sprintf("`%s` has no columns.", name), "Accepted: at least one column.",
-      column = name, found = 0L, call = call
+      column = name, found = 0L
     )
   }
   storage.mode(x) <- "double"
-  check_finite_points(x, name, call)
+  check_finite_points(x, name)
   x
 }
 
-check_finite_points <- function(x, name, call) {
+check_finite_points <- function(x, name) {
   ends <- if (length(x)) range(x) else 0
   if (!anyNA(ends) && all(abs(ends) <= largest_magnitude)) {
     return(invisible(x))
@@ -804,24 +800,23 @@ check_finite_points <- function(x, name, call) {
     stats::setNames(colSums(bad[, at, drop = FALSE]), columns),
     apply(bad[, at, drop = FALSE], 2, which.max),
     what = if (length(at) > 1L) "Columns" else "Column",
-    values = value_problem(anyNA(x[bad]), infinite),
-    call = call, cure = "Leave such rows out, or impute them."
+    values = value_problem(anyNA(x[bad]), infinite), cure = "Leave such rows out, or impute them."
   )
 }
 
-check_precomputed <- function(x, alone, call = user_call()) {
+check_precomputed <- function(x, alone) {
   if (!alone) {
     bk_abort(
       "argument", "A precomputed kernel matrix has no `z`.",
       "Accepted: kernel_matrix(precomputed(), x) with x the kernel matrix.",
-      column = "z", call = call
+      column = "z"
     )
   }
   if (nrow(x) != ncol(x)) {
     bk_abort(
       "dimension", "A precomputed kernel matrix must be square.",
       sprintf("Found: %d rows and %d columns.", nrow(x), ncol(x)),
-      column = "x", found = dim(x), call = call
+      column = "x", found = dim(x)
     )
   }
   if (!isSymmetric(unname(x))) {
@@ -836,8 +831,7 @@ check_precomputed <- function(x, alone, call = user_call()) {
         ),
         "Accepted: k[i, j] = k[j, i], such as (k + t(k)) / 2."
       ),
-      column = "x", row = at[1], found = x[at], expected = x[at[2], at[1]],
-      call = call
+      column = "x", row = at[1], found = x[at], expected = x[at[2], at[1]]
     )
   }
   x

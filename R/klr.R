@@ -299,11 +299,11 @@ klr_core_draws <- function(object, take = NULL) {
 numbers_of <- function(x) lapply(x, as.double)
 
 # Moments of f and of the probability for rows on the scale of the model.
-klr_moments <- function(object, x, threads, call = user_call()) {
+klr_moments <- function(object, x, threads) {
   if (nrow(x) == 0L) {
     return(list(mean = numeric(), var = numeric(), prob = numeric(), prob_sd = numeric()))
   }
-  core_call(klr_predict_cpp(klr_core_draws(object), object$posterior$x, x, threads), call)
+  core_call(klr_predict_cpp(klr_core_draws(object), object$posterior$x, x, threads))
 }
 
 #' @exportS3Method

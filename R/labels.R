@@ -287,7 +287,7 @@ new_labels <- function(object, newdata, y, n, declared = FALSE) {
       column = "y", found = class(y), expected = n
     )
   }
-  if (NROW(y) != n) abort_length("y", NROW(y), n, user_call())
+  if (NROW(y) != n) abort_length("y", NROW(y), n)
   known_codes(y, if (declared) known_levels(object) else object$levels)
 }
 

@@ -6,9 +6,7 @@ check_learning_rate <- function(x, name) {
     return(x)
   }
   if (!is_finite_scalar(x) || x <= 0 || x > 10) {
-    abort_argument(
-      x, name, "a number above 0 and at most 10, or \"calibrated\"", call = user_call()
-    )
+    abort_argument(x, name, "a number above 0 and at most 10, or \"calibrated\"")
   }
   as.double(x)
 }
@@ -24,9 +22,7 @@ check_class_weights <- function(x, name) {
     all(nzchar(names(x))) && !anyDuplicated(names(x)) && all(is.finite(x)) &&
     all(x > 0)
   if (!good) {
-    abort_argument(
-      x, name, "\"none\", \"balanced\", or positive numbers named by classes", call = user_call()
-    )
+    abort_argument(x, name, "\"none\", \"balanced\", or positive numbers named by classes")
   }
   x
 }
@@ -140,7 +136,10 @@ settle_learning_rate <- function(job, rows) {
   if (settings$family != "hinge" || is.null(job$data$weights)) {
     return(job)
   }
-  rate <- settings$learning_rate %||% default_rate(job)
+  rate <- settings$learning_rate %||%
+    # At the paper's rate selection lets noise in and predictors with missing values get effects
+    # that they do not have. Both go with n (eta sum g^2 - sum h), 0 at the calibrated rate.
+    if (is.null(job$data$selection) && !models_holes(job)) 1 else "calibrated"
   if (identical(rate, 1) && models_holes(job)) warn_rate_of_holes()
   if (identical(rate, "calibrated")) {
     rate <- tryCatch(
@@ -156,13 +155,6 @@ settle_learning_rate <- function(job, rows) {
   job$shared$data <- job$data
   job$settings$learning_rate <- rate
   job
-}
-
-# What is meant where the user says nothing: at the paper's rate selection lets noise in and
-# predictors with holes get effects that they do not have. Both go with n (eta sum g^2 - sum h),
-# which is 0 at the calibrated rate.
-default_rate <- function(job) {
-  if (is.null(job$data$selection) && !models_holes(job)) 1 else "calibrated"
 }
 
 models_holes <- function(job) !is.null(job$data$holes) || !is.null(job$atoms)

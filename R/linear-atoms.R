@@ -222,12 +222,9 @@ has_atoms <- function(object, rows) {
 
 # Of the atoms' answers those of the rows, and the values that were missing.
 collect_atoms <- function(core, job) {
-  atoms <- job$data$atoms
-  if (is.null(atoms)) {
-    return(core)
-  }
   core <- move_shared(widen_atoms(core, job), job)
-  own <- pool_atoms(list(mean = core$mean, var = core$variance_f), core$share, atoms$row)
+  rows <- job$data$atoms$row
+  own <- pool_atoms(list(mean = core$mean, var = core$variance_f), core$share, rows)
   core$mean <- own$mean
   core$variance_f <- own$var
   core

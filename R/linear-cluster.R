@@ -5,8 +5,7 @@
 share_linear_rows <- function(job) {
   data <- job$data
   cluster <- job$settings$cluster
-  alone <- is.null(cluster) || !is.null(data$path) ||
-    !is.null(data$selection) || !is.null(data$holes) ||
+  alone <- !is.null(data$path) || !is.null(data$selection) || !is.null(data$holes) ||
     length(data$crossed) > 0L ||
     length(job$blocks$precision) > nrow(data$x)
   if (alone) {

@@ -17,10 +17,10 @@ random_limits <- function() {
 # Numbers of the random terms that are crossed, the eliminated one first; none if the exact form
 # does.
 crossed_terms <- function(design, settings, selected) {
-  size <- term_sizes(design)
-  if (length(size) < 2L) {
+  if (length(design$random) < 2L) {
     return(integer())
   }
+  size <- term_sizes(design)
   n <- length(design$y)
   limit <- random_limits()
   others <- size[-which.max(size)]
@@ -144,9 +144,6 @@ scaled_term <- function(term) {
 # follow theta, with mean 0.
 add_shared <- function(core) {
   shared <- ncol(core$shared_cov)
-  if (is.null(shared)) {
-    return(core)
-  }
   p <- length(core$theta_mean)
   core$theta_mean <- c(core$theta_mean, numeric(shared))
   cov <- matrix(0, p + shared, p + shared)
@@ -165,9 +162,6 @@ shared_names <- function(blocks) {
 # Posterior of the pairs of levels that share rows, by outer term: numbers of the terms, codes of
 # the levels, covariance r_inner x r_outer x pairs given theta, scale of the model.
 crossed_pairs <- function(core, blocks) {
-  if (is.null(core$pairs)) {
-    return(NULL)
-  }
   crossed <- blocks[crossed_blocks(blocks)]
   lapply(seq_along(core$pairs), function(k) {
     pair <- core$pairs[[k]]

@@ -50,10 +50,13 @@ warn_unsettled <- function(why, instead, spent) {
 # What expectation propagation adds to the posterior that every fit without draws has: leave-one-out
 # densities, evidence, points of a grid.
 collect_ep <- function(fit, core, job) {
+  # Whether the evidence of groups is not that of the points, and, where this is known, would move
+  # their variance by a third of its standard deviation or more.
+  understated <- !isTRUE(core$by_group) && !isTRUE((core$missed_shift %||% NaN) < 1 / 3)
   fit$check <- list(
     k = core$pareto_k %||% NA_real_, passes = core$status$passes, change = core$status$change,
     engine = core$engine %||% "vb", fallback = core$fallback, by_group = core$by_group,
-    one_class = if (understates_groups(core)) one_class_share(job$design),
+    one_class = if (understated) one_class_share(job$design),
     effective = core$effective
   )
   if (!is.null(core$fallback)) {
@@ -115,13 +118,6 @@ point_posterior <- function(point, core, job) {
     out <- c(out, q[intersect(c("theta_mean", "theta_cov", "wide", "random"), names(q))])
   }
   c(point[intersect(c("weight", "place"), names(point))], out)
-}
-
-# Whether the evidence of groups is not that of the points, and, where this is known, would move
-# their variance by a third of its standard deviation or more.
-understates_groups <- function(core) {
-  shift <- core$missed_shift %||% NaN
-  !isTRUE(core$by_group) && !isTRUE(shift < 1 / 3)
 }
 
 # The share of groups whose rows are all of one class, of the random term where it is largest. Of

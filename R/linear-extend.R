@@ -117,7 +117,7 @@ extension_weights <- function(weights, n) {
   }
   if (!is.numeric(weights) || length(weights) != n ||
     any(!is.finite(weights)) || any(weights < 0)) {
-    abort_argument(weights, "weights", sprintf("%d numbers, 0 or more", n), call = user_call())
+    abort_argument(weights, "weights", sprintf("%d numbers, 0 or more", n))
   }
   as.double(weights)
 }

@@ -11,8 +11,8 @@ glm_family <- function(family) {
   }
 }
 
-abort_family_link <- function(given, name, accepted, call = user_call()) {
-  abort_argument(sprintf("%s(\"%s\")", given$name, given$link), name, accepted, call = call)
+abort_family_link <- function(given, name, accepted) {
+  abort_argument(sprintf("%s(\"%s\")", given$name, given$link), name, accepted)
 }
 
 #' The pseudo-likelihood of support vector machines as a family
@@ -104,16 +104,13 @@ settle_family <- function(rows, settings) {
   family <- settings$family %||% (if (length(rows$levels)) "logit" else "gaussian")
   settings$family <- family
   settings$prior <- family_prior(settings$prior, family)
-  refuse_powers(rows, settings)
+  if (family == "probit" && settings$method == "gibbs") refuse_powers(rows)
   settings
 }
 
 # A power of a normal distribution function is no mixture over one latent normal variable; a whole
 # one is over several.
-refuse_powers <- function(rows, settings) {
-  if (settings$family != "probit" || settings$method != "gibbs") {
-    return(invisible())
-  }
+refuse_powers <- function(rows) {
   at <- which(rows$weights != trunc(rows$weights))
   if (length(at)) {
     bk_abort(
@@ -165,9 +162,6 @@ family_prior <- function(prior, family) {
 # continued.
 core_family <- function(settings, prior = settings$prior) {
   family <- settings$family
-  if (family == "hinge") {
-    return(list())
-  }
   # Selection by mean field needs rows that are quadratic in f.
   augmented <- family == "gaussian" || !isFALSE(settings$select %||% FALSE)
   c(
@@ -183,7 +177,7 @@ core_family <- function(settings, prior = settings$prior) {
 # A number is fitted in units of its standard deviation, without its mean where there is an
 # intercept to take that up.
 linear_response_scale <- function(rows, settings) {
-  if (settings$family != "gaussian" || !is.null(rows$y_sd)) {
+  if (!is.null(rows$y_sd)) {
     return(NULL)
   }
   moments <- response_scale((rows$y - rows$offset)[rows$weights > 0])
@@ -203,18 +197,13 @@ scale_prior <- function(prior, size) {
 }
 
 scale_response <- function(rows, scale) {
-  if (!is.null(scale)) {
-    rows$y <- (rows$y - scale[["center"]]) / scale[["scale"]]
-    rows$offset <- rows$offset / scale[["scale"]]
-  }
+  rows$y <- (rows$y - scale[["center"]]) / scale[["scale"]]
+  rows$offset <- rows$offset / scale[["scale"]]
   rows
 }
 
 # What the core answers without draws, in units of the response: the intercept takes up its centre.
 rescale_answer <- function(core, scale, weights) {
-  if (is.null(scale)) {
-    return(core)
-  }
   size <- scale[["scale"]]
   shift <- scale[["center"]]
   core <- rescale_posterior(core, size, shift)

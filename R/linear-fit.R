@@ -8,12 +8,13 @@ linear_job <- function(rows, settings, law = NULL) {
     rows <- source_design(rows)
   }
   settings <- settle_family(rows, settings)
-  refuse_with_processes(rows, settings)
-  refuse_factor_holes(rows, settings)
-  rows <- weigh_classes(rows, settings)
-  response <- linear_response_scale(rows, settings)
-  rows <- scale_response(rows, response)
-  selected <- selected_columns(rows, settings)
+  if (length(rows$processes)) refuse_with_processes(rows, settings)
+  if (length(rows$holes$levels)) refuse_factor_holes(rows, settings)
+  if (settings$family == "hinge") rows <- weigh_classes(rows, settings)
+  response <- if (settings$family == "gaussian") linear_response_scale(rows, settings)
+  if (!is.null(response)) rows <- scale_response(rows, response)
+  selected <- integer()
+  if (!isFALSE(settings$select %||% FALSE)) selected <- selected_columns(rows, settings)
   settings <- settle_inclusion(settings, rows$assign[selected])
   settings <- settle_crossed(rows, settings, selected)
   if (!(settings$method %in% c("ep", "vb"))) rows <- whole_design(rows)
@@ -29,7 +30,7 @@ linear_job <- function(rows, settings, law = NULL) {
     sampled = settings$method == "gibbs", standardize = settings$standardize,
     family = settings$family
   )
-  wide <- if (uses_atoms(rows, settings)) {
+  wide <- if (!is.null(rows$holes) && uses_atoms(rows, settings)) {
     model <- law %||% atom_model(rows)
     atom_rows(rows, rows$info$holes$parts, model)
   }
@@ -38,16 +39,20 @@ linear_job <- function(rows, settings, law = NULL) {
   } else {
     rows$data[setdiff(names(rows$data), "type")]
   }
-  data["selection"] <- list(core_selection(selected, settings$prior, settings, rows))
+  data["selection"] <- list(
+    if (length(selected)) core_selection(selected, settings$prior, settings, rows)
+  )
   data["holes"] <- list(
-    if (is.null(wide)) {
+    if (is.null(wide) && !is.null(rows$holes)) {
       core_holes(rows, blocks, settings$prior, length(selected) == 0L)
     }
   )
   data$atoms <- wide$atoms[c("row", "log_prior")]
   data$units <- if (!is.null(rows$units)) as.double(rows$units)
   if (settings$method == "svi") check_svi_model(data)
-  refuse_ep_polish(settings, data, blocks)
+  if (identical(settings$polish, "ep") && !is.null(data$selection)) {
+    refuse_ep_polish(settings, data, blocks)
+  }
   names <- if (settings$method == "gibbs") {
     draw_names(rows, blocks, data, settings)
   }
@@ -59,11 +64,17 @@ linear_job <- function(rows, settings, law = NULL) {
       wide[intersect(c("x", "random", "offset", "open"), names(wide))]
     },
     stored = length(names),
-    control = c(core_settings(settings, rows), core_family(settings, prior)),
+    control = c(
+      core_settings(settings, rows), if (settings$family != "hinge") core_family(settings, prior)
+    ),
     shared = list(data = data, prior = core_prior(blocks))
   )
   job <- settle_learning_rate(add_processes(job, wide), rows)
-  if (is.null(law)) settle_predictors(job, given[[1L]], given[[2L]]) else job
+  if (is.null(law) && !is.null(job$atoms)) {
+    settle_predictors(job, given[[1L]], given[[2L]])
+  } else {
+    job
+  }
 }
 
 # Length-scales that are open, then the features of processes.
@@ -100,7 +111,7 @@ source_design <- function(rows) {
 }
 
 linear_run <- function(job) {
-  share <- share_linear_rows(job)
+  share <- if (!is.null(job$settings$cluster)) share_linear_rows(job)
   if (!is.null(share)) {
     on.exit(share$release())
     job$control$remote <- share$remote
@@ -137,7 +148,7 @@ svi_control <- function(job) {
 linear_collect <- function(fit, core, job, rows) {
   whole <- job
   job <- core$screen$job %||% job
-  job$design$info <- with_centres(job$design$info, core$processes)
+  if (length(core$processes)) job$design$info <- with_centres(job$design$info, core$processes)
   design <- job$design
   fit[c("method", "family")] <- job$settings[c("method", "family")]
   fit$chosen <- job$settings$chosen
@@ -171,14 +182,14 @@ linear_collect <- function(fit, core, job, rows) {
     fit <- collect_gibbs(fit, core, job)
     core$influence <- gibbs_influence(fit, job)
   } else {
-    core <- collect_atoms(core, job)
-    core <- rescale_answer(core, job$response, rows$weights)
+    if (!is.null(job$data$atoms)) core <- collect_atoms(core, job)
+    if (!is.null(job$response)) core <- rescale_answer(core, job$response, rows$weights)
     fit <- collect_vb(fit, core, job)
     if (fit$method == "ep") fit <- collect_ep(fit, core, job)
     if (!is.null(core$polished$chains)) fit <- collect_polish(fit, core, job)
   }
   warn_single_rows(fit, job)
-  fit <- widen_selection(fit, core, whole)
+  if (!is.null(core$screen)) fit <- widen_selection(fit, core, whole)
   job <- whole
   if (fit$family == "hinge") {
     fit$given_up <- warn_given_up(fit$levels, 1L + (fit$y > 0), fit$fitted$mean, fit$weights)
@@ -365,7 +376,7 @@ linear_data <- function(design, blocks) {
       )
     }
   }
-  out$crossed <- crossed_data(design, blocks$blocks)
+  out$crossed <- if (length(design$random) > 1L) crossed_data(design, blocks$blocks) else list()
   out
 }
 
@@ -391,13 +402,13 @@ collect_vb <- function(fit, core, job) {
   design <- job$design
   data <- job$data
   posterior <- vb_posterior(core, job)
-  posterior <- add_selection(posterior, core, data, fit$prior)
+  if (!is.null(data$selection)) posterior <- add_selection(posterior, core, data, fit$prior)
   posterior$holes <- core$holes
   fit$posterior <- posterior
-  fit$imputed <- if (is.null(job$atoms)) {
-    imputed_vb(core$holes, design)
-  } else {
+  fit$imputed <- if (!is.null(job$atoms)) {
     imputed_atoms(core, job)
+  } else if (!is.null(core$holes)) {
+    imputed_vb(core$holes, design)
   }
   # The margin of a row source is the smallest y f.
   sure <- if (is.null(data$path)) design$y * core$mean else status$margin
@@ -417,7 +428,7 @@ collect_vb <- function(fit, core, job) {
 vb_posterior <- function(core, job) {
   design <- job$design
   blocks <- job$blocks
-  core <- add_shared(core)
+  if (!is.null(core$shared_cov)) core <- add_shared(core)
   posterior <- list(
     theta_mean = core$theta_mean, theta_cov = core$theta_cov, random = list(), variance = list()
   )
@@ -446,7 +457,7 @@ vb_posterior <- function(core, job) {
       )
     }
   }
-  posterior$pairs <- crossed_pairs(core, blocks$blocks)
+  if (!is.null(core$pairs)) posterior$pairs <- crossed_pairs(core, blocks$blocks)
   if (job$settings$family == "gaussian") posterior$noise <- core$noise
   posterior
 }
@@ -552,7 +563,7 @@ theta_names <- function(design, blocks) {
       ranef_names(block$label, block$columns, design$random[[block$random]]$levels)
     }
   })
-  c(colnames(design$x), unlist(kept), shared_names(blocks$blocks))
+  c(colnames(design$x), unlist(kept), if (length(design$random) > 1L) shared_names(blocks$blocks))
 }
 
 random_posterior <- function(block, term, core) {

@@ -74,15 +74,17 @@ latent.bsvm <- function(object, rows = NULL, links = character(),
   if (is.null(rows)) {
     return(kept_latent(object, links))
   }
-  if (has_shared(object, rows)) {
-    return(latent_shared(object, rows, links, threads))
-  }
-  if (has_atoms(object, rows)) {
-    return(latent_atoms(object, rows, links, threads))
+  if (!is.null(rows$holes)) {
+    if (has_shared(object, rows)) {
+      return(latent_shared(object, rows, links, threads))
+    }
+    if (!is.null(object$holes$model)) {
+      return(latent_atoms(object, rows, links, threads))
+    }
   }
   if (is_regression(object)) links <- character()
   threads <- check_threads(threads)
-  rows <- fill_processes(object, rows, threads)
+  if (length(rows$processes)) rows <- fill_processes(object, rows, threads)
   if (!is_sampled(object)) {
     if (points_share_moments(object, rows)) {
       out <- shared_moments(object, rows, threads)
@@ -290,7 +292,9 @@ core_draws <- function(parts) {
 # Mean and variance of the rows.
 gaussian_moments <- function(object, rows, threads) {
   out <- linear_moments(object, rows, threads)
-  out$var <- out$var + open_variance(object, rows)
+  if (length(rows$open) || length(rows$unit_open)) {
+    out$var <- out$var + open_variance(object, rows)
+  }
   out
 }
 
@@ -352,7 +356,8 @@ linear_moments <- function(object, rows, threads) {
     term <- rows$random[[t]]
     list(z = term$z %*% transform$random[[t]], group = term$group)
   })
-  at <- core_rows(rows$x, rows$offset, random, rows$holes, model_uses(rows$holes))
+  uses <- if (!is.null(rows$holes)) model_uses(rows$holes)
+  at <- core_rows(rows$x, rows$offset, random, rows$holes, uses)
   out <- core_call(linear_moments_cpp(at, q, threads))
   if (!is.null(posterior$pairs) && length(at$terms)) {
     out$var <- out$var + pair_variance(posterior, at$terms)

@@ -16,9 +16,6 @@ selected_columns <- function(design, settings) {
 }
 
 core_selection <- function(selected, prior, settings, design) {
-  if (length(selected) == 0L) {
-    return(NULL)
-  }
   of <- if (inherits(prior, "bkm_prior")) "slab" else "var"
   c(
     list(columns = as.integer(selected) - 1L),
@@ -38,9 +35,6 @@ by_term <- function(prior) identical(prior$inclusion, "term")
 # (kept terms) or of z (the eliminated one).
 core_holes <- function(design, blocks, prior, groups = TRUE) {
   holes <- design$holes
-  if (is.null(holes)) {
-    return(NULL)
-  }
   predictors <- length(holes$predictors)
   out <- holes[c(
     "x", "mean", "var", "use_row", "use_column", "use_predictor", "use_base", "use_slope"
@@ -141,9 +135,6 @@ data_rows <- function(design, rows) {
 # `gamma`, one number per column of theta, turns coefficients into effects: the inclusion
 # probability, or 1 for columns that are always in.
 add_selection <- function(posterior, core, data, prior) {
-  if (is.null(data$selection)) {
-    return(posterior)
-  }
   columns <- data$selection$columns + 1L
   gamma <- rep(1, length(posterior$theta_mean))
   gamma[columns] <- core$selection$inclusion
@@ -262,9 +253,6 @@ warn_unsettled_columns <- function(why, left) {
 
 # What the sites of columns do not know.
 refuse_ep_polish <- function(settings, data, blocks, most = 1000L) {
-  if (!identical(settings$polish, "ep") || is.null(data$selection)) {
-    return(invisible())
-  }
   columns <- length(blocks$precision)
   found <- if (!is.null(data$holes) || !is.null(data$atoms)) {
     "missing predictors that are modeled"
@@ -333,9 +321,6 @@ imputed_frame <- function(row, predictor, mean, sd, design) {
 }
 
 imputed_vb <- function(holes, design) {
-  if (is.null(holes)) {
-    return(NULL)
-  }
   at <- holes$predictor
   scale <- design$holes$scale_x[at]
   imputed_frame(

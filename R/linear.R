@@ -112,7 +112,7 @@ settle_inclusion <- function(settings, assign) {
 # TRUE: by the sampler; "ep"; FALSE: not at all.
 check_polish <- function(polish, name) {
   if (!is_flag(polish) && !identical(polish, "ep")) {
-    abort_argument(polish, name, "TRUE, FALSE or \"ep\"", call = user_call())
+    abort_argument(polish, name, "TRUE, FALSE or \"ep\"")
   }
   as.vector(polish)
 }
@@ -134,10 +134,7 @@ check_select <- function(select, name) {
     return(select)
   }
   if (!isTRUE(select) && !isFALSE(select)) {
-    abort_argument(
-      select, name, "TRUE, FALSE, or a one-sided formula of terms, such as ~ . - age",
-      call = user_call()
-    )
+    abort_argument(select, name, "TRUE, FALSE, or a one-sided formula of terms, such as ~ . - age")
   }
   select
 }
@@ -154,8 +151,7 @@ check_starts <- function(starts, name) {
   }
   if (!good || anyNA(values) || any(values <= 0 | values > 1)) {
     abort_argument(
-      starts, name, "numbers above 0 and at most 1, such as c(1, 0.5), or \"marginal\"",
-      call = user_call()
+      starts, name, "numbers above 0 and at most 1, such as c(1, 0.5), or \"marginal\""
     )
   }
   values[marginal] <- NA

@@ -141,11 +141,11 @@ auc <- function(y, score) {
   check_score(score, length(y), "score")
   if (NCOL(score) > 2L) score <- score_of_two(labels, score, all$levels)
   if (NCOL(score) > 2L) {
-    abort_classes(labels$levels, sprintf("%d columns", ncol(score)), user_call(), "score")
+    abort_classes(labels$levels, sprintf("%d columns", ncol(score)), "score")
   }
   positive <- labels$code == 2L
   if (NCOL(score) == 2L) {
-    positive <- match_columns(labels, score, user_call(), "score") == 2L
+    positive <- match_columns(labels, score, "score") == 2L
     score <- score[, 2]
   }
   n1 <- as.double(sum(positive))
@@ -218,10 +218,10 @@ most_probable <- function(prob) {
 }
 
 # The number of the true class of each row, and the probabilities n x k.
-scored_rows <- function(y, prob, call = user_call()) {
+scored_rows <- function(y, prob) {
   labels <- label_codes(y)
   if (is.data.frame(prob)) prob <- as.matrix(prob)
-  check_score(prob, length(y), "prob", call)
+  check_score(prob, length(y), "prob")
   outside <- which(prob < 0 | prob > 1)
   if (length(outside) > 0L) {
     bk_abort(
@@ -232,13 +232,12 @@ scored_rows <- function(y, prob, call = user_call()) {
         ),
         "Accepted: numbers from 0 to 1."
       ),
-      column = "prob", found = prob[outside[1]], expected = c(0, 1),
-      call = call
+      column = "prob", found = prob[outside[1]], expected = c(0, 1)
     )
   }
   if (NCOL(prob) == 1L) {
     two <- two_classes(labels)
-    if (is.null(two)) abort_classes(labels$levels, "one column", call)
+    if (is.null(two)) abort_classes(labels$levels, "one column")
     prob <- as.vector(prob)
     return(list(true = two$code, prob = cbind(1 - prob, prob)))
   }
@@ -254,11 +253,10 @@ scored_rows <- function(y, prob, call = user_call()) {
         ),
         "Accepted: the probability of each class, or those of the second of two."
       ),
-      column = "prob", row = wrong[1], found = total[wrong[1]], expected = 1,
-      call = call
+      column = "prob", row = wrong[1], found = total[wrong[1]], expected = 1
     )
   }
-  without_empty(match_columns(labels, prob, call), prob)
+  without_empty(match_columns(labels, prob), prob)
 }
 
 # Without columns of classes that neither rows nor probabilities have; two columns remain.
@@ -272,23 +270,23 @@ without_empty <- function(true, prob) {
 }
 
 # Which column of `prob` is the class of each row: by name, if there are names.
-match_columns <- function(labels, prob, call, name = "prob") {
+match_columns <- function(labels, prob, name = "prob") {
   if (is.null(colnames(prob))) {
     if (length(labels$levels) != ncol(prob)) {
-      abort_classes(labels$levels, sprintf("%d columns", ncol(prob)), call, name)
+      abort_classes(labels$levels, sprintf("%d columns", ncol(prob)), name)
     }
     return(labels$code)
   }
   column <- match(labels$levels, colnames(prob))[labels$code]
   if (anyNA(column)) {
     abort_classes(
-      labels$levels, paste("columns", paste(quoted(colnames(prob)), collapse = ", ")), call, name
+      labels$levels, paste("columns", paste(quoted(colnames(prob)), collapse = ", ")), name
     )
   }
   column
 }
 
-abort_classes <- function(levels, columns, call, name = "prob") {
+abort_classes <- function(levels, columns, name = "prob") {
   bk_abort(
     "response",
     sprintf("The classes of `y` and of `%s` are not the same.", name),
@@ -300,7 +298,7 @@ abort_classes <- function(levels, columns, call, name = "prob") {
         "also the probabilities of the second."
       )
     ),
-    column = "y", found = levels, expected = columns, call = call
+    column = "y", found = levels, expected = columns
   )
 }
 
@@ -332,24 +330,24 @@ two_classes <- function(labels) {
   if (length(labels$levels) == 2L) labels
 }
 
-abort_label_kind <- function(y, expected, call = user_call()) {
-  abort_argument(y, "y", expected, kind = "response", call = call)
+abort_label_kind <- function(y, expected) {
+  abort_argument(y, "y", expected, kind = "response")
 }
 
-check_score <- function(x, n, name, call = user_call()) {
+check_score <- function(x, n, name) {
   if (!is.numeric(x)) {
-    abort_argument(x, name, "numbers, one or more for each label", call = call)
+    abort_argument(x, name, "numbers, one or more for each label")
   }
-  if (NROW(x) != n) abort_length(name, NROW(x), n, call)
-  check_no_missing(x, name, call)
+  if (NROW(x) != n) abort_length(name, NROW(x), n)
+  check_no_missing(x, name)
 }
 
-check_no_missing <- function(x, name, call) {
+check_no_missing <- function(x, name) {
   bad <- which(is.na(x))
   if (length(bad) > 0L) {
     abort_missing(
       count = stats::setNames(length(bad), name), first = (bad[1] - 1L) %% NROW(x) + 1L,
-      what = "Argument", call = call, cure = "Leave such rows out."
+      what = "Argument", cure = "Leave such rows out."
     )
   }
 }

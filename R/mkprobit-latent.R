@@ -55,7 +55,7 @@ mkprobit_parts <- function(object, points, width, threads, f) {
   list(values = lapply(parts, `[[`, "value"), noise = if (any(noise != 1)) noise)
 }
 
-mkprobit_moments <- function(object, points, threads, call = user_call()) {
+mkprobit_moments <- function(object, points, threads) {
   classes <- length(object$levels)
   n <- ncol(points[[1]])
   empty <- matrix(0, 0L, classes, dimnames = list(NULL, object$levels))
@@ -71,7 +71,7 @@ mkprobit_moments <- function(object, points, threads, call = user_call()) {
       core_call(mkprobit_predict_cpp(
         object$posterior$core, sources, combine,
         list(nodes = object$posterior$nodes, threads = threads, progress = FALSE)
-      ), call)
+      ))
     }
   )
   bind <- function(name) {

@@ -110,7 +110,7 @@ check_spaces <- function(x, y) {
       column = "x", found = sizes, expected = length(y)
     )
   }
-  if (sizes[1] < 2L) abort_too_few_rows(sizes[[1]], user_call())
+  if (sizes[1] < 2L) abort_too_few_rows(sizes[[1]])
   x
 }
 
@@ -176,13 +176,13 @@ usable_spaces <- function(x, given) {
   if (length(dim(given$y)) > 1L) read_response(given$y, "y", "declared")
   weights <- given$weights
   if (!is.null(weights) && length(weights) != length(given$y)) {
-    abort_length("weights", length(weights), length(given$y), user_call())
+    abort_length("weights", length(weights), length(given$y))
   }
   frame <- list2DF(c(
     list(y = given$y), Filter(Negate(is.null), gaps),
     if (!is.null(weights)) list("(weights)" = weights)
   ))
-  usable_rows(frame, NULL, given$na.action, user_call())
+  usable_rows(frame, NULL, given$na.action)
 }
 
 # One space: its raw columns `x`, what the fit keeps, what new rows must have.
@@ -250,8 +250,8 @@ category_codes <- function(frame, levels) {
 }
 
 # Symmetric, and positive semi-definite up to rounding.
-check_gram <- function(k, name = NULL, call = user_call()) {
-  k <- unname(check_precomputed(k, TRUE, call))
+check_gram <- function(k, name = NULL) {
+  k <- unname(check_precomputed(k, TRUE))
   size <- max(abs(k), .Machine$double.xmin)
   shifted <- k / size + diag(1e-9 * nrow(k), nrow(k))
   whole <- tryCatch(is.matrix(chol(shifted)), error = function(e) FALSE)
@@ -266,7 +266,7 @@ check_gram <- function(k, name = NULL, call = user_call()) {
         ),
         "Accepted: a kernel matrix, of which no eigenvalue is below zero."
       ),
-      column = name %||% "x", found = least, expected = 0, call = call
+      column = name %||% "x", found = least, expected = 0
     )
   }
   invisible(k)
@@ -368,7 +368,7 @@ new_space <- function(info, value, name, first) {
     if (!is.matrix(value) || !is.numeric(value) || ncol(value) != info$columns) {
       abort_space_width(name, NCOL(value), info$columns)
     }
-    if (any(is.infinite(value))) check_finite_points(value, name, user_call())
+    if (any(is.infinite(value))) check_finite_points(value, name)
     return(unname(value))
   }
   if (is_words(value)) value <- data.frame(level = factor(value))

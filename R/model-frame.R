@@ -1,15 +1,15 @@
 # From the user's formula and data to one checked model frame: which variables, which rows, nothing
 # missing.
 
-check_data <- function(data, call = user_call()) {
+check_data <- function(data) {
   if (is.environment(data) || is.null(data)) {
     return(data)
   }
   if (!is.list(data) || (is.object(data) && !is.data.frame(data))) {
-    abort_argument(data, "data", "a data frame, or a list of variables", call = call)
+    abort_argument(data, "data", "a data frame, or a list of variables")
   }
   if (is.null(names(data)) && length(data)) {
-    abort_argument(data, "data", "a list with names", call = call)
+    abort_argument(data, "data", "a list with names")
   }
   if (!is.data.frame(data)) {
     sizes <- unique(vapply(data, NROW, 1L))
@@ -20,32 +20,32 @@ check_data <- function(data, call = user_call()) {
     }
   }
   if (is.data.frame(data) && .row_names_info(data, 2L) == 0L) {
-    abort_too_few_rows(0L, call)
+    abort_too_few_rows(0L)
   }
   data
 }
 
 # Evaluates a model frame of all rows that `subset` names. `rows` maps its rows to those of `data`,
 # NULL when they are all there.
-build_frame <- function(parsed, data, weights, offset, subset, call = user_call()) {
+build_frame <- function(parsed, data, weights, offset, subset) {
   env <- parsed$env
   scope <- if (is.null(data)) env else data
-  check_variables(parsed, scope, env, call)
+  check_variables(parsed, scope, env)
   extras <- list(
-    weights = eval_argument(weights, "weights", scope, env, call),
-    offset = eval_argument(offset, "offset", scope, env, call)
+    weights = eval_argument(weights, "weights", scope, env),
+    offset = eval_argument(offset, "offset", scope, env)
   )
   n <- if (is.data.frame(data)) .row_names_info(data, 2L)
   for (name in names(extras)) {
     given <- NROW(extras[[name]])
     if (!is.null(n) && !is.null(extras[[name]]) && given != n) {
-      abort_length(name, given, n, call)
+      abort_length(name, given, n)
     }
   }
   if (is.null(n) && !is.null(subset)) {
     n <- NROW(eval(parsed$frame_terms[[2]], scope, env))
   }
-  rows <- subset_rows(subset, scope, env, n, call)
+  rows <- subset_rows(subset, scope, env, n)
   frame_call <- as.call(c(
     list(
       quote(stats::model.frame.default), formula = parsed$frame_terms, data = scope,
@@ -56,11 +56,11 @@ build_frame <- function(parsed, data, weights, offset, subset, call = user_call(
   # An empty argument and a NULL one are not the same to model.frame().
   frame_call <- frame_call[!vapply(as.list(frame_call), is.null, NA)]
   frame <- tryCatch(eval(frame_call), error = function(e) {
-    explain_frame_error(e, parsed, scope, n, call)
+    explain_frame_error(e, parsed, scope, n)
   })
-  check_variable_types(frame, parsed$response, call)
+  check_variable_types(frame, parsed$response)
   for (j in attr(attr(frame, "terms"), "offset")) {
-    check_offset_type(frame[[j]], names(frame)[j], call)
+    check_offset_type(frame[[j]], names(frame)[j])
   }
   if (is.null(n)) n <- nrow(frame)
   list(frame = frame, rows = rows, n = n)
@@ -68,7 +68,7 @@ build_frame <- function(parsed, data, weights, offset, subset, call = user_call(
 
 # A variable has to be in `data` or, as for lm(), where the formula was written; a function of that
 # name, such as time(), does not count, but contrasts in C() are functions.
-check_variables <- function(parsed, scope, env, call) {
+check_variables <- function(parsed, scope, env) {
   names <- all.vars(parsed$frame_terms)
   names <- names[!(names %in% c(names(scope), contrasts_of(parsed$frame_terms)))]
   for (name in names) {
@@ -86,7 +86,7 @@ check_variables <- function(parsed, scope, env, call) {
           },
           "Correct the formula, or add the column to `data`."
         ),
-        column = name, found = names(scope), call = call
+        column = name, found = names(scope)
       )
     }
   }
@@ -107,7 +107,7 @@ contrasts_of <- function(x) {
 
 # `weights`, `offset` and `subset` are expressions in the columns of `data`, vectors, or the name of
 # a column as text.
-eval_argument <- function(value, name, scope, env, call) {
+eval_argument <- function(value, name, scope, env) {
   if (is.language(value)) {
     value <- tryCatch(eval(value, scope, env), error = function(e) {
       bk_abort(
@@ -118,41 +118,41 @@ eval_argument <- function(value, name, scope, env, call) {
             "Accepted: an expression in the columns of `data`, or a vector", "with one value a row."
           )
         ),
-        column = name, call = call
+        column = name
       )
     })
   }
   if (is.character(value) && length(value) == 1L && value %in% names(scope)) {
     value <- scope[[value]]
   }
-  if (name %in% c("weights", "offset")) check_row_numbers(value, name, call)
+  if (name %in% c("weights", "offset")) check_row_numbers(value, name)
   value
 }
 
 # Numbers of rows, or NULL. Dates and times are no numbers here, and factors are none anywhere.
-check_row_numbers <- function(value, name, call = user_call()) {
+check_row_numbers <- function(value, name) {
   if (!is.null(value) && (!is.numeric(value) || length(dim(value)) > 1L)) {
-    abort_argument(value, name, "a numeric vector, one value a row", call = call)
+    abort_argument(value, name, "a numeric vector, one value a row")
   }
 }
 
-subset_rows <- function(subset, scope, env, n, call) {
-  keep <- eval_argument(subset, "subset", scope, env, call)
+subset_rows <- function(subset, scope, env, n) {
+  keep <- eval_argument(subset, "subset", scope, env)
   if (is.null(keep)) {
     return(NULL)
   }
   if (is.logical(keep)) {
-    if (length(keep) != n) abort_length("subset", length(keep), n, call)
+    if (length(keep) != n) abort_length("subset", length(keep), n)
     rows <- which(keep)
   } else if (is_row_numbers(keep, n)) {
     rows <- seq_len(n)[keep]
   } else {
-    abort_argument(keep, "subset", sprintf("logical, or row numbers up to %d", n), call = call)
+    abort_argument(keep, "subset", sprintf("logical, or row numbers up to %d", n))
   }
   if (length(rows) == 0L) {
     bk_abort("dimension", "`subset` leaves no rows.",
       "Accepted: a condition that at least two rows fulfil.",
-      column = "subset", found = 0L, call = call
+      column = "subset", found = 0L
     )
   }
   rows
@@ -165,7 +165,7 @@ is_row_numbers <- function(x, n) {
 }
 
 # model.frame() failed: find the variable, in the order of the formula.
-explain_frame_error <- function(error, parsed, scope, n, call) {
+explain_frame_error <- function(error, parsed, scope, n) {
   variables <- as.list(attr(parsed$frame_terms, "variables"))[-1L]
   for (variable in variables) {
     name <- deparse1(variable)
@@ -173,7 +173,7 @@ explain_frame_error <- function(error, parsed, scope, n, call) {
     is_response <- identical(name, parsed$response)
     kind <- if (is_response) "response" else "argument"
     if (inherits(value, "error") && !is_response) {
-      refuse_missing_inside(variable, name, value, scope, parsed$env, call)
+      refuse_missing_inside(variable, name, value, scope, parsed$env)
     }
     if (inherits(value, "error") || is.null(value)) {
       bk_abort(kind, fit_header("Variable `%s` cannot be computed.", name),
@@ -181,7 +181,7 @@ explain_frame_error <- function(error, parsed, scope, n, call) {
           if (is.null(value)) "Found: NULL." else conditionMessage(value),
           "Accepted: an expression that gives one value, or row, for each row."
         ),
-        column = name, call = call
+        column = name
       )
     }
     if (!is.atomic(value)) {
@@ -194,17 +194,17 @@ explain_frame_error <- function(error, parsed, scope, n, call) {
           }),
           "Accepted: numeric, logical, factor or character, one value a row."
         ),
-        column = name, found = class(value), call = call
+        column = name, found = class(value)
       )
     }
     if (is.null(n)) n <- NROW(value)
-    if (NROW(value) != n) abort_length(name, NROW(value), n, call)
+    if (NROW(value) != n) abort_length(name, NROW(value), n)
   }
-  bk_abort("argument", "The model frame cannot be made.", conditionMessage(error), call = call)
+  bk_abort("argument", "The model frame cannot be made.", conditionMessage(error))
 }
 
 # Bases such as poly() fail where their variable is missing.
-refuse_missing_inside <- function(variable, name, error, scope, env, call) {
+refuse_missing_inside <- function(variable, name, error, scope, env) {
   for (inner in all.vars(variable)) {
     value <- tryCatch(eval(as.name(inner), scope, env), error = identity)
     if (is.atomic(value) && anyNA(value)) {
@@ -224,23 +224,23 @@ refuse_missing_inside <- function(variable, name, error, scope, env, call) {
             ), inner
           )
         ),
-        column = name, row = which(is.na(value))[1], found = inner, call = call
+        column = name, row = which(is.na(value))[1], found = inner
       )
     }
   }
 }
 
-check_offset_type <- function(value, name, call) {
+check_offset_type <- function(value, name) {
   if (!is.numeric(value) && !is.logical(value) || NCOL(value) > 1L) {
     bk_abort(
       "argument", fit_header("Term `%s` is not of numbers.", name),
       c(paste("Found:", describe_value(value)), "Accepted: a number for each row."),
-      column = name, found = class(value), call = call
+      column = name, found = class(value)
     )
   }
 }
 
-check_variable_types <- function(frame, response, call) {
+check_variable_types <- function(frame, response) {
   for (name in setdiff(names(frame), response)) {
     column <- frame[[name]]
     if (is.complex(column) || is.raw(column)) {
@@ -249,7 +249,7 @@ check_variable_types <- function(frame, response, call) {
           sprintf("Found: a vector of type %s.", typeof(column)),
           "Accepted: numeric, logical, factor or character."
         ),
-        column = name, found = typeof(column), call = call
+        column = name, found = typeof(column)
       )
     }
   }
@@ -259,15 +259,15 @@ check_variable_types <- function(frame, response, call) {
 # whose weight is zero, which say nothing. With missing = "model" variables `allowed` may have
 # holes, `check(frame, rows)` refuses others with the reason, and rows of zero weight tell about
 # predictors.
-usable_rows <- function(frame, rows, na.action, call = user_call(), missing = "refuse",
+usable_rows <- function(frame, rows, na.action, missing = "refuse",
                         allowed = NULL, check = function(frame, rows) NULL) {
-  omit <- read_na_action(na.action, call)
+  omit <- read_na_action(na.action)
   keep <- omitted <- NULL
   if (missing == "model" && is.null(omit)) check(frame, rows)
   with_na <- setdiff(names(frame)[vapply(frame, anyNA, NA)], allowed)
   refused <- if (is.null(omit) && missing != "omit") with_na
   if (length(refused)) {
-    refuse_missing(frame, refused, rows, missing != "refuse", call)
+    refuse_missing(frame, refused, rows, missing != "refuse")
   }
   if (length(with_na)) {
     bad <- lapply(unclass(frame)[with_na], missing_rows)
@@ -275,7 +275,7 @@ usable_rows <- function(frame, rows, na.action, call = user_call(), missing = "r
     keep <- seq_len(nrow(frame))[-gone]
     omitted <- original_rows(gone, rows)
     class(omitted) <- if (is.null(omit)) "omit" else omit
-    if (missing == "omit") inform_dropped(bad, nrow(frame), call)
+    if (missing == "omit") inform_dropped(bad, nrow(frame))
   }
   if (missing == "model" && !is.null(omit)) {
     check(frame_rows(frame, keep), original_rows(keep, rows))
@@ -284,7 +284,7 @@ usable_rows <- function(frame, rows, na.action, call = user_call(), missing = "r
   w <- frame[["(weights)"]]
   if (!is.null(w)) {
     if (!is.null(keep)) w <- w[keep]
-    check_weights(w, original_rows(keep, rows), call)
+    check_weights(w, original_rows(keep, rows))
     if (length(allowed) == 0L) {
       zero <- sum(w == 0)
       if (zero > 0L) {
@@ -293,7 +293,7 @@ usable_rows <- function(frame, rows, na.action, call = user_call(), missing = "r
     }
   }
   left <- if (is.null(keep)) nrow(frame) else length(keep)
-  if (left < 2L) abort_too_few_rows(left, call)
+  if (left < 2L) abort_too_few_rows(left)
   # naresid() and napredict() count among the rows that are left and those omitted, in their order:
   # not in the rows of `data`.
   if (!is.null(omitted)) {
@@ -306,32 +306,31 @@ usable_rows <- function(frame, rows, na.action, call = user_call(), missing = "r
 }
 
 # `choice`: the model has an argument `missing`.
-refuse_missing <- function(frame, names, rows, choice, call) {
+refuse_missing <- function(frame, names, rows, choice) {
   bad <- lapply(unclass(frame)[names], missing_rows)
   count <- stats::setNames(lengths(bad), sub("^\\((.*)\\)$", "\\1", names))
   first <- vapply(bad, `[`, 1L, 1L)
   fixed <- c(names(frame)[1L], "(weights)", "(offset)")
   if (!choice || any(names %in% fixed)) {
-    abort_missing(count, first, rows, call = call)
+    abort_missing(count, first, rows)
   }
   abort_missing(
-    count, first, rows,
-    call = call, cure = paste(
+    count, first, rows, cure = paste(
       "Drop such rows by `missing = \"omit\"`, model those of numbers by",
       "`missing = \"model\"`, or impute them."
     )
   )
 }
 
-inform_dropped <- function(bad, n, call) {
+inform_dropped <- function(bad, n) {
   gone <- length(unique(unlist(bad, use.names = FALSE)))
   bk_inform(
     "dropped_rows", sprintf("%d of %d rows were dropped: they have missing values.", gone, n),
-    paste0("`", names(bad), "`: ", lengths(bad), " missing."), n = gone, call = call
+    paste0("`", names(bad), "`: ", lengths(bad), " missing."), n = gone
   )
 }
 
-read_na_action <- function(na.action, call) {
+read_na_action <- function(na.action) {
   if (is.character(na.action) && length(na.action) == 1L) {
     na.action <- get0(na.action, envir = asNamespace("stats"))
   }
@@ -341,7 +340,7 @@ read_na_action <- function(na.action, call) {
     "exclude"
   } else if (!is.null(na.action) && !identical(na.action, stats::na.fail) &&
     !identical(na.action, stats::na.pass)) {
-    abort_argument(na.action, "na.action", "na.fail, na.omit or na.exclude", call = call)
+    abort_argument(na.action, "na.action", "na.fail, na.omit or na.exclude")
   }
 }
 
@@ -357,11 +356,11 @@ original_rows <- function(at, rows) {
   if (is.null(at)) rows else if (is.null(rows)) at else rows[at]
 }
 
-check_weights <- function(w, rows, call) {
+check_weights <- function(w, rows) {
   if (anyNA(w)) {
     abort_missing(
       c(weights = sum(is.na(w))), which(is.na(w))[1], rows,
-      what = "Argument", call = call, cure = "Leave out the rows without one."
+      what = "Argument", cure = "Leave out the rows without one."
     )
   }
   bad <- which(!(w >= 0 & w < Inf))
@@ -375,15 +374,14 @@ check_weights <- function(w, rows, call) {
         ),
         "Accepted: finite numbers of at least 0, not all 0."
       ),
-      column = "weights", row = original_rows(bad[1], rows), found = w[bad[1]],
-      call = call
+      column = "weights", row = original_rows(bad[1], rows), found = w[bad[1]]
     )
   }
   if (length(w) && all(w == 0)) {
     bk_abort(
       "argument", "Argument `weights` is zero in every row.",
       "Accepted: finite numbers of at least 0, not all 0.",
-      column = "weights", found = 0, call = call
+      column = "weights", found = 0
     )
   }
 }

@@ -62,9 +62,6 @@ random_terms_of_fit <- function(info) {
 
 # Names of the terms that count, NULL for all. Blanks and brackets around bars may be left out.
 kept_terms <- function(object, terms, exclude) {
-  if (is.null(terms) && is.null(exclude)) {
-    return(NULL)
-  }
   need_terms(object)
   known <- names(terms_of_fit(object))
   plain <- function(x) sub("^\\((.*[|].*)\\)$", "\\1", gsub(" ", "", x))

@@ -165,7 +165,7 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = 
     level = check_number(level, 0, 1, "level", closed = FALSE), draws = draws,
     ndraws = if (!is.null(ndraws)) check_count(ndraws, name = "ndraws"),
     groups = check_re_form(re.form), seed = seed, threads = check_threads(threads),
-    kept = kept_terms(object, terms, exclude)
+    kept = if (!is.null(terms) || !is.null(exclude)) kept_terms(object, terms, exclude)
   )
   ask$latent <- type == "link" || is_regression(object)
   ask$joint <- draws_classes(object) && !ask$latent &&
@@ -352,7 +352,7 @@ predict_rows <- function(object, newdata, ask, first = 0) {
 
 # What was asked for, of n rows, or (NULL) of those of the fit.
 answer <- function(object, rows, ask, n) {
-  object$link <- link_of_rows(object$link, rows)
+  if (!is.null(object$link$new)) object$link <- link_of_rows(object$link, rows)
   if (ask$interval != "none" && !ask$latent && !ask$joint) {
     probability_limits(object, rows, ask, n)
   } else if (ask$sampled && (ask$draws || !isTRUE(ask$joint))) {

@@ -33,7 +33,7 @@ settle_predictors <- function(job, rows, settings) {
 # Where what is missing enters in another way than linearly: in a process, or in a product.
 bends_response <- function(job) {
   holes <- job$design$holes
-  if (is.null(job$atoms) || job$settings$family != "gaussian") {
+  if (job$settings$family != "gaussian") {
     return(FALSE)
   }
   gone <- which(colSums(is.na(holes$x)) > 0L)

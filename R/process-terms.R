@@ -71,13 +71,13 @@ process_heads <- c("gp", "bayeskernel::gp")
 # Reading --------------------------------------------------------------------
 
 # The description of one term, in the form of read_smooth().
-read_process <- function(expr, env, call = user_call()) {
+read_process <- function(expr, env) {
   text <- deparse1(expr)
   expr[[1]] <- as.name("gp")
   typed <- tryCatch(match.call(gp, expr), error = function(e) {
     abort_process(
       text, "Term `%s` is not valid.", conditionMessage(e),
-      "Accepted: gp(x1, x2, by = f, kernel = rbf(), inducing = 50).", call
+      "Accepted: gp(x1, x2, by = f, kernel = rbf(), inducing = 50)."
     )
   })
   own <- c("by", "kernel", "inducing")
@@ -86,30 +86,30 @@ read_process <- function(expr, env, call = user_call()) {
   if (length(strange)) {
     abort_process(
       text, "Term `%s` has an unknown argument.", sprintf("Found: `%s`.", strange[1]),
-      paste("Accepted: variables,", list_some(paste0("`", own, "`"))), call
+      paste("Accepted: variables,", list_some(paste0("`", own, "`")))
     )
   }
   variables <- unname(as.list(typed)[-1L][!(names %in% own)])
   if (length(variables) == 0L) {
     abort_process(
       text, "Term `%s` has no variables.", NULL,
-      "Accepted: one variable or more, such as gp(x1, x2).", call
+      "Accepted: one variable or more, such as gp(x1, x2)."
     )
   }
   value <- function(name) {
     tryCatch(eval(typed[[name]], env), error = function(e) {
       abort_process(
         text, paste0("Argument `", name, "` of `%s` cannot be computed."),
-        conditionMessage(e), call = call
+        conditionMessage(e)
       )
     })
   }
   kernel <- if (is.null(typed$kernel)) rbf() else as_kernel(value("kernel"))
-  check_kernel(kernel, "kernel", call)
+  check_kernel(kernel, "kernel")
   if (stands_alone(kernel)) {
     abort_process(
       text, "The kernel of `%s` is not one of a process.", sprintf("Found: %s().", kernel$kind),
-      "Accepted: rbf() and its relatives, their sums and products.", call
+      "Accepted: rbf() and its relatives, their sums and products."
     )
   }
   # As terms() writes it.
@@ -117,9 +117,7 @@ read_process <- function(expr, env, call = user_call()) {
   keys <- c(vapply(variables, deparse1, ""), by)
   twice <- keys[duplicated(keys)]
   if (length(twice)) {
-    abort_process(
-      text, "Term `%s` has a variable twice.", sprintf("Found twice: `%s`.", twice[1]), call = call
-    )
+    abort_process(text, "Term `%s` has a variable twice.", sprintf("Found twice: `%s`.", twice[1]))
   }
   list(
     text = text, spec = list(term = keys[seq_along(variables)]), keys = keys,
@@ -128,8 +126,8 @@ read_process <- function(expr, env, call = user_call()) {
   )
 }
 
-abort_process <- function(text, header, found, cure = NULL, call = NULL) {
-  abort_smooth(text, header, found, cure, call)
+abort_process <- function(text, header, found, cure = NULL) {
+  abort_smooth(text, header, found, cure)
 }
 
 is_process <- function(term) !is.null(term$process)
@@ -139,12 +137,12 @@ is_process <- function(term) !is.null(term$process)
 # The terms of a design, one for each level of a factor `by`, in the form of build_smooth(): `x`
 # names the features, which are computed once length-scales are known; `rows` are the variables of
 # the rows on the scale of the data, a number `by` the last of them, and 0 or 1 by level.
-build_process <- function(term, frame, rows, call, standardize, centred) {
+build_process <- function(term, frame, rows, standardize, centred) {
   names <- vapply(term$variables, deparse1, "")
   d <- length(term$spec$term)
   n <- .row_names_info(frame, 2L)
   own <- names[seq_len(d)]
-  coded <- category_columns(term$process$kernel, d, term$spec$term, call)
+  coded <- category_columns(term$process$kernel, d, term$spec$term)
   levels <- lapply(seq_len(d), function(k) {
     if (k %in% coded) levels(factor(frame[[own[k]]]))
   })
@@ -152,31 +150,29 @@ build_process <- function(term, frame, rows, call, standardize, centred) {
     if (k %in% coded) {
       as.double(match(as.character(frame[[own[k]]]), levels[[k]]))
     } else {
-      process_variable(frame[[own[k]]], own[k], term, rows, call)
+      process_variable(frame[[own[k]]], own[k], term, rows)
     }
   }, numeric(n))
   dim(x) <- c(n, d)
   colnames(x) <- names[seq_len(d)]
   moments <- observed_moments(x)
-  check_columns(moments, x, colnames(x), rows, call, missing_allowed = TRUE)
+  check_columns(moments, x, colnames(x), rows, missing_allowed = TRUE)
   flat <- which(constant_columns(moments))
   if (length(flat)) {
     abort_process(
       term$text, "Term `%s` has a variable that does not vary.",
-      sprintf("Found: `%s`.", names[flat[1]]), "Leave it out.", call
+      sprintf("Found: `%s`.", names[flat[1]]), "Leave it out."
     )
   }
   center <- numeric(d)
   scale <- rep(1, d)
   if (standardize) {
     plain <- setdiff(seq_len(d), coded)
-    places <- robust_places(
-      x[, plain, drop = FALSE], moments$mean[plain], moments$sd[plain], call = call
-    )
+    places <- robust_places(x[, plain, drop = FALSE], moments$mean[plain], moments$sd[plain])
     center[plain] <- places$center
     scale[plain] <- places$scale
   }
-  by <- process_by(frame, term, rows, call)
+  by <- process_by(frame, term, rows)
   parts <- if (is.null(by$levels)) list(NULL) else by$levels
   lapply(parts, function(level) {
     inside <- if (is.null(level)) NULL else as.numeric(by$values == level)
@@ -184,7 +180,7 @@ build_process <- function(term, frame, rows, call, standardize, centred) {
     used <- rowSums(is.na(x)) == 0 & (inside %||% rep(1, n)) > 0
     process <- place_process(
       scale_columns_by(x[used, , drop = FALSE], center, scale), term, d,
-      center, scale, length(coded) > 0L, call
+      center, scale, length(coded) > 0L
     )
     process[c("center", "scale")] <- list(
       c(center, if (!is.null(number)) 0), c(scale, if (!is.null(number)) 1)
@@ -219,7 +215,7 @@ process_label <- function(term, level) {
   paste0(label, if (!is.null(term$by)) paste0(":", term$by), level)
 }
 
-process_variable <- function(column, name, term, rows, call) {
+process_variable <- function(column, name, term, rows) {
   if (is.logical(column) && all(is.na(column))) column <- as.double(column)
   if (is.factor(column) || is.character(column)) {
     abort_process(
@@ -228,21 +224,21 @@ process_variable <- function(column, name, term, rows, call) {
       sprintf(paste(
         "Accepted: numbers. Give `%s` as `by`, as a fixed term, as a random",
         "term `(1 | %s)`, or to a kernel categorical(columns = \"%s\")."
-      ), name, name, name), call
+      ), name, name, name)
     )
   }
   if (NCOL(column) > 1L) {
     abort_process(
       term$text, "Term `%s` has a matrix for a variable.",
       sprintf("Found: `%s` with %d columns.", name, NCOL(column)),
-      "Accepted: a variable for each column.", call
+      "Accepted: a variable for each column."
     )
   }
   as.double(column)
 }
 
 # Values of `by`: levels that occur, or numbers.
-process_by <- function(frame, term, rows, call) {
+process_by <- function(frame, term, rows) {
   if (is.null(term$by)) {
     return(NULL)
   }
@@ -252,7 +248,7 @@ process_by <- function(frame, term, rows, call) {
     if (anyNA(by)) {
       abort_missing(
         stats::setNames(sum(is.na(by)), term$by), which(is.na(by))[1], rows,
-        "Predictor", call = call
+        "Predictor"
       )
     }
     return(list(values = as.character(by), levels = levels(by)))
@@ -261,18 +257,18 @@ process_by <- function(frame, term, rows, call) {
     abort_process(
       term$text, "Term `%s` has no usable `by`.",
       sprintf("Found: %s.", article(paste("object of class", class(by)[1]))),
-      "Accepted: a factor, text, or numbers, one value a row.", call
+      "Accepted: a factor, text, or numbers, one value a row."
     )
   }
   by <- as.double(by)
   values <- cbind(by)
   colnames(values) <- term$by
-  check_columns(observed_moments(values), values, term$by, rows, call, missing_allowed = TRUE)
+  check_columns(observed_moments(values), values, term$by, rows, missing_allowed = TRUE)
   list(values = by)
 }
 
 # Functions of levels are centred: the levels' own means are not in them.
-inform_levels <- function(parsed, built, call) {
+inform_levels <- function(parsed, built) {
   by <- unique(unlist(lapply(built, function(term) {
     if (!is.null(term$level) && term$process$centred) {
       utils::tail(term$names, 1L)
@@ -289,29 +285,29 @@ inform_levels <- function(parsed, built, call) {
         "The function of each level has a mean of 0 over its rows.",
         sprintf("Add `%s` for the differences between the levels.", name)
       ),
-      column = name, call = call
+      column = name
     )
   }
 }
 
 # Kernel and inducing points of a term, from its complete rows on the scale of the model.
-place_process <- function(x, term, d, center, scale, coded, call) {
+place_process <- function(x, term, d, center, scale, coded) {
   few <- x[spread_over(nrow(x), 10000L), , drop = FALSE]
   distinct <- unique(few)
   if (nrow(distinct) < 2L) {
     abort_process(
       term$text, "Term `%s` has fewer than two places.",
-      sprintf("Found: %d.", nrow(distinct)), "Leave it out.", call
+      sprintf("Found: %d.", nrow(distinct)), "Leave it out."
     )
   }
   kernel <- resolve_lengthscale(
-    place_columns(term$process$kernel, d, term$spec$term, scale = scale, call = call),
-    median_of_columns(t(distinct)), d, term$spec$term, call
+    place_columns(term$process$kernel, d, term$spec$term, scale = scale),
+    median_of_columns(t(distinct)), d, term$spec$term
   )
-  kernel_to_core(kernel, d, call)
+  kernel_to_core(kernel, d)
   free <- open_lengthscales(term$process$kernel, kernel)
   z <- process_inducing(
-    term$process$inducing, distinct, term$process$n %||% nrow(x), d, center, scale, term, call
+    term$process$inducing, distinct, term$process$n %||% nrow(x), d, center, scale, term
   )
   # No mean of codes is a category: the rows nearest to the centres.
   if (coded) z <- unique(distinct[nearest_rows(z, distinct), , drop = FALSE])
@@ -325,8 +321,8 @@ nearest_rows <- function(z, x) {
 }
 
 # Columns that categorical() alone looks at, and so may be factors.
-category_columns <- function(kernel, d, names, call) {
-  placed <- place_columns(kernel, d, names, call = call)
+category_columns <- function(kernel, d, names) {
+  placed <- place_columns(kernel, d, names)
   at <- function(leaf) {
     if (is.null(leaf$columns)) seq_len(d) else unname(leaf$columns)
   }
@@ -355,14 +351,14 @@ open_lengthscales <- function(given, resolved) {
 }
 
 # m x d, scale of the model.
-process_inducing <- function(given, distinct, n, d, center, scale, term, call) {
+process_inducing <- function(given, distinct, n, d, center, scale, term) {
   if (is.matrix(given) || is.data.frame(given)) {
     z <- tryCatch(matrix(as.double(as.matrix(given)), NROW(given)), warning = function(w) NULL)
     if (is.null(z) || ncol(z) != d || nrow(z) < 1L || anyNA(z) || anyDuplicated(z)) {
       abort_process(
         term$text, "Inducing points of `%s` are not usable.",
         sprintf("Found: %s.", article(describe_value(given))),
-        sprintf("Accepted: different rows of numbers, %d columns.", d), call
+        sprintf("Accepted: different rows of numbers, %d columns.", d)
       )
     }
     return(scale_columns_by(z, center, scale))
@@ -370,14 +366,14 @@ process_inducing <- function(given, distinct, n, d, center, scale, term, call) {
   count <- if (is.null(given)) {
     default_process_inducing(n, d)
   } else {
-    check_count(given, 1L, 1e5, name = "inducing", call = call)
+    check_count(given, 1L, 1e5, name = "inducing")
   }
   if (count >= nrow(distinct)) {
     return(distinct)
   }
   # The points do not depend on R's generator: the seed is the same always.
   z <- t(core_call(gpsvm_inducing_cpp(tame_rows(t(distinct)), count, "kmeans", 1, 1L))$z)
-  warn_few_inducing(nrow(z), count, term$text, call)
+  warn_few_inducing(nrow(z), count, term$text)
   z
 }
 
@@ -513,12 +509,12 @@ open_variance <- function(object, rows) {
 }
 
 # Variables of a term in new rows, NA where one is missing.
-process_new <- function(smooth, frame, call) {
+process_new <- function(smooth, frame) {
   process <- smooth$process
   d <- smooth$dim
   n <- .row_names_info(frame, 2L)
   columns <- lapply(seq_along(smooth$names), function(v) {
-    new_smooth_variable(frame[[smooth$names[v]]], smooth$names[v], smooth$levels[[v]], call)
+    new_smooth_variable(frame[[smooth$names[v]]], smooth$names[v], smooth$levels[[v]])
   })
   number <- process$number
   # Codes of a category: new_smooth_variable() has made it a factor.
@@ -687,9 +683,6 @@ add_lean_processes <- function(job) {
 
 # What processes do not go with.
 refuse_with_processes <- function(rows, settings) {
-  if (length(rows$processes) == 0L) {
-    return(invisible())
-  }
   found <- c(
     if (!isFALSE(settings$select %||% FALSE)) "`select`",
     if (settings$method == "gibbs" && !is.null(rows$holes)) {
@@ -724,8 +717,7 @@ mixed_gpsvm <- function(call, control) {
   if (length(alien)) {
     bk_abort(
       "argument", sprintf("`%s` does not go with gp() terms in the formula.", alien[1]),
-      "Accepted: kernel and inducing points of a term, gp(x, kernel = rbf()).", column = alien[1],
-      call = user_call()
+      "Accepted: kernel and inducing points of a term, gp(x, kernel = rbf()).", column = alien[1]
     )
   }
   call[[1L]] <- quote(bayeskernel::bkm)

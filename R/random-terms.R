@@ -2,21 +2,21 @@
 # Nothing here has n x m entries, sparse or not.
 
 # `leaves` are the factors whose combination is the group: one for `g`, two for `class:school`.
-read_bar <- function(bar, env, call = user_call()) {
+read_bar <- function(bar, env) {
   leaves <- split_group(bar[[3]])
   heads <- vapply(leaves, function(leaf) {
     if (is.call(leaf)) deparse1(leaf[[1]]) else ""
   }, "")
   if (any(heads %in% formula_operators) || "." %in% all.names(bar[[2]])) {
-    abort_bar(call("(", bar), call)
+    abort_bar(call("(", bar))
   }
   list(
-    terms = read_terms(stats::as.formula(call("~", bar[[2]]), env), NULL, call),
+    terms = read_terms(stats::as.formula(call("~", bar[[2]]), env), NULL),
     leaves = leaves, label = deparse1(bar[[3]]), text = deparse1(bar)
   )
 }
 
-abort_bar <- function(term, call) {
+abort_bar <- function(term) {
   bk_abort(
     "argument",
     fit_header("Random term `%s` is not understood.", deparse1(term)),
@@ -24,7 +24,7 @@ abort_bar <- function(term, call) {
       "Accepted: (1 | g), (x | g), (x || g), (1 | a / b), (1 | a:b).",
       "Give crossed groups as two terms, (1 | a) + (1 | b)."
     ),
-    column = deparse1(term), call = call
+    column = deparse1(term)
   )
 }
 
@@ -39,7 +39,7 @@ split_group <- function(expr) {
 }
 
 # The same effect of the same group twice cannot be told apart.
-check_distinct_bars <- function(bars, call = user_call()) {
+check_distinct_bars <- function(bars) {
   effects <- lapply(bars, function(bar) {
     columns <- attr(bar$terms, "term.labels")
     if (attr(bar$terms, "intercept") == 1L) columns <- c("1", columns)
@@ -54,7 +54,7 @@ check_distinct_bars <- function(bars, call = user_call()) {
         paste("Terms:", list_some(vapply(bars, `[[`, "", "text"))),
         "Join them into one, such as (1 + x | g), or drop one."
       ),
-      column = twice[1], found = twice, call = call
+      column = twice[1], found = twice
     )
   }
 }
@@ -62,27 +62,30 @@ check_distinct_bars <- function(bars, call = user_call()) {
 # One entry of `random` of the design, from a frame with 1 in the holes of the predictors that
 # `mask` (n x predictors) marks, and a level in those of the factors that `gone` marks. The element
 # `info` is what prediction needs of it; `made` and `cells` are for hole_model().
-random_term <- function(bar, frame, standardize, rows, call = user_call(),
-                        mask = matrix(NA, nrow(frame), 0L), gone = matrix(NA, nrow(frame), 0L)) {
+random_term <- function(bar, frame, standardize, rows, gaps = NULL) {
   names <- vapply(bar$leaves, deparse1, "")
-  group <- group_index(unclass(frame)[names], bar$label, call)
+  group <- group_index(unclass(frame)[names], bar$label)
   z <- plain_model_matrix(bar$terms, frame)
   assign <- attr(z, "assign")
   numeric_column <- is_numeric_column(bar$terms, assign, frame)
-  made <- predictor_columns(assign, bar$terms, colnames(mask))
   contrasts <- attr(z, "contrasts")
   attr(z, "assign") <- attr(z, "contrasts") <- NULL
-  if (ncol(z) == 0L) abort_no_effect(bar, call)
+  if (ncol(z) == 0L) abort_no_effect(bar)
   r <- ncol(z)
   center <- numeric(r)
   scale <- rep(1, r)
-  cells <- hole_cells(z, made, mask)
+  made <- cells <- NULL
+  if (!is.null(gaps)) {
+    made <- predictor_columns(assign, bar$terms, colnames(gaps$mask))
+    cells <- hole_cells(z, made, gaps$mask)
+  }
   if (any(numeric_column)) {
-    z <- punch_holes(z, cells)
-    z <- punch_factors(z, assign, bar$terms, gone)
+    if (!is.null(gaps)) {
+      z <- punch_factors(punch_holes(z, cells), assign, bar$terms, is.na(gaps$codes))
+    }
     moments <- observed_moments(z)
     check_columns(
-      moments, z, colnames(z), rows, call, missing_allowed = length(cells$row) > 0L || any(gone)
+      moments, z, colnames(z), rows, missing_allowed = length(cells$row) > 0L || anyNA(gaps$codes)
     )
     # A shift moves into the intercept of the same term, if it has one.
     shift <- "(Intercept)" %in% colnames(z) && r > 1L
@@ -102,11 +105,10 @@ random_term <- function(bar, frame, standardize, rows, call = user_call(),
   )
 }
 
-abort_no_effect <- function(bar, call) {
+abort_no_effect <- function(bar) {
   bk_abort(
     "argument", fit_header("Random term `(%s)` has no effect.", bar$text),
-    "Accepted: an intercept or at least one variable, such as (1 | g).", column = bar$label,
-    call = call
+    "Accepted: an intercept or at least one variable, such as (1 | g).", column = bar$label
   )
 }
 
@@ -126,8 +128,8 @@ is_numeric_column <- function(terms, assign, frame) {
 # Numbers the combinations of the leaves that occur: group 1..m in the order of the first leaf, then
 # the second. `codes` identifies a combination by its position in the product of the levels, so the
 # product is never formed.
-group_index <- function(leaves, label, call = user_call()) {
-  coded <- Map(code_values, leaves, names(leaves), list(call))
+group_index <- function(leaves, label) {
+  coded <- Map(code_values, leaves, names(leaves))
   sizes <- vapply(coded, function(leaf) length(leaf$levels), 1L)
   if (length(coded) == 1L) {
     levels <- coded[[1]]$levels
@@ -146,7 +148,7 @@ group_index <- function(leaves, label, call = user_call()) {
         paste0("Found: ", quoted(levels), " in all rows used."),
         "Accepted: at least two groups. Drop the term, or look at `subset`."
       ),
-      column = label, found = levels, expected = 2L, call = call
+      column = label, found = levels, expected = 2L
     )
   }
   list(group = group, levels = levels, leaf_levels = lapply(coded, `[[`, "levels"), codes = codes)
@@ -170,9 +172,9 @@ combined_labels <- function(codes, levels, sizes) {
 
 # Codes 1..m of the values that occur, sorted, as text only once per value. Text sorts by code
 # point, the same in every locale.
-code_values <- function(x, name, call = user_call()) {
+code_values <- function(x, name) {
   if (!is.atomic(x) || is.null(x) || length(dim(x)) > 1L) {
-    abort_argument(x, name, "a grouping factor: factor, character, numeric or logical", call = call)
+    abort_argument(x, name, "a grouping factor: factor, character, numeric or logical")
   }
   if (is.factor(x)) {
     used <- which(tabulate(x, nlevels(x)) > 0L)
@@ -200,9 +202,9 @@ group_text <- function(values) {
 
 # Group numbers of new rows: 0 for a combination that was not in the training data, NA where a leaf
 # is missing.
-group_new <- function(info, frame, call = user_call()) {
+group_new <- function(info, frame) {
   codes <- Map(function(name, known) {
-    coded <- code_values(frame[[name]], name, call)
+    coded <- code_values(frame[[name]], name)
     at <- match(coded$levels, known, nomatch = 0L)
     c(at)[coded$codes]
   }, info$leaves, info$leaf_levels)

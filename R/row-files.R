@@ -1,7 +1,7 @@
 # Text files of rows: their columns, and their rows block by block.
 
 # Reading text: R ends a field at a byte of zero with no more than a warning.
-without_zero_bytes <- function(reading, file, call) {
+without_zero_bytes <- function(reading, file) {
   withCallingHandlers(reading, warning = function(w) {
     if (grepl("embedded nul", conditionMessage(w), fixed = TRUE)) {
       bk_abort(
@@ -13,16 +13,16 @@ without_zero_bytes <- function(reading, file, call) {
             "that was cut off, has to be written again."
           )
         ),
-        column = "x", found = file, call = call
+        column = "x", found = file
       )
     }
   })
 }
 
-text_columns <- function(connection, file, sep, call) {
+text_columns <- function(connection, file, sep) {
   names <- without_zero_bytes(scan(
     connection, "", nlines = 1L, sep = sep, quote = "\"", quiet = TRUE, strip.white = TRUE
-  ), file, call)
+  ), file)
   if (length(names) == 0L || !all(nzchar(names) & validEnc(names))) {
     bk_abort(
       "dimension", "A file does not name its columns.",
@@ -30,13 +30,13 @@ text_columns <- function(connection, file, sep, call) {
         sprintf("Found: the first line of %s.", quoted(file)),
         "Accepted: a first line with a name for every column, in UTF-8."
       ),
-      column = "x", found = names, call = call
+      column = "x", found = names
     )
   }
   names
 }
 
-open_file <- function(file, call) {
+open_file <- function(file) {
   tryCatch(
     {
       # file() takes some names for something else than a file.
@@ -50,14 +50,14 @@ open_file <- function(file, call) {
           paste("Found:", quoted(file)),
           if (file.exists(file)) conditionMessage(e) else "There is no such file."
         ),
-        column = "x", found = file, call = call
+        column = "x", found = file
       )
     }
   )
 }
 
 # The files of a source one after another, by blocks of R's read.table().
-file_reader <- function(source, call) {
+file_reader <- function(source) {
   current <- NULL
   next_file <- 1L
   list(
@@ -67,7 +67,7 @@ file_reader <- function(source, call) {
           if (next_file > length(source$files)) {
             return(NULL)
           }
-          current <<- open_text(source, source$files[next_file], call)
+          current <<- open_text(source, source$files[next_file])
           next_file <<- next_file + 1L
         }
         part <- current$read(n)
@@ -84,17 +84,17 @@ file_reader <- function(source, call) {
 
 # The response and names of groups stay text: a block of them may look like numbers. Predictors are
 # read as numbers until one is none: from that block on R finds what they are.
-open_text <- function(source, file, call) {
+open_text <- function(source, file) {
   connection <- columns <- NULL
   open <- function() {
-    connection <<- open_file(file, call)
-    columns <<- text_columns(connection, file, source$sep, call)
+    connection <<- open_file(file)
+    columns <<- text_columns(connection, file, source$sep)
   }
   close <- function() if (!is.null(connection)) base::close(connection)
   done <- FALSE
   on.exit(if (!done) close())
   open()
-  check_same_columns(columns, source$all_columns, quoted(file), call)
+  check_same_columns(columns, source$all_columns, quoted(file))
   text <- columns %in% c(source$response, setdiff(source$raw, source$columns))
   classes <- ifelse(text, "character", "numeric")
   rows <- 0
@@ -102,7 +102,7 @@ open_text <- function(source, file, call) {
     without_zero_bytes(as.list(utils::read.table(
       connection, sep = source$sep, quote = "\"", comment.char = "", nrows = n, col.names = columns,
       colClasses = classes, check.names = FALSE, strip.white = TRUE, as.is = TRUE
-    )), file, call)
+    )), file)
   }
   done <- TRUE
   list(

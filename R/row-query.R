@@ -46,13 +46,13 @@ query_changes <- paste(
 #' Drivers run the first statement and drop others, or run them all and read the
 #' last. The query is refused if it has several for any database.
 #' @noRd
-read_query <- function(query, call) {
+read_query <- function(query) {
   readings <- query_readings(query)
   if (length(readings) == 0L) {
-    abort_query(query, "A quote or comment in the query does not end.", call)
+    abort_query(query, "A quote or comment in the query does not end.")
   }
   if (any(grepl(";[\\s;]*[^\\s;]", readings, perl = TRUE))) {
-    abort_query(query, "The query has more than one statement.", call)
+    abort_query(query, "The query has more than one statement.")
   }
   has <- function(pattern) {
     any(grepl(pattern, readings, perl = TRUE, ignore.case = TRUE))
@@ -60,16 +60,16 @@ read_query <- function(query, call) {
   if (!all(grepl(
     "^[\\s(]*(select|with|values|table)\\b", readings, perl = TRUE, ignore.case = TRUE
   ))) {
-    abort_query(query, "The query is not a SELECT statement.", call)
+    abort_query(query, "The query is not a SELECT statement.")
   }
   if (has(query_changes)) {
-    abort_query(query, "The query changes the database.", call)
+    abort_query(query, "The query changes the database.")
   }
   end <- regexpr(";", readings[1L], fixed = TRUE)
   trimws(if (end > 0L) substr(query, 1L, end - 1L) else query)
 }
 
-abort_query <- function(query, header, call) {
+abort_query <- function(query, header) {
   bk_abort(
     "argument", header,
     c(
@@ -79,7 +79,7 @@ abort_query <- function(query, header, call) {
         "Run others by DBI::dbExecute() before."
       )
     ),
-    column = "query", found = query, call = call
+    column = "query", found = query
   )
 }
 
@@ -90,11 +90,11 @@ table_expression <- function(query, what = "*", where = "1 = 0") {
 
 # The names of the columns. SQL Server has no WITH and no ORDER BY in a table expression: there it
 # is the text alone that is looked at.
-query_columns <- function(source, call) {
+query_columns <- function(source) {
   look <- function(query) {
-    result <- send_query(source, call, query)
+    result <- send_query(source, query)
     on.exit(clear_result(result))
-    tryCatch(DBI::dbColumnInfo(result)$name, error = function(e) abort_source(source, 0, e, call))
+    tryCatch(DBI::dbColumnInfo(result)$name, error = function(e) abort_source(source, 0, e))
   }
   con <- source$connection
   transaction <- begin_reading(con)
@@ -139,12 +139,12 @@ end_reading <- function(connection, transaction) {
 
 # A connection that was made with bigint = "integer" reads numbers beyond R's integers as missing
 # values. The database counts them.
-refuse_overflow <- function(source, call) {
+refuse_overflow <- function(source) {
   con <- source$connection
   if (!methods::.hasSlot(con, "bigint") || !identical(con@bigint, "integer")) {
     return(invisible())
   }
-  result <- send_query(source, call)
+  result <- send_query(source)
   info <- tryCatch(DBI::dbColumnInfo(result), error = function(e) NULL)
   clear_result(result)
   for (name in info$name[info$type == "integer"]) {
@@ -152,13 +152,13 @@ refuse_overflow <- function(source, call) {
       source$query, "count(*)", sprintf("abs(%s) > 2147483647", DBI::dbQuoteIdentifier(con, name))
     )
     count <- tryCatch(
-      DBI::dbGetQuery(con, beyond)[[1L]], error = function(e) abort_source(source, 0, e, call)
+      DBI::dbGetQuery(con, beyond)[[1L]], error = function(e) abort_source(source, 0, e)
     )
-    if (!identical(as.double(count), 0)) abort_overflow(name, count, call)
+    if (!identical(as.double(count), 0)) abort_overflow(name, count)
   }
 }
 
-abort_overflow <- function(name, count, call) {
+abort_overflow <- function(name, count) {
   bk_abort(
     "argument", fit_header("Column `%s` has numbers beyond integers.", name),
     c(
@@ -168,6 +168,6 @@ abort_overflow <- function(name, count, call) {
         "dbConnect(..., bigint = \"numeric\")."
       )
     ),
-    column = name, found = count, expected = .Machine$integer.max, call = call
+    column = name, found = count, expected = .Machine$integer.max
   )
 }

@@ -3,11 +3,11 @@
 #             choose, or NULL after the last;
 #   close().
 
-open_source <- function(source, call) {
+open_source <- function(source) {
   check_source(source)
   switch(source$type,
-    query = query_reader(source, call),
-    text = file_reader(source, call),
+    query = query_reader(source),
+    text = file_reader(source),
     matrix = matrix_reader(source)
   )
 }
@@ -25,7 +25,7 @@ block_rows <- function(columns) {
 #   raw    the columns `source$raw` as they are, those that name groups,
 #   first  number of rows before it,
 # or NULL at the end.
-block_reader <- function(source, reader, size, call) {
+block_reader <- function(source, reader, size) {
   done <- 0
   waiting <- NULL
   ended <- FALSE
@@ -34,22 +34,20 @@ block_reader <- function(source, reader, size, call) {
       reader$read(size - rows_of(waiting)),
       bayeskernel_error = function(e) stop(e),
       error = function(e) {
-        abort_source(source, done + rows_of(waiting), e, call)
+        abort_source(source, done + rows_of(waiting), e)
       }
     )
     if (is.null(part)) {
       ended <<- TRUE
       return()
     }
-    check_same_columns(
-      names(part), source$all_columns, "what was read, from when it was made", call
-    )
+    check_same_columns(names(part), source$all_columns, "what was read, from when it was made")
     labels <- if (!is.null(source$labels)) {
       attr(part, "labels")
     } else if (!is.null(source$response)) {
       part[[source$response]]
     }
-    x <- block_matrix(part, source$columns, done + rows_of(waiting), call)
+    x <- block_matrix(part, source$columns, done + rows_of(waiting))
     part <- list(x = x, y = labels, raw = part[source$raw])
     waiting <<- if (is.null(waiting)) part else join_rows(waiting, part)
   }
@@ -91,7 +89,7 @@ join_values <- function(a, b) {
 }
 
 # Columns that are no numbers are refused, in a part whose first row comes after `first` others.
-block_matrix <- function(part, columns, first, call) {
+block_matrix <- function(part, columns, first) {
   values <- lapply(columns, function(name) {
     value <- part[[name]]
     # 64-bit integers of a database have a class, and its as.double().
@@ -118,7 +116,7 @@ block_matrix <- function(part, columns, first, call) {
             "or leave it out of the source."
           )
         ),
-        column = name, row = first + if (is.na(at)) 1 else at, found = class(value), call = call
+        column = name, row = first + if (is.na(at)) 1 else at, found = class(value)
       )
     }
     as.double(value)
@@ -129,7 +127,7 @@ block_matrix <- function(part, columns, first, call) {
   )
 }
 
-abort_source <- function(source, row, error, call) {
+abort_source <- function(source, row, error) {
   # What says itself what is wrong.
   if (inherits(error, "bayeskernel_error")) stop(error)
   bk_abort(
@@ -149,17 +147,17 @@ abort_source <- function(source, row, error, call) {
         "Is the connection still open? DBI::dbIsValid(con) tells."
       }
     ),
-    column = "x", row = row, found = conditionMessage(error), call = call
+    column = "x", row = row, found = conditionMessage(error)
   )
 }
 
 # Databases ------------------------------------------------------------------
 
-query_reader <- function(source, call) {
-  source$query <- read_query(source$query, call)
-  refuse_overflow(source, call)
+query_reader <- function(source) {
+  source$query <- read_query(source$query)
+  refuse_overflow(source)
   transaction <- begin_reading(source$connection)
-  result <- tryCatch(send_query(source, call), error = function(e) {
+  result <- tryCatch(send_query(source), error = function(e) {
     end_reading(source$connection, transaction)
     stop(e)
   })
@@ -168,7 +166,7 @@ query_reader <- function(source, call) {
       part <- if (methods::is(result, "DBIResultArrow")) {
         fetch_chunk(result, n)
       } else {
-        fetch_rows(result, n, call)
+        fetch_rows(result, n)
       }
       if (rows_of_list(part) > 0L) part
     },
@@ -181,13 +179,13 @@ query_reader <- function(source, call) {
 
 rows_of_list <- function(part) if (length(part)) length(part[[1L]]) else 0L
 
-fetch_rows <- function(result, n, call) {
+fetch_rows <- function(result, n) {
   as.list(withCallingHandlers(
     DBI::dbFetch(result, n = n),
     # RSQLite reads text among numbers as 0 and says so in a warning.
     warning = function(w) {
       if (grepl("coercing other values", conditionMessage(w))) {
-        abort_mixed(conditionMessage(w), call)
+        abort_mixed(conditionMessage(w))
       }
     }
   ))
@@ -221,14 +219,14 @@ streams_arrow <- function(connection) {
     )
 }
 
-send_query <- function(source, call, query = source$query) {
+send_query <- function(source, query = source$query) {
   if (!DBI::dbIsValid(source$connection)) {
     bk_abort(
       "argument", "The connection of the row source is closed.",
       c(
         paste("Query:", source$query), "Connect again and make the source from the new connection."
       ),
-      column = "x", found = source$query, call = call
+      column = "x", found = source$query
     )
   }
   send <- if (streams_arrow(source$connection)) {
@@ -236,7 +234,7 @@ send_query <- function(source, call, query = source$query) {
   } else {
     DBI::dbSendQuery
   }
-  tryCatch(send(source$connection, query), error = function(e) abort_source(source, 0, e, call))
+  tryCatch(send(source$connection, query), error = function(e) abort_source(source, 0, e))
 }
 
 # A result whose connection is gone has nothing left to clear.
@@ -244,7 +242,7 @@ clear_result <- function(result) {
   try(suppressWarnings(DBI::dbClearResult(result)), silent = TRUE)
 }
 
-abort_mixed <- function(message, call) {
+abort_mixed <- function(message) {
   name <- sub("^Column `([^`]*)`.*", "\\1", message)
   bk_abort(
     "argument", fit_header("Column `%s` holds values of several types.", name),
@@ -252,7 +250,7 @@ abort_mixed <- function(message, call) {
       sub("^Column `[^`]*`: ", "The database says: ", message),
       sprintf("Accepted: numbers. CAST(%s AS REAL) in the query makes them.", name)
     ),
-    column = name, found = message, call = call
+    column = name, found = message
   )
 }
 

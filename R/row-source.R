@@ -62,78 +62,70 @@ row_source <- function(x, ...) UseMethod("row_source")
 #' @rdname row_source
 #' @export
 row_source.DBIConnection <- function(x, query, y = NULL, ...) {
-  call <- match.call()
-  call[[1L]] <- quote(row_source)
-  check_no_dots(..., call = call)
+  check_no_dots(...)
   if (missing(query) || !is_string(query)) {
-    abort_argument(
-      if (!missing(query)) query, "query", "one SELECT statement, as text", call = call
-    )
+    abort_argument(if (!missing(query)) query, "query", "one SELECT statement, as text")
   }
-  source <- list(type = "query", connection = x, query = read_query(query, call))
-  new_row_source(source, query_columns(source, call), y, call)
+  source <- list(type = "query", connection = x, query = read_query(query))
+  new_row_source(source, query_columns(source), y)
 }
 
 #' @rdname row_source
 #' @export
 row_source.character <- function(x, y = NULL, sep = ",", ...) {
-  call <- match.call()
-  call[[1L]] <- quote(row_source)
-  check_no_dots(..., call = call)
+  check_no_dots(...)
   if (length(x) == 0L || !all(vapply(x, is_string, NA) & nzchar(x))) {
-    abort_argument(x, "x", "the names of one or more files", call = call)
+    abort_argument(x, "x", "the names of one or more files")
   }
   if (!is_separator(sep)) {
-    abort_argument(sep, "sep", "one character of ASCII, no quote and no line end", call = call)
+    abort_argument(sep, "sep", "one character of ASCII, no quote and no line end")
   }
   # Later changes of the working directory do not matter.
   source <- list(type = "text", files = normalizePath(x, mustWork = FALSE), sep = sep)
   columns <- lapply(source$files, function(file) {
-    connection <- open_file(file, call)
+    connection <- open_file(file)
     on.exit(close(connection))
-    text_columns(connection, file, sep, call)
+    text_columns(connection, file, sep)
   })
   for (k in seq_along(columns)[-1]) {
     check_same_columns(
-      columns[[k]], columns[[1]], sprintf("%s, from %s", quoted(x[k]), quoted(x[1])), call
+      columns[[k]], columns[[1]], sprintf("%s, from %s", quoted(x[k]), quoted(x[1]))
     )
   }
-  new_row_source(source, columns[[1]], y, call)
+  new_row_source(source, columns[[1]], y)
 }
 
 #' @rdname row_source
 #' @export
 row_source.default <- function(x, y = NULL, ...) {
-  call <- match.call()
-  call[[1L]] <- quote(row_source)
-  check_no_dots(..., call = call)
-  check_predictors(x, call)
+  check_no_dots(...)
+  check_predictors(x)
   n <- nrow(x)
   if (is.data.frame(x)) {
-    names(x) <- predictor_names(x, call)
+    names(x) <- predictor_names(x)
   } else {
-    colnames(x) <- predictor_names(x, call)
+    colnames(x) <- predictor_names(x)
   }
   source <- list(type = "matrix", x = x)
   by_name <- is_string(y) && n > 1L
   if (!is.null(y) && !by_name) {
-    refuse_label_type(y, "y", call)
-    if (length(y) != n) abort_length("y", length(y), n, call)
+    refuse_label_type(y, "y")
+    if (length(y) != n) abort_length("y", length(y), n)
     source$labels <- y
     source$response <- "y"
     y <- NULL
   }
-  new_row_source(source, colnames(x), y, call)
+  new_row_source(source, colnames(x), y)
 }
 
-new_row_source <- function(source, columns, y, call) {
+new_row_source <- function(source, columns, y) {
   if (!all(validEnc(columns))) {
-    abort_argument(columns, "x", "columns named in UTF-8", call = call)
+    abort_argument(columns, "x", "columns named in UTF-8")
   }
-  refuse_repeated(columns, call)
+  refuse_repeated(columns)
   if (!is.null(y)) {
     if (!is_string(y)) {
-      abort_argument(y, "y", "NULL or the name of the column of labels", call = call)
+      abort_argument(y, "y", "NULL or the name of the column of labels")
     }
     if (!(y %in% columns)) {
       bk_abort(
@@ -142,7 +134,7 @@ new_row_source <- function(source, columns, y, call) {
           paste("Found:", list_some(columns)),
           "Accepted: the name of one of these as `y`, the response."
         ),
-        column = y, found = columns, call = call
+        column = y, found = columns
       )
     }
     source$response <- y
@@ -157,7 +149,7 @@ new_row_source <- function(source, columns, y, call) {
     bk_abort(
       "dimension", "The row source has no predictors.",
       "Accepted: at least one column besides the response.",
-      column = "x", found = columns, call = call
+      column = "x", found = columns
     )
   }
   structure(source, class = "row_source")
@@ -208,7 +200,7 @@ is_separator <- function(x) {
     charToRaw(x) < as.raw(128)
 }
 
-check_same_columns <- function(found, expected, where, call) {
+check_same_columns <- function(found, expected, where) {
   gone <- setdiff(expected, found)
   new <- setdiff(found, expected)
   if (length(gone) + length(new) > 0L || anyDuplicated(found)) {
@@ -218,7 +210,7 @@ check_same_columns <- function(found, expected, where, call) {
         sprintf("In %s.", where), if (length(gone)) paste("Lacking:", list_some(gone)),
         if (length(new)) paste("New:", list_some(new)), paste("Accepted:", list_some(expected))
       ),
-      column = c(gone, new), found = found, expected = expected, call = call
+      column = c(gone, new), found = found, expected = expected
     )
   }
 }

@@ -16,27 +16,27 @@
 #'   `group_levels`.
 #' @noRd
 spool_rows <- function(source, path, standardize, drop_aliased, progress,
-                       call, labels, plain = length(source$columns)) {
+                       labels, plain = length(source$columns)) {
   check_source(source)
-  if (is.null(source$response)) abort_no_response(call)
+  if (is.null(source$response)) abort_no_response()
   names <- source$columns
   p <- length(names)
-  reader <- open_source(source, call)
+  reader <- open_source(source)
   on.exit(reader$close())
-  next_block <- block_reader(source, reader, block_rows(p), call)
+  next_block <- block_reader(source, reader, block_rows(p))
   all <- NULL
   first <- NULL
   root <- NULL
   positive <- 0
-  groups <- if (length(source$raw)) group_coder(source, call)
+  groups <- if (length(source$raw)) group_coder(source)
   while (!is.null(block <- next_block())) {
     moments <- column_moments_cpp(block$x)
     n <- as.double(nrow(block$x)) # products of counts exceed integers
-    check_columns(moments, block$x, names, block$first + seq_len(n), call, in_source = TRUE)
+    check_columns(moments, block$x, names, block$first + seq_len(n), in_source = TRUE)
     codes <- labels$code(block$y, block$first)
     if (!is.null(groups)) groups$code(block$raw[[1L]], block$first)
     positive <- positive + sum(codes)
-    core_call(append_rows_cpp(path, block$x, codes), call)
+    core_call(append_rows_cpp(path, block$x, codes))
     all <- merge_moments(all, moments, n)
     if (is.null(first)) first <- moments
     if (drop_aliased && plain > 0L && (block$first == 0 || !is.null(root))) {
@@ -48,7 +48,7 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
   }
   if (progress) show_rows(NULL)
   if (is.null(all) || all$n < 2) {
-    abort_too_few_rows(if (is.null(all)) 0L else 1L, call)
+    abort_too_few_rows(if (is.null(all)) 0L else 1L)
   }
   classes <- labels$finish(all$n)
   coded <- if (!is.null(groups)) groups$finish()
@@ -60,7 +60,7 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
     own <- !constant[ours]
     aliased[ours][own] <- depends(root[, c(TRUE, own), drop = FALSE])
   }
-  warn_dropped(names[constant], names[aliased & !constant], call)
+  warn_dropped(names[constant], names[aliased & !constant])
   keep <- which(ours & !constant & !aliased)
   list(
     path = path, rows = all$n, columns = p,
@@ -80,7 +80,7 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
 
 # Numbers the groups of rows that come block by block: code(values, first), and at the end finish(),
 # their number by row and their names as those of rows in memory. Four bytes a row stay.
-group_coder <- function(source, call) {
+group_coder <- function(source) {
   name <- source$raw
   known <- NULL
   parts <- list()
@@ -89,14 +89,14 @@ group_coder <- function(source, call) {
     if (length(missing)) {
       abort_missing(
         stats::setNames(length(missing), name), first + missing[1], what = "Grouping factor",
-        call = call, cure = missing_in_source
+        cure = missing_in_source
       )
     }
   }
   code <- function(values, first) {
     refuse_missing(which(is.na(values)), first)
     if (is.factor(values)) levels <<- union(levels, levels(values))
-    values <- group_values(values, name, call)
+    values <- group_values(values, name)
     known <<- c(known, setdiff(values, known))
     parts[[length(parts) + 1L]] <<- match(values, known)
   }
@@ -110,20 +110,20 @@ group_coder <- function(source, call) {
       known <- text_groups(known)
     }
     if (length(levels)) known <- factor(known, levels)
-    coded <- group_index(stats::setNames(list(known), name), name, call)
+    coded <- group_index(stats::setNames(list(known), name), name)
     list(group = coded$group[unlist(parts)], levels = coded$levels)
   }
   list(code = code, finish = finish)
 }
 
 # Text, numbers or logical values, whatever the source calls them.
-group_values <- function(values, name, call) {
+group_values <- function(values, name) {
   if (inherits(values, "integer64") && isNamespaceLoaded("bit64")) {
     values <- as.double(values)
   }
   if (is.factor(values)) values <- as.character(values)
   if (!is_plain_number(values) && (!is.character(values) || is.object(values))) {
-    abort_argument(values, name, "a grouping factor: text, numbers or logical values", call = call)
+    abort_argument(values, name, "a grouping factor: text, numbers or logical values")
   }
   values
 }
@@ -146,10 +146,10 @@ text_groups_like <- function(values, known) {
   values
 }
 
-abort_no_response <- function(call) {
+abort_no_response <- function() {
   bk_abort(
     "response", "The row source has no response.",
-    "Name the column of labels by `y` in row_source().", column = "y", call = call
+    "Name the column of labels by `y` in row_source().", column = "y"
   )
 }
 

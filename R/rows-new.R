@@ -298,15 +298,15 @@ predict_slices <- function(object, newdata, ask) {
 }
 
 # The blocks of a row source one after another.
-predict_source <- function(object, source, ask, call = user_call()) {
+predict_source <- function(object, source, ask) {
   source <- needed_columns(object$design, source)
-  reader <- open_source(source, call)
+  reader <- open_source(source)
   on.exit(reader$close())
   size <- block_rows(length(source$columns))
   if (ask$draws && length(object$posterior$random)) {
     bk_abort(
       "argument", "Draws for a row source need a model without random effects.",
-      "Read the rows into data frames and predict for these.", column = "newdata", call = call
+      "Read the rows into data frames and predict for these.", column = "newdata"
     )
   }
   # A block of draws of all rows is as large as a block of predictors.
@@ -314,11 +314,11 @@ predict_source <- function(object, source, ask, call = user_call()) {
     size <- max(1, size %/% max(1, draw_count(object, ask$ndraws)))
     ask$seed <- check_seed(ask$seed)
   }
-  next_block <- block_reader(source, reader, size, call)
+  next_block <- block_reader(source, reader, size)
   parts <- list()
   rows <- 0
   while (!is.null(block <- next_block())) {
-    refuse_infinite(block, call)
+    refuse_infinite(block)
     rows <- rows + nrow(block$x)
     if (ask$draws) check_answer_size(rows, draw_count(object, ask$ndraws))
     # A formula looks for its variables in a data frame.
@@ -333,7 +333,7 @@ predict_source <- function(object, source, ask, call = user_call()) {
     }
     parts[[length(parts) + 1L]] <- predict_rows(object, x, ask)
   }
-  if (length(parts) == 0L) abort_too_few_rows(0L, call)
+  if (length(parts) == 0L) abort_too_few_rows(0L)
   join_predictions(parts, ask$draws)
 }
 
@@ -351,10 +351,10 @@ needed_columns <- function(info, source) {
 }
 
 # The row would be counted from the start of its block.
-refuse_infinite <- function(block, call) {
+refuse_infinite <- function(block) {
   check_columns(
     column_moments_cpp(block$x), block$x, colnames(block$x), block$first + seq_len(nrow(block$x)),
-    call, missing_allowed = TRUE
+    missing_allowed = TRUE
   )
 }
 

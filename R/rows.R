@@ -158,7 +158,7 @@ predictors_of_design <- function(model, design, settings) {
   intercepts <- isTRUE(model$rows$intercepts)
   refuse_linear_terms(design, model$name, intercepts)
   used <- setdiff(seq_len(ncol(design$x)), if (has_intercept(design)) 1L)
-  if (length(used) == 0L) abort_no_columns(user_call())
+  if (length(used) == 0L) abort_no_columns()
   x <- design$x[, used, drop = FALSE]
   storage.mode(x) <- "double"
   counted <- isTRUE(design$counted)
@@ -220,9 +220,9 @@ refuse_linear_terms <- function(design, model, intercepts = FALSE) {
 place_predictors <- function(x, moments, settings, type = "matrix") {
   constant <- constant_columns(moments)
   names <- colnames(x)
-  warn_dropped(names[constant], character(), user_call())
+  warn_dropped(names[constant], character())
   keep <- which(!constant)
-  if (length(keep) == 0L) abort_no_columns(user_call())
+  if (length(keep) == 0L) abort_no_columns()
   moved <- settings$standardize %||% TRUE
   places <- list(
     center = if (moved) moments$mean[keep] else numeric(length(keep)),
@@ -251,14 +251,14 @@ predictor_rows <- function(model, given, kind, settings) {
   if (isTRUE(model$rows$sparse) && is_sparse(x)) {
     return(sparse_rows(model, given, kind, settings))
   }
-  check_predictors(x, user_call())
-  columns <- predictor_names(x, user_call())
+  check_predictors(x)
+  columns <- predictor_names(x)
   named <- !is.null(colnames(x))
   if (is.data.frame(x)) {
     names(x) <- columns
     # Predictors that are not all numbers go the way of a formula.
     if (!all(vapply(x, is_plain_number, NA))) {
-      joined <- frame_with_response(x, given$y, user_call())
+      joined <- frame_with_response(x, given$y)
       given[c("formula", "data")] <- joined
       out <- formula_rows(model, kind, given, settings)
       out["formula"] <- out["terms"] <- list(NULL)
@@ -267,12 +267,10 @@ predictor_rows <- function(model, given, kind, settings) {
     x <- do.call(cbind, unclass(x))
   }
   if (storage.mode(x) != "double") storage.mode(x) <- "double"
-  if (nrow(x) < 2L) abort_too_few_rows(nrow(x), user_call())
+  if (nrow(x) < 2L) abort_too_few_rows(nrow(x))
   check_given_rows(given, nrow(x), kind)
   moments <- block_moments(x)
-  usable <- usable_rows(
-    frame_of_gaps(x, columns, moments, given), NULL, given$na.action, user_call()
-  )
+  usable <- usable_rows(frame_of_gaps(x, columns, moments, given), NULL, given$na.action)
   y <- given$y
   weights <- given$weights
   if (!is.null(usable$keep)) {
@@ -281,7 +279,7 @@ predictor_rows <- function(model, given, kind, settings) {
     weights <- weights[usable$keep]
     moments <- block_moments(x)
   }
-  check_columns(moments, x, columns, usable$keep, user_call())
+  check_columns(moments, x, columns, usable$keep)
   response <- read_response(y, "y", kind, usable$keep)
   if (!identical(colnames(x), columns)) colnames(x) <- columns
   out <- place_predictors(x, counted_moments(
@@ -319,7 +317,7 @@ check_given_rows <- function(given, n, kind) {
   for (name in c("y", "weights")) {
     found <- length(given[[name]])
     if (!is.null(given[[name]]) && found != n) {
-      abort_length(name, found, n, user_call())
+      abort_length(name, found, n)
     }
   }
 }
@@ -362,9 +360,9 @@ is_sparse <- function(x) isS4(x) && methods::is(x, "sparseMatrix")
 sparse_rows <- function(model, given, kind, settings) {
   x <- given$x
   n <- nrow(x)
-  if (n < 2L) abort_too_few_rows(n, user_call())
+  if (n < 2L) abort_too_few_rows(n)
   check_given_rows(given, n, kind)
-  check_weights(given$weights, NULL, user_call())
+  check_weights(given$weights, NULL)
   if (any(given$weights == 0)) {
     used <- given$weights > 0
     given$x <- x[used, , drop = FALSE]
@@ -430,7 +428,7 @@ kernel_matrix_rows <- function(given, kind) {
     ))
   }
   dimnames(k) <- NULL
-  check_weights(given$weights, NULL, user_call())
+  check_weights(given$weights, NULL)
   columns <- c(paste0("k", seq_len(n)), "diagonal")
   c(read_response(given$y, "y", kind), list(
     data = list(type = "matrix", x = cbind(k, diag(k)), source = seq_len(n + 1L)),
@@ -454,13 +452,13 @@ source_rows <- function(model, source, settings, formula = NULL) {
   if (!all(settings$method %in% methods)) {
     abort_argument(
       settings$method, "method",
-      paste("for a row source", paste(quoted(methods), collapse = " or ")), call = user_call()
+      paste("for a row source", paste(quoted(methods), collapse = " or "))
     )
   }
   path <- tempfile("bayeskernel-rows-")
   linear <- model$rows$linear
   layout <- if (!is.null(formula)) {
-    source_layout(formula, source, user_call())
+    source_layout(formula, source)
   }
   if (!is.null(layout)) {
     source$columns <- layout$columns
@@ -471,7 +469,7 @@ source_rows <- function(model, source, settings, formula = NULL) {
   on.exit(if (!done) unlink(path))
   file <- spool_rows(
     source, path, settings$standardize,
-    linear && aliased, settings$progress, user_call(),
+    linear && aliased, settings$progress,
     if (model$rows$response(settings) == "number") {
       number_coder(source$response, source$type == "text")
     } else {
@@ -482,7 +480,7 @@ source_rows <- function(model, source, settings, formula = NULL) {
   )
   # Its first column is an intercept.
   at <- if (linear) seq_along(file$source) else seq_along(file$source)[-1]
-  if (length(at) == 0L) abort_no_columns(user_call())
+  if (length(at) == 0L) abort_no_columns()
   columns <- file$names[at]
   keep <- file$source[-1]
   common <- list(
@@ -497,7 +495,7 @@ source_rows <- function(model, source, settings, formula = NULL) {
       file$center[] <- 0
       common$spread <- lapply(common$spread, `[`, -1L)
     }
-    out <- source_term_rows(source, layout, file, settings, user_call())
+    out <- source_term_rows(source, layout, file, settings)
     done <- TRUE
     return(c(out, common))
   }

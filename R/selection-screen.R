@@ -321,9 +321,6 @@ only_columns <- function(job, chosen) {
 
 # Columns that were out have no effect.
 widen_selection <- function(fit, core, job) {
-  if (is.null(core$screen)) {
-    return(fit)
-  }
   design <- job$design
   names <- colnames(design$x)
   p <- length(names)

@@ -10,7 +10,10 @@ warn_separation <- function(theta, sure, fit, job, large = 30) {
     return(invisible())
   }
   wild <- length(theta) > 0L && max(abs(theta)) >= large
-  if (!wild && chosen_prior(fit)) {
+  # Did the user say how large coefficients may be?
+  chosen <- !isTRUE(fit$prior$by_column) || is.numeric(fit$penalty) ||
+    !is.null(fit$prior$var_shape) || !is.null(fit$prior$var_rate)
+  if (!wild && chosen) {
     return(invisible())
   }
   # Of columns that were looked at because they say most.
@@ -40,12 +43,6 @@ warn_separation <- function(theta, sure, fit, job, large = 30) {
     ),
     columns = found$columns, levels = found$levels, groups = found$groups
   )
-}
-
-# Did the user say how large coefficients may be?
-chosen_prior <- function(fit) {
-  !isTRUE(fit$prior$by_column) || is.numeric(fit$penalty) ||
-    !is.null(fit$prior$var_shape) || !is.null(fit$prior$var_rate)
 }
 
 separation_remedy <- function(fit) {

@@ -156,10 +156,7 @@ read_prior <- function(model, front) {
     return(NULL)
   }
   if (!is.null(model$prior) && !inherits(prior, model$prior)) {
-    abort_argument(
-      prior, "prior", sprintf("a prior made by %s()", model$prior),
-      kind = "prior", call = user_call()
-    )
+    abort_argument(prior, "prior", sprintf("a prior made by %s()", model$prior), kind = "prior")
   }
   if (is.null(model$prior)) prior else remade(prior, "prior", model$prior)
 }

@@ -1,8 +1,8 @@
 # Columns of smooths for new rows and over a grid, from what a design stored.
 
 # Columns of a smooth for new rows, NA where one of its variables is missing.
-smooth_new <- function(smooth, frame, call = user_call(), holes = NULL) {
-  x <- smooth_kind(smooth)$columns(smooth, frame, call, holes)
+smooth_new <- function(smooth, frame, holes = NULL) {
+  x <- smooth_kind(smooth)$columns(smooth, frame, holes)
   colnames(x) <- smooth$columns
   x
 }
@@ -18,8 +18,8 @@ correlated_at <- function(smooth, data, n) {
 }
 
 # The place of the features, which need all rows.
-process_place <- function(smooth, frame, call, holes) {
-  own <- process_new(smooth, frame, call)
+process_place <- function(smooth, frame, holes) {
+  own <- process_new(smooth, frame)
   known <- !(smooth$names[seq_len(ncol(own$x))] %in% holes)
   gone <- is.na(rowSums(own$x[, known, drop = FALSE])) | is.na(own$inside %||% 0)
   matrix(ifelse(gone, NA_real_, 0), nrow(own$x), length(smooth$block))
@@ -32,10 +32,8 @@ process_at <- function(smooth, data, n) {
   process_columns(smooth$process, x, inside)$x
 }
 
-curve_new <- function(smooth, frame, call, ...) {
-  columns <- Map(
-    new_smooth_variable, unclass(frame)[smooth$names], smooth$names, smooth$levels, list(call)
-  )
+curve_new <- function(smooth, frame, ...) {
+  columns <- Map(new_smooth_variable, unclass(frame)[smooth$names], smooth$names, smooth$levels)
   n <- .row_names_info(frame, 2L)
   x <- matrix(NA_real_, n, length(smooth$block))
   missing <- unique(unlist(lapply(columns, missing_rows)))
@@ -71,16 +69,16 @@ basis_at <- function(smooth, data, n) {
   smooth_coordinates(mgcv::PredictMat(smooth$basis, data, n = n), smooth)
 }
 
-new_smooth_variable <- function(column, name, levels, call) {
+new_smooth_variable <- function(column, name, levels) {
   if (!is.null(levels)) {
-    return(code_new_factor(column, levels, name, call))
+    return(code_new_factor(column, levels, name))
   }
   if (is.factor(column) || is.character(column)) {
-    abort_argument(column, name, "numbers, as in the training data", call = call)
+    abort_argument(column, name, "numbers, as in the training data")
   }
   column <- if (is.matrix(column)) column + 0 else as.double(column)
   values <- cbind(c(column))
-  check_columns(column_moments_cpp(values), values, name, NULL, call, missing_allowed = TRUE)
+  check_columns(column_moments_cpp(values), values, name, NULL, missing_allowed = TRUE)
   column
 }
 

@@ -10,7 +10,7 @@ factor_bases <- c("re", "fs", "mrf", "sz")
 # Reading --------------------------------------------------------------------
 
 # Splits the right side of a formula into its smooth terms and the rest, NULL if nothing is left.
-take_smooths <- function(expr, call) {
+take_smooths <- function(expr) {
   smooths_in <- function(term) find_terms(term, is_smooth_head)
   inside <- smooths_in(expr)
   if (length(inside) == 0L) {
@@ -18,7 +18,7 @@ take_smooths <- function(expr, call) {
   }
   parts <- sum_terms(expr, function(term) length(smooths_in(term)) > 0L)
   if (length(parts$terms) > 1L) {
-    taken <- lapply(parts$terms, take_smooths, call = call)
+    taken <- lapply(parts$terms, take_smooths)
     return(list(
       rest = join_terms(lapply(taken, `[[`, "rest"), parts$signs),
       smooths = unlist(lapply(taken, `[[`, "smooths"), recursive = FALSE)
@@ -29,16 +29,16 @@ take_smooths <- function(expr, call) {
     return(list(rest = NULL, smooths = list(expr)))
   }
   if (length(expr) != 2L || !head %in% c("(", "+")) {
-    refuse_smooth_use(inside[[1]], expr, call)
+    refuse_smooth_use(inside[[1]], expr)
   }
-  taken <- take_smooths(expr[[2]], call)
+  taken <- take_smooths(expr[[2]])
   if (!is.null(taken$rest)) taken$rest <- call(head, taken$rest)
   taken
 }
 
 is_smooth_head <- function(head) head %in% c(smooth_heads, process_heads)
 
-refuse_smooth_use <- function(smooth, within, call) {
+refuse_smooth_use <- function(smooth, within) {
   text <- deparse1(smooth)
   head <- sub("^.*::", "", deparse1(smooth[[1]]))
   bk_abort(
@@ -50,25 +50,25 @@ refuse_smooth_use <- function(smooth, within, call) {
         "level of f is `%s(x, by = f)`, one scaled by z is `%s(x, by = z)`."
       ), head, head)
     ),
-    column = text, found = deparse1(within), call = call
+    column = text, found = deparse1(within)
   )
 }
 
 # One smooth term: mgcv's description of it and the variables that it needs.
-read_smooth <- function(expr, env, call = user_call()) {
+read_smooth <- function(expr, env) {
   if (deparse1(expr[[1]]) %in% process_heads) {
-    return(read_process(expr, env, call))
+    return(read_process(expr, env))
   }
   text <- deparse1(expr)
   name <- sub("^mgcv::", "", deparse1(expr[[1]]))
-  if (name %in% c("te", "ti")) refuse_tensor(name, expr, text, call)
+  if (name %in% c("te", "ti")) refuse_tensor(name, expr, text)
   expr[[1]] <- call("::", quote(mgcv), as.name(name))
   invalid <- function(e) {
     abort_smooth(
       text, "Smooth term `%s` is not valid.", e,
       paste(
         "Accepted: as described in `?mgcv::s`, computed variables in I(), such", "as s(I(x / 2))."
-      ), call
+      )
     )
   }
   # mgcv warns before it goes on with something else than was written.
@@ -77,7 +77,7 @@ read_smooth <- function(expr, env, call = user_call()) {
     if (!is.null(spec[[argument]])) {
       abort_smooth(
         text, "Smooth term `%s` has an argument without use.", sprintf("Found: `%s`.", argument),
-        "Every smooth has a variance of its own, which is estimated.", call
+        "Every smooth has a variance of its own, which is estimated."
       )
     }
   }
@@ -86,7 +86,7 @@ read_smooth <- function(expr, env, call = user_call()) {
   list(text = text, spec = spec, keys = keys, variables = lapply(keys, str2lang), by = by)
 }
 
-refuse_tensor <- function(name, expr, text, call) {
+refuse_tensor <- function(name, expr, text) {
   expr[[1]] <- as.name("t2")
   bk_abort(
     "argument", fit_header("Smooth term `%s` is not offered.", text),
@@ -98,28 +98,26 @@ refuse_tensor <- function(name, expr, text, call) {
       ),
       sprintf("Use the tensor product `%s`.", deparse1(expr))
     ),
-    column = text, found = name, expected = "t2", call = call
+    column = text, found = name, expected = "t2"
   )
 }
 
-check_distinct_smooths <- function(smooths, call = user_call()) {
+check_distinct_smooths <- function(smooths) {
   texts <- vapply(smooths, `[[`, "", "text")
   twice <- texts[duplicated(texts)]
   if (length(twice)) {
     bk_abort(
       "argument", fit_header("Smooth term `%s` is there twice.", twice[1]), "Drop one of the two.",
-      column = twice[1], found = twice, call = call
+      column = twice[1], found = twice
     )
   }
 }
 
-abort_smooth <- function(text, header, found, cure = NULL, call = NULL) {
+abort_smooth <- function(text, header, found, cure = NULL) {
   if (inherits(found, "condition")) {
     found <- trimws(gsub("\\s+", " ", conditionMessage(found)))
   }
-  bk_abort(
-    "argument", fit_header(header, text), c(found, cure), column = text, found = found, call = call
-  )
+  bk_abort("argument", fit_header(header, text), c(found, cure), column = text, found = found)
 }
 
 # Building -------------------------------------------------------------------
@@ -139,25 +137,18 @@ smooth_kind <- function(term) {
 
 # The smooths of a design from a frame without holes in their variables. A factor in `by` makes one
 # smooth for each level.
-build_smooths <- function(smooths, frame, rows, call = user_call(),
-                          standardize = TRUE, intercept = TRUE) {
-  built <- unlist(
-    lapply(smooths, function(term) {
-      smooth_kind(term)$build(
-        term, frame, rows, call, standardize = standardize, centred = intercept
-      )
-    }),
-    recursive = FALSE
-  )
+build_smooths <- function(smooths, frame, rows, standardize = TRUE, intercept = TRUE) {
+  built <- unlist(lapply(smooths, function(term) {
+    smooth_kind(term)$build(term, frame, rows, standardize = standardize, centred = intercept)
+  }), recursive = FALSE)
   labels <- make.unique(vapply(built, `[[`, "", "label"), sep = "#")
   Map(name_smooth, built, labels)
 }
 
-build_smooth <- function(term, frame, rows, call, ...) {
+build_smooth <- function(term, frame, rows, ...) {
   names <- vapply(term$variables, deparse1, "")
-  # In MoreArgs of Map() the call would be evaluated.
   columns <- Map(function(column, name) {
-    smooth_variable(column, name, term, rows, call)
+    smooth_variable(column, name, term, rows)
   }, unclass(frame)[names], names)
   data <- stats::setNames(columns, term$keys)
   bases <- tryCatch(
@@ -166,10 +157,10 @@ build_smooth <- function(term, frame, rows, call, ...) {
     mgcv::smoothCon(
       term$spec, data, n = .row_names_info(frame, 2L), absorb.cons = TRUE, modCon = 3
     ),
-    error = function(e) abort_construction(e, term, columns, call)
+    error = function(e) abort_construction(e, term, columns)
   )
   lapply(bases, function(basis) {
-    effects <- independent_effects(basis, term, call)
+    effects <- independent_effects(basis, term)
     order <- order(effects$block)
     smooth <- list(
       label = basis$label, keys = term$keys, names = names, by = term$by, level = basis$by.level,
@@ -187,7 +178,7 @@ build_smooth <- function(term, frame, rows, call, ...) {
 # Coordinates in which each penalty is the identity on columns of its own: `block` says on which, 0
 # for columns without penalty. Several penalties have to be diagonal already, as those of t2() and
 # "fs" are; smooth2random() stops at those of a single column.
-independent_effects <- function(basis, term, call) {
+independent_effects <- function(basis, term) {
   k <- ncol(basis$X)
   if (isTRUE(basis$fixed) || length(basis$S) == 0L) {
     return(list(block = numeric(k)))
@@ -196,7 +187,7 @@ independent_effects <- function(basis, term, call) {
     random <- tryCatch(
       mgcv::smooth2random(basis, "", type = 2),
       error = function(e) {
-        abort_smooth(term$text, "Smooth term `%s` cannot be a random effect.", e, call = call)
+        abort_smooth(term$text, "Smooth term `%s` cannot be a random effect.", e)
       }
     )
     return(list(block = random$pen.ind, rotation = random$trans.U, scale = random$trans.D))
@@ -210,7 +201,7 @@ independent_effects <- function(basis, term, call) {
       paste(
         "Accepted: bases with one penalty, such as \"tp\", \"cr\", \"ps\",",
         "factor smooths \"fs\", and t2()."
-      ), call
+      )
     )
   }
   own <- rowSums(diagonals)
@@ -235,7 +226,7 @@ smooth_coordinates <- function(x, smooth) {
   x[, smooth$order, drop = FALSE]
 }
 
-smooth_variable <- function(column, name, term, rows, call) {
+smooth_variable <- function(column, name, term, rows) {
   if (is.character(column)) column <- factor(column)
   if (is.factor(column)) {
     if (!identical(name, by_name(term)) && !takes_factors(term$spec)) {
@@ -247,13 +238,13 @@ smooth_variable <- function(column, name, term, rows, call) {
             "Accepted: numbers. Give `%s` as a fixed term, as a random term",
             "`(1 | %s)`, or as `by`."
           ), name, name
-        ), call
+        )
       )
     }
     return(column[drop = TRUE])
   }
   values <- if (is.matrix(column)) column + 0 else as.double(column)
-  check_columns(column_moments_cpp(cbind(c(values))), cbind(c(values)), name, rows, call)
+  check_columns(column_moments_cpp(cbind(c(values))), cbind(c(values)), name, rows)
   # Knots of "cr" and "cs" stand at quantiles.
   if (!is.matrix(values) && !inherits(term$spec, c("cr.smooth.spec", "cs.smooth.spec"))) {
     wild <- without_wild(values)
@@ -261,7 +252,7 @@ smooth_variable <- function(column, name, term, rows, call) {
       warn_wild(name, values[wild$far], wild$range, c(
         sprintf("To `%s` the others are nearly one place.", term$text),
         "A basis with knots at quantiles is s(x, bs = \"cr\")."
-      ), call)
+      ))
     }
   }
   values
@@ -276,14 +267,14 @@ takes_factors <- function(spec) {
   any(sub("\\.smooth\\.spec$", "", classes) %in% factor_bases)
 }
 
-abort_construction <- function(error, term, columns, call) {
+abort_construction <- function(error, term, columns) {
   message <- conditionMessage(error)
   basis <- sub("\\.smooth\\.spec$", "", class(term$spec)[1])
   if (grepl("no applicable method", message, fixed = TRUE)) {
     abort_smooth(
       term$text, "Smooth term `%s` has an unknown basis.",
       sprintf("Found: bs = %s.", quoted(basis)),
-      "Accepted: the bases of `?mgcv::smooth.terms`, such as \"tp\", \"cr\".", call
+      "Accepted: the bases of `?mgcv::smooth.terms`, such as \"tp\", \"cr\"."
     )
   }
   distinct <- vapply(columns, function(v) length(unique(c(v))), 1L)
@@ -293,7 +284,7 @@ abort_construction <- function(error, term, columns, call) {
       trimws(gsub("\\s+", " ", message)),
       sprintf("`%s` has %d distinct values.", names(columns), distinct)
     ),
-    paste("Give fewer basis functions, such as `k = 4`, or use the variable as it", "stands."), call
+    paste("Give fewer basis functions, such as `k = 4`, or use the variable as it", "stands.")
   )
 }
 

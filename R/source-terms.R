@@ -6,11 +6,11 @@
 # What a formula reads of a source: the formula's parts; `columns`, the first `plain` of them fixed
 # terms, the others variables of processes and of random slopes alone; `group`, the column that
 # names groups.
-source_layout <- function(formula, source, call) {
+source_layout <- function(formula, source) {
   check_source(source)
-  if (is.null(source$response)) abort_no_response(call)
+  if (is.null(source$response)) abort_no_response()
   if (!inherits(formula, "formula")) {
-    abort_argument(formula, "formula", "a formula, such as ~ gp(x1, x2) + z", call = call)
+    abort_argument(formula, "formula", "a formula, such as ~ gp(x1, x2) + z")
   }
   if (length(formula) == 3L && !identical(all.vars(formula[[2L]]), source$response)) {
     bk_abort(
@@ -19,7 +19,7 @@ source_layout <- function(formula, source, call) {
         sprintf("Formula: %s.", deparse1(formula[[2L]])),
         sprintf("Row source: %s.", source$response)
       ),
-      column = source$response, found = deparse1(formula[[2L]]), call = call
+      column = source$response, found = deparse1(formula[[2L]])
     )
   }
   env <- environment(formula)
@@ -27,8 +27,8 @@ source_layout <- function(formula, source, call) {
   formula <- stats::as.formula(formula, env %||% globalenv())
   names <- c(source$columns, source$response)
   none <- list2DF(stats::setNames(rep(list(numeric()), length(names)), names))
-  parsed <- parse_formula(formula, none, call)
-  refuse_source_terms(parsed, call)
+  parsed <- parse_formula(formula, none)
+  refuse_source_terms(parsed)
   fixed <- variable_names(parsed$terms)[-1L]
   of_terms <- vapply(unlist(lapply(parsed$smooths, `[[`, "variables")), deparse1, "")
   bar <- if (length(parsed$bars)) parsed$bars[[1L]]
@@ -44,13 +44,13 @@ source_layout <- function(formula, source, call) {
         if (length(absent) > 1L) paste("Absent:", list_some(absent)),
         paste("Accepted:", list_some(source$columns))
       ),
-      column = absent, found = source$columns, call = call
+      column = absent, found = source$columns
     )
   }
   list(parsed = parsed, columns = columns, plain = length(fixed), group = group)
 }
 
-refuse_source_terms <- function(parsed, call) {
+refuse_source_terms <- function(parsed) {
   plain <- function(variables) all(vapply(variables, is.name, NA))
   of_process <- vapply(parsed$smooths, is_process, NA)
   variables <- as.list(attr(parsed$terms, "variables"))[-(1:2)]
@@ -85,14 +85,14 @@ refuse_source_terms <- function(parsed, call) {
           "random terms, smooths and factors as a data frame."
         )
       ),
-      column = "formula", found = found, call = call
+      column = "formula", found = found
     )
   }
 }
 
 # The rows of a source for the linear model with this layout, `file` by spool_rows(): `sample` has
 # those from which kernels are learned.
-source_term_rows <- function(source, layout, file, settings, call) {
+source_term_rows <- function(source, layout, file, settings) {
   parsed <- layout$parsed
   at <- spread_over(file$rows, most_learning_rows)
   spooled <- read_spooled(file, at)
@@ -120,12 +120,12 @@ source_term_rows <- function(source, layout, file, settings, call) {
     term$process$n <- file$rows
     term
   })
-  built <- build_frame(parsed, frame, NULL, NULL, NULL, call)
+  built <- build_frame(parsed, frame, NULL, NULL, NULL)
   alone <- parsed
   alone$bars <- list()
   design <- keep_source_columns(whole_design(design_columns(
     alone, built$frame, design_info_formula(parsed, built, frame, NULL), NULL,
-    FALSE, settings$standardize, FALSE, NULL, call
+    FALSE, settings$standardize, FALSE, NULL
   )), file$source + attr(parsed$terms, "intercept"))
   info <- design$info
   p <- length(info$columns)
@@ -143,7 +143,7 @@ source_term_rows <- function(source, layout, file, settings, call) {
     list()
   }
   info$random <- lapply(random, `[[`, "info")
-  sort_groups(file, call)
+  sort_groups(file)
   list(
     x = matrix(0, 0L, p, dimnames = list(NULL, info$columns)),
     center = stats::setNames(center, info$columns),
@@ -171,8 +171,8 @@ source_random <- function(bar, layout, file, settings, info) {
     if (attr(bar$terms, "intercept") == 1L) "(Intercept)", attr(bar$terms, "term.labels")
   )
   r <- length(columns)
-  if (r == 0L) abort_no_effect(bar, user_call())
-  check_group_room(length(file$group_levels), r, length(info$columns), layout$group, user_call())
+  if (r == 0L) abort_no_effect(bar)
+  check_group_room(length(file$group_levels), r, length(info$columns), layout$group)
   at <- match(columns, layout$columns)
   usable <- !is.na(at) & !constant_columns(file$moments)[at] & settings$standardize
   center <- numeric(r)
@@ -209,15 +209,13 @@ group_columns <- function(term, file, columns) {
 }
 
 # The file with the rows of a group one after another.
-sort_groups <- function(file, call) {
+sort_groups <- function(file) {
   if (is.null(file$group) || !is.unsorted(file$group)) {
     return(invisible())
   }
   sorted <- tempfile("bayeskernel-rows-")
   on.exit(unlink(sorted))
-  core_call(sort_rows_cpp(
-    file$path, sorted, file$columns, file$group, length(file$group_levels)
-  ), call)
+  core_call(sort_rows_cpp(file$path, sorted, file$columns, file$group, length(file$group_levels)))
   if (!file.rename(sorted, file$path)) {
     stop("the sorted rows cannot take the place of the others") # nocov
   }
@@ -225,7 +223,7 @@ sort_groups <- function(file, call) {
 
 # Numbers that tie the effects of groups to the columns, of which there are some 40 copies at most,
 # those that R makes of the answer among them.
-check_group_room <- function(groups, effects, columns, name, call) {
+check_group_room <- function(groups, effects, columns, name) {
   most <- getOption("bayeskernel.group_numbers", 4e7)
   if (as.double(groups) * effects * columns <= most) {
     return(invisible())
@@ -242,8 +240,7 @@ check_group_room <- function(groups, effects, columns, name, call) {
         "Memory is some 300 bytes a number. Fewer inducing points need less,", "in gp(inducing = )."
       )
     ),
-    column = name, found = as.double(groups) * effects * columns, expected = most,
-    call = call
+    column = name, found = as.double(groups) * effects * columns, expected = most
   )
 }
 

@@ -148,7 +148,7 @@ check_until <- function(x, name) {
   if (is.null(x) || inherits(x, "bayeskernel_until")) {
     return(x)
   }
-  abort_argument(x, name, "NULL, stop_at(rhat = 1.01) or stop_at(ess = 400)", call = user_call())
+  abort_argument(x, name, "NULL, stop_at(rhat = 1.01) or stop_at(ess = 400)")
 }
 
 # Of models with a goal of their own "auto" stands for it.
@@ -289,7 +289,7 @@ apart_lines <- function(diagnostics, weights = TRUE) {
 format_share <- function(x) formatC(x, digits = 2, format = "f")
 
 # What was asked for and not reached within the cap.
-warn_until <- function(diagnostics, call = user_call()) {
+warn_until <- function(diagnostics) {
   end <- diagnostics$until
   if (end$reached) {
     return(invisible(FALSE))
@@ -309,7 +309,7 @@ warn_until <- function(diagnostics, call = user_call()) {
       apart_lines(diagnostics),
       raise_cap(diagnostics, end)
     ),
-    variables = table$variable, call = call
+    variables = table$variable
   )
 }
 

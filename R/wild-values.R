@@ -39,7 +39,7 @@ without_wild <- function(x) {
 
 # Centres and scales of the columns of x, given those by the moments of all rows; a warning names
 # the columns that are scaled by others.
-robust_places <- function(x, center, scale, call = user_call()) {
+robust_places <- function(x, center, scale) {
   for (j in seq_len(ncol(x))) {
     there <- which(!is.na(x[, j]))
     wild <- without_wild(x[there, j])
@@ -47,13 +47,13 @@ robust_places <- function(x, center, scale, call = user_call()) {
     center[j] <- wild$center
     scale[j] <- wild$scale
     warn_wild(
-      colnames(x)[j], x[there[wild$far], j], wild$range, "The column is scaled by the others.", call
+      colnames(x)[j], x[there[wild$far], j], wild$range, "The column is scaled by the others."
     )
   }
   list(center = center, scale = scale)
 }
 
-warn_wild <- function(name, values, range, effect, call) {
+warn_wild <- function(name, values, range, effect) {
   bk_warn(
     "outlier", fit_header("Column `%s` has values far from all others.", name),
     c(
@@ -64,7 +64,7 @@ warn_wild <- function(name, values, range, effect, call) {
       effect,
       "Correct such values, or leave out their rows, if they are errors."
     ),
-    column = name, found = values, call = call
+    column = name, found = values
   )
 }
 
@@ -82,7 +82,7 @@ tame_rows <- function(x) {
 
 # Clusters of rows are fewer than asked for where the rows are few places beside their spread: what
 # differs within one is noise to the process.
-warn_few_inducing <- function(found, asked, term, call = user_call()) {
+warn_few_inducing <- function(found, asked, term) {
   if (found >= asked / 2) {
     return(invisible())
   }
@@ -95,6 +95,6 @@ warn_few_inducing <- function(found, asked, term, call = user_call()) {
         "variables (a logarithm, ranks), or give the points by `inducing`."
       )
     ),
-    column = "inducing", found = found, expected = asked, call = call
+    column = "inducing", found = found, expected = asked
   )
 }

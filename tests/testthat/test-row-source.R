@@ -71,7 +71,7 @@ test_that("blocks have their size whatever the reader gives", {
   source <- row_source(data.frame(a = 1, y = 1), y = NULL)
   source$response <- "y"
   source$columns <- "a"
-  next_block <- block_reader(source, reader, 5, NULL)
+  next_block <- block_reader(source, reader, 5)
   sizes <- firsts <- values <- numeric()
   while (!is.null(block <- next_block())) {
     sizes <- c(sizes, nrow(block$x))
