@@ -1,17 +1,17 @@
 #' Joint effect of several predictors
 #'
-#' What the latent function, or the probability, does as one predictor, two, or all of them together
-#' change, with intervals from joint posterior draws: each difference is taken within a draw. These
-#' are the tables and plots in which mixtures of exposures are reported.
+#' How the latent function or the probability changes with one predictor, with two, or with all
+#' together, with intervals from joint posterior draws. These are the tables and plots in which
+#' mixtures of exposures are reported.
 #'
 #' All other variables of the formula are held at typical values: numbers at
 #' their median, factors, text and logical values at the most frequent one, both
 #' over the rows of the fit, random effects at zero. The types are:
-#' * `"overall"`: f with all predictors of `pars` at their q-quantile, less f
-#'   with all of them at their median, for each q of `quantiles`;
+#' * `"overall"`: f with all predictors of `pars` at their q-quantile, minus f with all of them at
+#'   their median, for each q of `quantiles`;
 #' * `"single"`: by what f changes when one predictor goes from its first quantile of `change` to
 #'   its second, the others of `pars` all held at their q-quantile;
-#' * `"interaction"`: that change with the others at the second of two `quantiles`, less that with
+#' * `"interaction"`: that change with the others at the second of two `quantiles`, minus that with
 #'   the others at the first. Zero where effects add up on this scale;
 #' * `"univariate"`: f itself along each predictor;
 #' * `"bivariate"`: f over two predictors, a surface;
@@ -28,7 +28,7 @@
 #'   `"single"` and `"interaction"` those that are numbers. `"bivariate"` and `"slices"` take two.
 #' @param newdata Rows that quantiles and typical values are taken from.
 #'   Default: those of the fit, from the data of its call.
-#' @param type Which, see above.
+#' @param type Type of effect, see Details.
 #' @param quantiles Quantiles, from 0 to 1. Default: 0.25, 0.3, ... 0.75 for `"overall"`; 0.25, 0.5,
 #'   0.75 for `"single"`; 0.25 and 0.75 for `"interaction"`; 0.1, 0.5, 0.9 for `"slices"`.
 #' @param change Two quantiles, of `"single"` and `"interaction"`.
