@@ -181,8 +181,8 @@ step_left_out <- function(mean, var, sign, power, copies = 1, mean_field = TRUE,
   cavities_where(far, out, mean, whole, sign, power, copies)
 }
 
-# Where a row has most of what is known of its f, as where selection leaves a large coefficient open,
-# a step goes too far: there by the cavity of its loss.
+# Where a row has most of what is known of its f, as where selection leaves a large coefficient
+# open, a step goes too far: there by the cavity of its loss.
 cavities_where <- function(far, out, mean, var, sign, power, copies) {
   if (any(far)) {
     of <- function(x) rep_len(x, length(mean))[far]

@@ -163,7 +163,7 @@ is_whole_leaf <- function(leaf) {
   valid <- function(name) {
     tryCatch(
       {
-        checked_argument(arguments[[name]], leaf[[name]], name, NULL)
+        checked_argument(arguments[[name]], leaf[[name]], name)
         TRUE
       },
       bayeskernel_error = function(e) FALSE

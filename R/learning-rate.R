@@ -29,8 +29,8 @@ check_class_weights <- function(x, name) {
 
 # --- classes ------------------------------------------------------------------
 
-# Weights by class: of the levels, `codes` the rows' numbers of classes, 1, 2, ... Balanced ones give
-# each of `among` classes the same share of all rows.
+# Weights by class: of the levels, `codes` the rows' numbers of classes, 1, 2, ... Balanced ones
+# give each of `among` classes the same share of all rows.
 class_weights_of <- function(wish, levels, codes, weights, among = 2) {
   if (identical(wish, "none")) {
     return(NULL)

@@ -13,9 +13,9 @@
 #' ```
 #'
 #' @inheritParams fit-arguments
-#' @param x,formula A formula (one space, and random intercepts `(1 | g)`); or a numeric matrix or data frame; or a named list of
-#'   these, one for each space, also kernel matrices ([precomputed()]), [basis()] and factors. Rows
-#'   match by name.
+#' @param x,formula A formula (one space, and random intercepts `(1 | g)`); or a numeric matrix or
+#'   data frame; or a named list of these, one for each space, also kernel matrices
+#'   ([precomputed()]), [basis()] and factors. Rows match by name.
 #' @param y Classes, with `x` as data: a factor, text, logical, 0/1 or -1/+1. All levels of a factor
 #'   are classes.
 #' @param kernel A kernel for all spaces, or a list of one for each, see [kernels]. Default:
@@ -59,8 +59,8 @@
 #'
 #' @section Groups: `y ~ x1 + x2 + (1 | g)` adds to each latent function an effect of the row's
 #'   group, \eqn{u_{cg} \sim N(0, v_g)}{u_cg ~ N(0, v_g)}: a process more, whose kernel is 1
-#'   within a group and 0 between groups, not part of `combine`. There may be several grouping factors, also
-#'   nested ones, `(1 | g / h)`, each with a variance. It is tuned by left-out rows, of which others
+#'   within a group and 0 between groups, not part of `combine`. There may be several grouping
+#'   factors, also nested ones, `(1 | g / h)`, each with a variance. It is tuned by left-out rows, of which others
 #'   of the same group stay, not by left-out groups. [predict()] has the effect of a group that the
 #'   fit knows, for others the variance \eqn{v_g}{v_g}; `re.form = NA` leaves both out. Draws of
 #'   rows of one new group are independent.
