@@ -77,9 +77,10 @@
 #'   products of two numbers that both miss some, in a grouping factor, in the response, in weights.
 #'   Factors may miss values, without `select`, see [bkm()].
 #'
-#'   The pseudo-likelihood is not normalised over y: it favours large latent values of either sign,
-#'   so it pulls the coefficient of a predictor with many missing values away from 0. With few, or
-#'   for prediction, that matters little; read such a coefficient with care.
+#'   The pseudo-likelihood is not normalised over y: it favours large latent values of either sign.
+#'   At `learning_rate = 1` that pulls the coefficient of a predictor with many missing values away
+#'   from 0; the calibrated rate, the default here, leaves little of it. Coefficients depend on the
+#'   rate: compare them with a fit without missing values at the same one.
 #'
 #' @section Crossed random terms: Of several random terms one is eliminated exactly; the others are
 #'   columns of the model, exact too, while they have at most 500 columns in all and rows times the
