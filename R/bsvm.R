@@ -61,8 +61,8 @@
 #' @section Missing predictors: `missing = "model"` treats numeric predictors as jointly Gaussian,
 #'   with values missing at random, see [imputed()]. Refused are missing values in smooths or
 #'   polynomials, in products of two predictors that both have some, in a grouping factor, in the
-#'   response and in weights. The coefficient of a predictor with many missing values is pulled away
-#'   from 0; use [bkm()] if it matters.
+#'   response and in weights. At `learning_rate = 1` the coefficient of a predictor with many missing
+#'   values is pulled away from 0; at the calibrated rate, the default, little of that is left.
 #'
 #' @section Crossed random terms: Terms with up to 500 levels in all are exact. See
 #'   [bayeskernel-large] for more levels.

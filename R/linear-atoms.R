@@ -53,7 +53,7 @@ atom_model <- function(rows) {
   }
   model <- expand_groups(model, lapply(own, `[[`, "used"), terms)
   if (joint) model <- leave_response(model, x, codes, own)
-  add_tilt(model, codes, holes, class)
+  add_tilt(model, codes, holes$codes, lengths(holes$levels), class)
 }
 
 # Numbers that the model describes: predictors, then indicators of factors without holes.

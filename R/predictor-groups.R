@@ -47,11 +47,10 @@ expand_groups <- function(model, used, terms) {
 
 # How much more or less frequent levels of factors with missing values, and classes, are in a group:
 # log of p(level | group) / p(level), for every group by a Dirichlet prior about p, whose size makes
-# the levels that are seen most likely.
-add_tilt <- function(model, codes, holes, class) {
+# the levels that are seen most likely. `code`, of factors: a matrix; rows count by their `weight`.
+add_tilt <- function(model, codes, code, sizes, class, weight = NULL) {
   classes <- length(model$cov)
-  values <- lapply(seq_along(holes$levels), function(f) holes$codes[, f])
-  sizes <- lengths(holes$levels)
+  values <- lapply(seq_along(sizes), function(f) code[, f])
   if (classes > 1L) {
     values <- c(values, list(class))
     sizes <- c(sizes, classes)
@@ -61,16 +60,18 @@ add_tilt <- function(model, codes, holes, class) {
   }
   model$groups <- Map(function(part, code) {
     part$tilt <- unname(Map(function(value, size) {
-      level_tilt(value, size, code, ncol(part$mean))
+      level_tilt(value, size, code, ncol(part$mean), weight)
     }, values, sizes))
     part
   }, model$groups, codes)
   model
 }
 
-level_tilt <- function(value, size, code, groups) {
+level_tilt <- function(value, size, code, groups, weight = NULL) {
   keep <- !is.na(value) & code > 0L
-  counts <- matrix(tabulate((code[keep] - 1L) * size + value[keep], size * groups), size)
+  counts <- matrix(0, size, groups)
+  sums <- rowsum((weight %||% rep(1, length(value)))[keep], (code[keep] - 1L) * size + value[keep])
+  counts[as.integer(rownames(sums))] <- sums
   share <- (rowSums(counts) + 0.5) / (sum(counts) + 0.5 * size)
   total <- colSums(counts)
   fit <- function(log_size) {

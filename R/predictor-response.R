@@ -1,10 +1,11 @@
-# The model of predictors with missing values where the response is no line in these: the joint
-# normal law of both, by which a Gaussian response is taken into account (linear-atoms.R), is where
-# one begins. From then on the model is fitted to the completed rows at their probabilities given
-# the response, and fit and model follow each other: steps of EM.
+# The model of predictors with missing values where the response is no line in these, or where
+# groups have effects on it and levels of their own: the joint normal law of both, by which a
+# Gaussian response is taken into account (linear-atoms.R), is where one begins. From then on the
+# model is fitted to the completed rows at their probabilities given the response, and fit and model
+# follow each other: steps of EM.
 
-# Rounds at most, and the move of the model, in standard deviations of the predictors, that ends
-# them.
+# Rounds at most, and the move of the model, in standard deviations of the predictors and in
+# probabilities of levels, that ends them.
 most_law_rounds <- 3L
 law_still <- 0.01
 
@@ -30,11 +31,15 @@ settle_predictors <- function(job, rows, settings) {
   job
 }
 
-# Where what is missing enters in another way than linearly: in a process, or in a product.
+# Where what is missing enters in another way than linearly: in a process, or in a product; and
+# factors beside groups: which levels of a group are seen depends on the effect of the group.
 bends_response <- function(job) {
   holes <- job$design$holes
   if (job$settings$family != "gaussian") {
     return(FALSE)
+  }
+  if (length(holes$levels) > 0L && length(job$atom_model$groups) > 0L) {
+    return(TRUE)
   }
   gone <- which(colSums(is.na(holes$x)) > 0L)
   parts <- job$design$info$holes$parts
@@ -64,7 +69,9 @@ refit_atom_model <- function(job, share) {
       x, integer(), hole_codes(holes), new, lapply(own, `[[`, "code")
     ))
     new <- expand_groups(new, lapply(own, `[[`, "used"), lapply(old$groups, `[[`, "term"))
-    return(add_tilt(new, codes, holes, integer()))
+    return(add_tilt(
+      new, lapply(codes, `[`, atoms$row), atoms$codes, lengths(holes$levels), integer(), share
+    ))
   }
   if (length(new$share) > 1L) {
     return(new)
@@ -89,5 +96,8 @@ log_normal <- function(x, model) {
 
 model_move <- function(old, new) {
   scale <- sqrt(diag(as.matrix(old$cov[[1L]])))
-  max(abs(new$mean - old$mean) / scale, abs(sqrt(diag(as.matrix(new$cov[[1L]]))) / scale - 1))
+  max(
+    abs(new$share - old$share), abs(new$mean - old$mean) / scale,
+    abs(sqrt(diag(as.matrix(new$cov[[1L]]))) / scale - 1)
+  )
 }

@@ -15,9 +15,12 @@
 #   groups=30 rows=10    groups and rows of each
 #   label=               what results are stored under; default: the version.
 #                        Another number of groups or rows needs another label
-#   results=missing_results.rds   stored results; those of the label are kept
-#   table=               file for the table of bias and cover, if any
+#   results=missing_results.csv   stored results, to which each cell is added when
+#                        it is done; what is there is not fitted again
+#   table=               file (csv) for the table of bias and cover, if any
 #   show=yes             prints what is stored and fits nothing
+#
+# The seeds of a set are its number and 1e6 more.
 #
 # "omit" is "ep" of the rows without holes.
 #
@@ -25,7 +28,8 @@
 # `excess` the same against the estimate from the data before values were
 # removed, which has the bias of few rows alone and varies less; `cover` the
 # share of 90 % intervals that hold the truth. The coefficients of the hinge
-# have no true value: theirs is the mean from complete data.
+# have no true value: theirs is the mean from complete data, at a calibrated
+# learning rate as beside missing values.
 
 library(bayeskernel)
 source("bench/helpers.R")
@@ -56,7 +60,7 @@ chosen <- local({
     peers = words("peers", 50), groups = words("groups", 30),
     rows = words("rows", 10),
     label = words("label", format(utils::packageVersion("bayeskernel"))),
-    results = words("results", "missing_results.rds"),
+    results = words("results", "missing_results.csv"),
     table = values[["table"]], show = words("show", "no")
   )
 })
@@ -133,10 +137,13 @@ formula <- y ~ x + z + (1 | g)
 # Estimates and 90 % limits, coefficients x 3.
 ours <- function(data, cell, method, missing) {
   chains <- if (method == "gibbs") {
-    list(chains = 2, warmup = 300, ndraws = 700, seed = 1)
+    list(chains = 2, ndraws = 700, seed = 1, control = bkm_control(warmup = 300))
   }
+  # The learning rate that missing values bring: at another one the posterior, and a coefficient
+  # beside groups, is another.
+  family <- if (cell$family == "hinge") hinge("calibrated") else cell$family
   fit <- do.call(bkm, c(
-    list(formula, data, family = cell$family, method = method, missing = missing), chains
+    list(formula, data, family = family, method = method, missing = missing), chains
   ))
   cbind(coef(fit), stats::confint(fit, level = 0.9)[names(coef(fit)), ])
 }
@@ -236,6 +243,23 @@ run_set <- function(cell, set, peers, done) {
   }))
 }
 
+# Results are lines of a file, so that a run may be ended and be continued.
+read_results <- function() {
+  if (!file.exists(chosen$results)) return(NULL)
+  out <- utils::read.csv(chosen$results, colClasses = c(label = "character", version = "character"))
+  out$error <- as.character(out$error)
+  out
+}
+
+add_results <- function(rows) {
+  new <- !file.exists(chosen$results)
+  if (is.null(rows)) return(invisible())
+  utils::write.table(
+    rows, chosen$results, append = !new, col.names = new, row.names = FALSE,
+    sep = ",", qmethod = "double"
+  )
+}
+
 # Tables ----------------------------------------------------------------------
 
 # Bias, excess and cover of one coefficient by one method in one cell.
@@ -246,9 +270,11 @@ judge <- function(own, full) {
   if (own$family[1] == "hinge") target <- mean(full$estimate[at])
   spread <- stats::sd(own$estimate)
   gap <- own$estimate - full$estimate[at]
-  c(
-    sets = nrow(own), bias = (mean(own$estimate) - target) / spread, excess = mean(gap) / spread,
-    excess_se = stats::sd(gap) / spread / sqrt(nrow(own)),
+  data.frame(
+    version = paste(unique(own$version), collapse = " "),
+    seeds = paste(range(own$set), collapse = ":"), sets = nrow(own),
+    bias = (mean(own$estimate) - target) / spread, bias_se = 1 / sqrt(nrow(own)),
+    excess = mean(gap) / spread, excess_se = stats::sd(gap) / spread / sqrt(nrow(own)),
     cover = mean(own$lower < target & own$upper > target), seconds = stats::median(own$seconds)
   )
 }
@@ -263,7 +289,7 @@ judged <- function(results) {
     full <- results[results$method == "no value missing" &
       results$coefficient == own$coefficient[1], ]
     for (name in cell_columns) full <- full[full[[name]] == own[[name]][1], ]
-    data.frame(own[1, keys], t(judge(own, full)))
+    data.frame(own[1, keys], judge(own, full))
   })
   do.call(rbind, rows)
 }
@@ -335,7 +361,7 @@ cells$share[cells$kind == "group"] <- 1
 cells <- unique(cells)[c("family", "kind", "mechanism", "share")]
 
 print_machine()
-results <- if (file.exists(chosen$results)) readRDS(chosen$results)
+results <- read_results()
 begun <- Sys.time()
 late <- function() {
   difftime(Sys.time(), begun, units = "mins") > chosen$minutes
@@ -352,15 +378,16 @@ if (chosen$show != "yes") {
           results$family == cell$family & results$kind == cell$kind &
           results$mechanism == cell$mechanism & results$share == cell$share
       ]
-      results <- rbind(results, run_set(cell, set, peers, done))
+      add_results(run_set(cell, set, peers, done))
     }
-    saveRDS(results, chosen$results, version = 2)
   }
+  results <- read_results()
 }
 table <- judged(results)
 if (!is.null(chosen$table)) {
-  rownames(table) <- NULL
-  saveRDS(table, chosen$table, version = 2)
+  numbers <- vapply(table, is.double, NA)
+  table[numbers] <- signif(table[numbers], 5)
+  utils::write.csv(table, chosen$table, row.names = FALSE)
 }
 print_tables(table)
 print_outside(table)

@@ -23,7 +23,9 @@ grouped_miss <- function(seed, family = "gaussian") {
 beside_sampler <- function(family, sets) {
   scope <- new.env()
   sys.source("tests/testthat/reference/missing-gibbs.R", scope)
-  sys.source("tests/testthat/helper-golden-missing.R", scope)
+  for (file in c("flat", "golden-missing")) {
+    sys.source(paste0("tests/testthat/helper-", file, ".R"), scope)
+  }
   names <- c(b1 = "b_x", sd_group = "sd_group", sigma = "sigma")
   if (family != "gaussian") names <- names[1:2]
   gap <- vapply(seq_len(sets), function(seed) {

@@ -30,7 +30,7 @@ golden_missing <- function(method) {
   folder <- "tests/testthat"
   scope <- new.env()
   scope$test_path <- testthat::test_path
-  for (file in c("golden", "golden-missing")) {
+  for (file in c("flat", "golden", "golden-missing")) {
     sys.source(file.path(folder, paste0("helper-", file, ".R")), scope)
   }
   scope$golden_folder <- function(part) file.path(folder, "golden", part)

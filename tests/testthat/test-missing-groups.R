@@ -95,3 +95,25 @@ test_that("a Gaussian response tells about what is missing: EM of all", {
     expect_lt(max(abs(fixef(fit)[c("(Intercept)", "x", "z")] - truth) / se), 0.1)
   }
 })
+
+# Which levels of a group are seen depends on the group's effect on the response.
+test_that("levels in groups may be missing by the response", {
+  one <- function(seed) {
+    set.seed(seed)
+    g <- gl(40, 10)
+    z <- rnorm(400)
+    high <- matrix(rnorm(120, 0, 1.5), 40)[g, ] + matrix(rnorm(1200), 400)
+    d <- data.frame(z, x = factor(c("a", "b", "c")[max.col(high)]), g)
+    d$y <- c(0, 1.2, -1.2)[d$x] - 0.5 * z + rnorm(40)[g] + rnorm(400)
+    all <- lme4::fixef(lme4::lmer(y ~ x + z + (1 | g), d))
+    d$x[runif(400) < plogis(2 * (d$y - mean(d$y)) - 0.5)] <- NA
+    coef(bkm(
+      y ~ x + z + (1 | g), d, family = "gaussian", method = "vb", missing = "model", threads = 1
+    )) - all
+  }
+  gap <- vapply(1:10, one, numeric(4))
+  # About two standard errors of these means; without the rounds .11 and -.21.
+  expect_lt(abs(mean(gap["(Intercept)", ])), 0.1)
+  expect_lt(abs(mean(gap["xb", ])), 0.13)
+  expect_lt(abs(mean(gap["xc", ])), 0.13)
+})

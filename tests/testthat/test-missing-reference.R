@@ -111,6 +111,34 @@ test_that("numbers with groups and by the response are the reference's", {
   }
 })
 
+# The coefficients of a machine are those of its loss, here at a rate that both have: those of data
+# without holes are to be compared at that rate, too.
+test_that("the hinge in groups has the posterior of its loss", {
+  skip_if_not(slow, "BAYESKERNEL_SLOW is not true")
+  for (by in c("mcar", "y")) {
+    d <- reference_data(6, "logit", by = by, size = 10)
+    found <- reference_fit(d, "hinge", rate = 0.3, sweeps = 8000)
+    want <- reference_summary(found)
+    golden <- list(
+      family = hinge(0.3), formula = y ~ x + z + (1 | g), data = transform(d, y = factor(y))
+    )
+    for (method in c("ep", "gibbs")) {
+      fit <- golden_missing_fit(golden, method)
+      own <- golden_missing_estimates(fit)
+      for (name in c("b0", "b1", "b2", "sd_group")) {
+        expect_golden(
+          own$mean[[name]], want$mean[[name]], 0.15 * want$sd[[name]] + 4 * want$mcse[[name]],
+          paste("hinge", by, method, name)
+        )
+      }
+      at <- imputed(fit)
+      at <- at$mean[match(found$row, at$row)]
+      expect_gt(stats::cor(at, found$imputed), 0.995)
+      expect_lt(mean(abs(at - found$imputed)), 0.05 * stats::sd(d$x, na.rm = TRUE))
+    }
+  }
+})
+
 test_that("a value of a group is completed once", {
   skip_if_not(slow, "BAYESKERNEL_SLOW is not true")
   for (family in c("gaussian", "probit")) {

@@ -3,7 +3,8 @@
 #
 #   eta_i = z_i'b + b_x x_i + u_g(i),        u_g ~ N(0, tau^2)
 #   y_i   = eta_i + N(0, sigma^2), or y_i = 1 where eta_i + N(0, 1) > 0
-#           (probit), or P(y_i = 1) = 1 / (1 + exp(-eta_i)) (logit)
+#           (probit), or P(y_i = 1) = 1 / (1 + exp(-eta_i)) (logit), or with
+#           exp(-2 rate max(1 -+ eta_i, 0)) for a likelihood (hinge)
 #   x_i   = z_i'm + a_g(i) + N(0, s^2),      a_g ~ N(0, t^2)
 #
 # Coefficients b, b_x, m are N(0, 100^2), variances of noise inverse gamma
@@ -15,7 +16,7 @@
 # of the group's mean of z; its rows are missing together.
 missing_gibbs <- function(y, x, z, group = NULL, family = "gaussian",
                           x_groups = !is.null(group), constant = FALSE,
-                          sweeps = 5000, warmup = 1000, seed = 1) {
+                          sweeps = 5000, warmup = 1000, seed = 1, rate = 1) {
   set.seed(seed)
   z <- as.matrix(z)
   n <- length(y)
@@ -61,6 +62,12 @@ missing_gibbs <- function(y, x, z, group = NULL, family = "gaussian",
     } else if (family == "logit") {
       precision <- polya_gamma_sum(eta)
       target <- (y - 0.5) / precision
+    } else if (family == "hinge") {
+      # A mixture of normal densities (Polson and Scott, 2011).
+      side <- ifelse(y > 0.5, 1, -1)
+      weight <- inverse_gaussian(1 / abs(rate * (1 - side * eta)))
+      precision <- rate^2 * weight
+      target <- side * (1 + 1 / (rate * weight))
     }
     prior <- rep(c(1e-4, 1 / state$tau2), c(p + 1, groups))
     coefficients <- draw_normal(design, target, precision, prior)
@@ -134,6 +141,15 @@ indicators <- function(group) {
 }
 
 inverse_gamma <- function(shape, rate) 1 / stats::rgamma(1, shape, rate)
+
+# Of shape 1, by Michael, Schucany and Haas (1976).
+inverse_gaussian <- function(mean) {
+  y <- stats::rnorm(length(mean))^2
+  x <- mean + mean^2 * y / 2 - mean / 2 * sqrt(4 * mean * y + (mean * y)^2)
+  # The difference of large means has no digits left: its limit.
+  x <- ifelse(mean * y > 1e6, 1 / y, x)
+  ifelse(stats::runif(length(mean)) <= mean / (mean + x), x, mean^2 / x)
+}
 
 # Coefficients of weighted rows under independent normal priors around 0.
 draw_normal <- function(design, target, precision, prior) {
