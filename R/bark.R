@@ -270,7 +270,7 @@ bark_model <- list(
   methods = "rjmcmc", samplers = "rjmcmc", links = "probit",
   families = c("gaussian", "binomial", "ordinal"), asks_response = TRUE,
   linear = FALSE,
-  prior = "bark_prior", late_prior = TRUE, arguments = bark_arguments, settle = settle_bark,
+  prior = "bark_prior", arguments = bark_arguments, settle = settle_bark,
   rows = list(
     linear = FALSE, intercepts = TRUE, weights = TRUE, noise_weights = TRUE,
     response = function(settings) settings$family

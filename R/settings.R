@@ -107,7 +107,7 @@ read_settings <- function(model, front) {
   # What the core and fits call it.
   if ("ndraws" %in% names(checks)) out["draws"] <- out["ndraws"]
   out$ndraws <- NULL
-  out["prior"] <- list(read_prior(model, front))
+  out["prior"] <- list(read_prior(model, front, defaults))
   if (is.null(out$family) && isTRUE(model$asks_response)) {
     out["family"] <- list(response_family(typed_response(front), model$families))
   }
@@ -145,14 +145,14 @@ read_method <- function(model, front) {
   }
 }
 
-read_prior <- function(model, front) {
+read_prior <- function(model, front, defaults) {
   prior <- get0("prior", front, inherits = FALSE)
   # Of a fit by an earlier version.
   if (inherits(prior, c("bsvm_prior", "bkm_prior")) && is.list(prior)) {
     if (!("inclusion" %in% names(prior))) prior$inclusion <- "column"
   }
-  # NULL: as other settings have it.
-  if (is.null(prior) && isTRUE(model$late_prior)) {
+  # Where NULL is the default, other settings say what it is.
+  if (is.null(prior) && is.null(defaults$prior)) {
     return(NULL)
   }
   if (!is.null(model$prior) && !inherits(prior, model$prior)) {
