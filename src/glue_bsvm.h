@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "glue_settings.h"
@@ -13,7 +12,7 @@
 #include "linear/row_rules.hpp"
 #include "prior/blocks.hpp"
 #include "prior/indicators.hpp"
-#include "prior/wide_block.hpp"
+#include "prior/model_rows.hpp"
 #include "rows/order.hpp"
 #include "rows/pack.hpp"
 
@@ -21,6 +20,7 @@ using bayeskernel::Block;
 using bayeskernel::by_row;
 using bayeskernel::Index;
 using bayeskernel::MatrixXd;
+using bayeskernel::ModelRows;
 using bayeskernel::VectorXd;
 
 inline bayeskernel::ColumnData read_data(const Rcpp::List& data) {
@@ -209,56 +209,6 @@ inline int useful_threads(const bayeskernel::RowSource& rows, int threads) {
   const double width = static_cast<double>(rows.x_columns() + rows.z_columns());
   return static_cast<double>(rows.rows()) * width * width < 2e6 ? 1 : threads;
 }
-
-// Rows of a model as they are, or viewed where they are many and nothing has to
-// change their columns; with terms gp() of `width` columns in all
-// (ProcessInput), or where others read the rows (`remote`), always.
-struct ModelRows {
-  static bool many(const bayeskernel::ColumnData& data) {
-    return data.x.rows() >= data.columns() &&
-           data.x.rows() * data.columns() > bayeskernel::kMostPacked;
-  }
-
-  ModelRows(const bayeskernel::ColumnData& data, bool fixed,
-            const std::vector<Index>& unit, bayeskernel::Prior& prior,
-            bool reduce, Index width = 0, bool remote = false)
-      : view(width > 0 || remote || (fixed && many(data))) {
-    if (view) {
-      look(data, unit, width);
-      return;
-    }
-    packed = bayeskernel::pack_rows(data);
-    if (reduce) wide = bayeskernel::reduce_wide(packed, prior);
-    packed.finish(data.group_begin, unit);
-  }
-
-  // Part of more rows, after `first` others; `many`, of all.
-  ModelRows(const bayeskernel::ColumnData& data, const std::vector<Index>& unit,
-            Index width, bool many, Index first)
-      : view(width > 0 || many) {
-    if (view) {
-      look(data, unit, width);
-      return;
-    }
-    packed = bayeskernel::pack_rows(data, first);
-    packed.finish(data.group_begin, unit);
-  }
-  const bayeskernel::RowSource& source() const {
-    return view ? static_cast<const bayeskernel::RowSource&>(*viewed) : packed;
-  }
-  VectorXd& residual() { return view ? viewed->residual() : packed.residual; }
-
-  bool view;
-  bayeskernel::PackedRows packed;
-  std::optional<bayeskernel::ViewedRows> viewed;
-  bayeskernel::WideBlock wide;
-
- private:
-  void look(const bayeskernel::ColumnData& data, const std::vector<Index>& unit,
-            Index width) {
-    viewed.emplace(data, unit, width > 0 ? width + data.z.cols() : 0);
-  }
-};
 
 // Without selection `from` is NULL and the result has no columns.
 inline bayeskernel::Selection read_selection(SEXP from) {

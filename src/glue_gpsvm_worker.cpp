@@ -2,6 +2,7 @@
 // messages; sums travel.
 #include "glue_gpsvm.h"
 #include "glue_workers.h"
+#include "rows/shard_table.hpp"
 
 namespace {
 
@@ -39,19 +40,10 @@ class ProcessWorker {
 // (none) that each shard begins with, counted from 0, then their numbers.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List gpsvm_shards_cpp(double n, int m) {
-  using bayeskernel::RowSource;
-  const Index rows = static_cast<Index>(n);
-  const Index in_chunk = RowSource::chunk_rows(m);
-  const Index chunks = (rows + in_chunk - 1) / in_chunk;
-  Rcpp::NumericVector chunk, row;
-  for (Index s = 0; s <= RowSource::shards(chunks); ++s) {
-    const Index begin = RowSource::shard_begin(s, chunks);
-    chunk.push_back(static_cast<double>(begin));
-    row.push_back(static_cast<double>(std::min(rows, begin * in_chunk)));
-  }
-  return r_list({{"chunk", chunk},
-                 {"row", row},
-                 {"group", Rcpp::NumericVector(chunk.size())}});
+  const bayeskernel::ShardTable table = bayeskernel::shard_table(
+      static_cast<Index>(n), bayeskernel::RowSource::chunk_rows(m));
+  return r_list(
+      {{"chunk", table.chunk}, {"row", table.row}, {"group", table.group}});
 }
 
 // `first`: the rows before these. `powers`: of each machine, or empty.

@@ -4,6 +4,7 @@
 
 #include "glue_process_rows.h"
 #include "glue_workers.h"
+#include "rows/shard_table.hpp"
 
 namespace {
 
@@ -13,17 +14,15 @@ class LinearWorker {
   LinearWorker(const Rcpp::List& data, const Rcpp::List& prior,
                const Rcpp::List& settings, double first)
       : data_(data),
-        input_(read_data(data_)),
-        prior_(read_prior(prior)),
-        units_(read_atoms(element(data_, "atoms"), input_.order)),
-        kept_(input_, units_.unit, ProcessInput::width(data_),
+        in_(data_, prior, settings),
+        kept_(in_.data, in_.units.unit, ProcessInput::width(data_),
               read<bool>(settings, "many"), static_cast<Index>(first)),
         executor_(
             useful_threads(kept_.source(), read<int>(settings, "threads"))),
-        processes_(data_, kept_.source(), executor_, prior_),
-        residuals_(read_open(element(data_, "open"), input_.order,
-                             kept_.residual(), prior_)),
-        worker_(processes_.rows(), executor_, model(settings),
+        processes_(data_, kept_.source(), executor_, in_.prior),
+        residuals_(read_open(element(data_, "open"), in_.data.order,
+                             kept_.residual(), in_.prior)),
+        worker_(processes_.rows(), executor_, model(),
                 static_cast<Index>(first)) {}
   LinearWorker(const LinearWorker&) = delete;
   LinearWorker& operator=(const LinearWorker&) = delete;
@@ -38,17 +37,13 @@ class LinearWorker {
   }
 
  private:
-  bayeskernel::RowModel model(const Rcpp::List& settings) {
-    bayeskernel::RowModel out = read_row_model(settings);
-    if (!units_.unit.empty()) out.atoms = &units_;
-    out.open = residuals_ ? residuals_.get() : processes_.open();
-    return out;
+  const bayeskernel::RowModel& model() {
+    in_.model.open = residuals_ ? residuals_.get() : processes_.open();
+    return in_.model;
   }
 
   Rcpp::List data_;  // R's memory, of which there are views
-  bayeskernel::ColumnData input_;
-  bayeskernel::Prior prior_;
-  bayeskernel::AtomUnits units_;
+  LinearInput in_;
   ModelRows kept_;
   RcppParallelExecutor executor_;
   ProcessInput processes_;
@@ -72,17 +67,7 @@ Rcpp::List linear_shards_cpp(const Rcpp::List& data, const Rcpp::List& prior) {
     const ModelRows kept(input, true, units.unit, blocks, false,
                          ProcessInput::width(data), true);
     const bayeskernel::RowSource& rows = kept.source();
-    Rcpp::NumericVector chunk, row, group;
-    for (Index s = 0; s <= rows.shards(); ++s) {
-      const Index begin = rows.shard_begin(s);
-      const bool end = s == rows.shards();
-      const bayeskernel::TileSpan span =
-          rows.chunk_span(end ? begin - 1 : begin);
-      chunk.push_back(static_cast<double>(begin));
-      row.push_back(static_cast<double>(end ? rows.rows() : span.row_begin));
-      group.push_back(
-          static_cast<double>(end ? rows.groups() : span.group_begin));
-    }
+    const bayeskernel::ShardTable table = bayeskernel::shard_table(rows);
     Rcpp::RObject order = R_NilValue;
     if (rows.groups() > 0) {
       Rcpp::IntegerVector by_group(input.order.size());
@@ -91,9 +76,9 @@ Rcpp::List linear_shards_cpp(const Rcpp::List& data, const Rcpp::List& prior) {
       }
       order = by_group;
     }
-    return r_list({{"chunk", chunk},
-                   {"row", row},
-                   {"group", group},
+    return r_list({{"chunk", table.chunk},
+                   {"row", table.row},
+                   {"group", table.group},
                    {"order", order},
                    {"many", ModelRows::many(input)}});
   });

@@ -14,14 +14,10 @@ std::vector<bayeskernel::ProcessTerm> read_processes(
   if (Rf_isNull(from)) return out;
   const Rcpp::List list(from);
   const Index n = static_cast<Index>(order.size());
-  const auto by_row = [&](SEXP values) {
+  const auto numbers = [&](SEXP values) {
     const auto given = map_vector(values);
-    if (given.size() != 0 && given.size() != n) {
-      throw bayeskernel::ArgumentError("a process of other rows");
-    }
-    VectorXd own(given.size());
-    for (Index i = 0; i < own.size(); ++i) own[i] = given[order[i]];
-    return own;
+    return given.size() == 0 ? VectorXd()
+                             : bayeskernel::by_position(given, order);
   };
   for (const Rcpp::List one : list) {
     const auto x = map_matrix(one["x"]);
@@ -32,8 +28,8 @@ std::vector<bayeskernel::ProcessTerm> read_processes(
     bayeskernel::ProcessTerm term{read_kernel(one["kernel"]),
                                   z.transpose(),
                                   MatrixXd(x.cols(), n),
-                                  by_row(one["by"]),
-                                  by_row(one["centre_weight"]),
+                                  numbers(one["by"]),
+                                  numbers(one["centre_weight"]),
                                   read<int>(one, "first"),
                                   {}};
     for (Index i = 0; i < n; ++i) term.x.col(i) = x.row(order[i]).transpose();

@@ -42,7 +42,8 @@ TEST("one of several comes as often as its weight says") {
   for (Index k = 0; k < 4; ++k) CHECK_NEAR(count[k], weight[k] / 4.0, 0.02);
 }
 
-TEST("draws in blocks are all seen once, and their means are those of one sum") {
+TEST(
+    "draws in blocks are all seen once, and their means are those of one sum") {
   constexpr Index kDraws = 150, kRows = 2050;
   SerialExecutor serial;
   BlockSums sums(kDraws, 1);
