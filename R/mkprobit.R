@@ -10,7 +10,8 @@
 #' @param x A numeric matrix, n objects by d predictors, or a data frame; a named list of these, one
 #'   for each feature space, of square kernel matrices (with `kernel = precomputed()`), of features
 #'   (with [basis()]) and of factors (with [categorical()]), all with n rows; or, for the formula
-#'   method, `formula`: one space, and random intercepts, `(1 | g)`. Rows that have names are matched by these, also with those of
+#'   method, `formula`: one space, and random intercepts, `(1 | g)`. Rows that have names are
+#'   matched by these, also with those of
 #'   `y`, if it has any; others are in the same order.
 #' @param y Classes, length n: a factor, text, logical, 0/1 or -1/+1. All levels
 #'   of a factor are classes; one without rows warns and has its prior.
@@ -86,8 +87,8 @@
 #'   with large v its chains mix slowly.
 #'
 #' @section Groups: `y ~ x1 + x2 + (1 | g)` adds to each latent function an effect of the row's
-#'   group, \eqn{u_{cg} \sim N(0, v_g)}{u_cg ~ N(0, v_g)}: a process more, whose kernel is 1 within a
-#'   group and 0 between groups, not part of `combine`. There may be several grouping factors, also
+#'   group, \eqn{u_{cg} \sim N(0, v_g)}{u_cg ~ N(0, v_g)}: a process more, whose kernel is 1 within
+#'   a group and 0 between groups, not part of `combine`. There may be several grouping factors, also
 #'   nested ones, `(1 | g / h)`, each with a variance. It is tuned by left-out rows, of which others
 #'   of the same group stay, not by left-out groups. [predict()] has the effect of a group that the
 #'   fit knows, for others the variance \eqn{v_g}{v_g}; `re.form = NA` leaves both out. Draws of
@@ -158,8 +159,9 @@
 mkprobit.default <- function(x, y, kernel = NULL, combine = c("sum", "product", "binary"),
                              coefficients = c("process", "weights"), kernel_weights = "fixed",
                              method = c("vb", "gibbs"), tune = NULL, inducing = NULL,
-                             class_weights = c("none", "balanced"), prior = mkprobit_prior(), standardize = TRUE,
-                             weights = NULL, na.action = stats::na.fail, chains = 4, ndraws = 1000, until = NULL,
+                             class_weights = c("none", "balanced"), prior = mkprobit_prior(),
+                             standardize = TRUE, weights = NULL, na.action = stats::na.fail,
+                             chains = 4, ndraws = 1000, until = NULL,
                              seed = NULL, threads = getOption("bayeskernel.threads", 2L),
                              control = mkprobit_control(), model = TRUE, ...) {
   fit_model(mkprobit_model, match.call(), environment(), ...)
@@ -174,8 +176,9 @@ mkprobit <- function(x, ...) UseMethod("mkprobit")
 mkprobit.formula <- function(formula, data, kernel = NULL, combine = c("sum", "product", "binary"),
                              coefficients = c("process", "weights"), kernel_weights = "fixed",
                              method = c("vb", "gibbs"), tune = NULL, inducing = NULL,
-                             class_weights = c("none", "balanced"), prior = mkprobit_prior(), standardize = TRUE,
-                             weights, subset, na.action = stats::na.fail, chains = 4, ndraws = 1000, until = NULL,
+                             class_weights = c("none", "balanced"), prior = mkprobit_prior(),
+                             standardize = TRUE, weights, subset, na.action = stats::na.fail,
+                             chains = 4, ndraws = 1000, until = NULL,
                              seed = NULL, threads = getOption("bayeskernel.threads", 2L),
                              control = mkprobit_control(), model = TRUE, ...) {
   fit_model(mkprobit_model, match.call(), environment(), ...)

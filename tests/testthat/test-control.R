@@ -14,10 +14,11 @@ methods_of <- function(name) {
   }))
 }
 
-test_that("no function that fits has more than 22 arguments", {
+# mkprobit() has spaces and how they are combined beside what gpsvm() has.
+test_that("no function that fits has more than 22 arguments, mkprobit() 23", {
   for (name in fitters) {
     for (method in methods_of(name)) {
-      expect_lte(length(formals(method)), 22)
+      expect_lte(length(formals(method)), if (name == "mkprobit") 23 else 22)
       first <- names(formals(method))[1:2]
       expect_true(
         identical(first, c("formula", "data")) ||
