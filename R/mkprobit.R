@@ -88,11 +88,11 @@
 #'
 #' @section Groups: `y ~ x1 + x2 + (1 | g)` adds to each latent function an effect of the row's
 #'   group, \eqn{u_{cg} \sim N(0, v_g)}{u_cg ~ N(0, v_g)}: a process more, whose kernel is 1 within
-#'   a group and 0 between groups, not part of `combine`. There may be several grouping factors, also
-#'   nested ones, `(1 | g / h)`, each with a variance. It is tuned by left-out rows, of which others
-#'   of the same group stay, not by left-out groups. [predict()] has the effect of a group that the
-#'   fit knows, for others the variance \eqn{v_g}{v_g}; `re.form = NA` leaves both out. Draws of
-#'   rows of one new group are independent.
+#'   a group and 0 between groups, not part of `combine`. There may be several grouping factors,
+#'   also nested ones, `(1 | g / h)`, each with a variance. It is tuned by left-out rows, of which
+#'   others of the same group stay, not by left-out groups. [predict()] has the effect of a group
+#'   that the fit knows, for others the variance \eqn{v_g}{v_g}; `re.form = NA` leaves both out.
+#'   Draws of rows of one new group are independent.
 #'
 #' @section Model with weights: Latent \eqn{y_{cn} \sim N(w_c k_n, 1)}{y_cn ~ N(w_c k_n, 1)}
 #'   for class c and object n, whose class is that of the largest;
