@@ -142,6 +142,9 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 #'   the bound by importance sampling, and `"slice"` (sum alone), by steps of a sampler, which give
 #'   standard deviations and limits; `"enumerate"`, subsets (binary) by the bound. The sampler draws
 #'   them.
+#' @param class_weights Of a process: `"none"` (default), `"balanced"`, which gives every class the
+#'   same share of the likelihood, or positive numbers named by classes. The likelihood of a row is
+#'   raised to the weight of its class. With `method = "vb"`.
 #' @param latent_scales For `coefficients = "weights"`, the precision of the coefficients:
 #'   `"class"`, one for every class and regressor; `"shared"` by the classes, which costs one
 #'   factorization a pass instead of one a class; `"fixed"` at `alpha0` of the prior, which costs
@@ -196,15 +199,13 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 #'   every constant, rises in every pass, and drives convergence.
 #'
 #' @export
-mkprobit_control <- function(warmup = 1000, thin = 1, resume = NULL,
-                             weights_method = NULL,
-                             latent_scales = c("class", "shared", "fixed"),
-                             sparse = FALSE, bias = NULL, normalize = FALSE,
-                             nodes = NULL, zeta_moment = c("exact", "point"),
-                             tol = NULL, tolw = Inf, max_iter = NULL,
-                             accelerate = TRUE, collapsed = TRUE,
-                             allow_empty = FALSE, force = FALSE,
-                             cluster = NULL,
+mkprobit_control <- function(warmup = 1000, thin = 1, resume = NULL, weights_method = NULL,
+                             class_weights = c("none", "balanced"),
+                             latent_scales = c("class", "shared", "fixed"), sparse = FALSE,
+                             bias = NULL, normalize = FALSE, nodes = NULL,
+                             zeta_moment = c("exact", "point"), tol = NULL, tolw = Inf,
+                             max_iter = NULL, accelerate = TRUE, collapsed = TRUE,
+                             allow_empty = FALSE, force = FALSE, cluster = NULL,
                              progress = getOption(
                                "bayeskernel.progress", interactive()
                              ), on_interrupt = c("stop", "keep")) {

@@ -263,8 +263,8 @@ process_design <- function(process, phi, rest, grouped = NULL) {
 }
 
 # Random intercepts (1 | g): a process more of every class, with kernel 1 within a group and a
-# variance of its own. The codes of groups, factors x objects, are the last of the points,
-# after those of the spaces: 0 for a group that the fit has not seen, negative for none.
+# variance of its own. The codes of groups, factors x objects, are the last of the points, after
+# those of the spaces: 0 for a group that the fit has not seen, negative for none.
 group_factors <- function(rows, settings) {
   random <- rows$random
   if (length(random) == 0L) {

@@ -32,8 +32,6 @@
 #'   is `FALSE`.
 #' @param inducing A number of objects to which the kernels are computed. Default `NULL`: all, or
 #'   500 if there are more than 2000 objects.
-#' @param class_weights Of a process: `"none"` (default), `"balanced"`, which gives every class the
-#'   same share of the likelihood, or positive numbers named by classes. With `method = "vb"`.
 #' @param prior Made by [mkprobit_prior()].
 #' @param standardize Center and scale the columns of every space of numbers (default).
 #'   Length-scales refer to the scaled columns.
@@ -60,8 +58,8 @@
 #' @section Groups: `y ~ x1 + x2 + (1 | g)` adds to each latent function an effect of the row's
 #'   group, \eqn{u_{cg} \sim N(0, v_g)}{u_cg ~ N(0, v_g)}: a process more, whose kernel is 1
 #'   within a group and 0 between groups, not part of `combine`. There may be several grouping
-#'   factors, also nested ones, `(1 | g / h)`, each with a variance. It is tuned by left-out rows, of which others
-#'   of the same group stay, not by left-out groups. [predict()] has the effect of a group that the
+#'   factors, also nested ones, `(1 | g / h)`, each with a variance. It is tuned by left-out rows, of
+#'   which others of the same group stay, not by left-out groups. [predict()] has the effect of a group that the
 #'   fit knows, for others the variance \eqn{v_g}{v_g}; `re.form = NA` leaves both out. Draws of
 #'   rows of one new group are independent.
 #'
@@ -104,7 +102,7 @@
 mkprobit.default <- function(x, y, kernel = NULL, combine = c("sum", "product", "binary"),
                              coefficients = c("process", "weights"), kernel_weights = "fixed",
                              method = c("vb", "gibbs"), tune = NULL, inducing = NULL,
-                             class_weights = c("none", "balanced"), prior = mkprobit_prior(),
+                             prior = mkprobit_prior(),
                              standardize = TRUE, weights = NULL, na.action = stats::na.fail,
                              chains = 4, ndraws = 1000, until = NULL, seed = NULL,
                              threads = getOption("bayeskernel.threads", 2L),
@@ -121,7 +119,7 @@ mkprobit <- function(x, ...) UseMethod("mkprobit")
 mkprobit.formula <- function(formula, data, kernel = NULL, combine = c("sum", "product", "binary"),
                              coefficients = c("process", "weights"), kernel_weights = "fixed",
                              method = c("vb", "gibbs"), tune = NULL, inducing = NULL,
-                             class_weights = c("none", "balanced"), prior = mkprobit_prior(),
+                             prior = mkprobit_prior(),
                              standardize = TRUE, weights, subset, na.action = stats::na.fail,
                              chains = 4, ndraws = 1000, until = NULL, seed = NULL,
                              threads = getOption("bayeskernel.threads", 2L),

@@ -198,7 +198,9 @@ TEST("sweeps on features of a process leave its joint law as it is") {
     chain.state.y = f;
     Stream stream(543, 0, 1, k, 0);
     for (Index i = 0; i < n; ++i) {
-      for (Index c = 0; c < classes; ++c) chain.state.y(c, i) += stream.normal();
+      for (Index c = 0; c < classes; ++c) {
+        chain.state.y(c, i) += stream.normal();
+      }
       chain.state.y.col(i).maxCoeff(&chain.t[i]);
     }
   }

@@ -14,6 +14,7 @@ methods_of <- function(name) {
   }))
 }
 
+# mkprobit() has spaces and how they are combined beside what gpsvm() has.
 test_that("no function that fits has more than 22 arguments", {
   for (name in fitters) {
     for (method in methods_of(name)) {
