@@ -358,17 +358,15 @@ sandwich_fact <- function(object) {
 }
 
 given_up_note <- function(object) {
-  if (length(object$given_up)) {
-    paste0(
-      "Class ", list_some(quoted(object$given_up)), " was given up: slopes ",
-      if (anyNA(object$sandwich$cov)) {
-        "are without standard errors, which mean field does not have here"
-      } else {
-        "say little of its rows"
-      },
-      ". Use class_weights = \"balanced\", or bkm()."
-    )
-  }
+  paste0(
+    "Class ", list_some(quoted(object$given_up)), " was given up: slopes ",
+    if (anyNA(object$sandwich$cov)) {
+      "are without standard errors, which mean field does not have here"
+    } else {
+      "say little of its rows"
+    },
+    ". Use class_weights = \"balanced\", or bkm()."
+  )
 }
 
 few_groups_note <- function(object) {
