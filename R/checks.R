@@ -225,3 +225,11 @@ quoted <- function(x) {
 article <- function(noun) {
   paste(if (grepl("^[aeiou]", noun)) "an" else "a", noun)
 }
+
+# Rows that are given as a table of whatever kind.
+as_frame <- function(newdata) {
+  if (!is.list(newdata) && !is.matrix(newdata)) {
+    abort_argument(newdata, "newdata", "a data frame or a matrix")
+  }
+  as.data.frame(newdata)
+}

@@ -97,8 +97,10 @@ user_frame <- function() {
       outermost <- frame
     }
     up <- parents[frame]
-    # The core calls back with the function itself, from no frame.
-    if (up == 0L && frame > 1L && is.function(sys.call(frame)[[1L]])) up <- frame - 1L
+    # Compiled code calls back with the function itself, or R's handlers, from no frame.
+    head <- sys.call(frame)[[1L]]
+    back <- is.function(head) || is.symbol(head) && startsWith(as.character(head), ".signalSimple")
+    if (up == 0L && frame > 1L && back) up <- frame - 1L
     if (up >= frame) break
     frame <- up
   }

@@ -14,7 +14,6 @@ largest_magnitude <- 1e150
 #' @param drop_aliased Drop columns that are linear combinations of earlier ones. `NULL`: only with
 #'   random terms, for then the fixed columns are not penalized by default; a penalty can tell such
 #'   columns apart. Never when there are more columns than rows.
-#' @param call The user's call, for messages.
 #' @param missing What to do about missing predictors: `"fail"`, what
 #'   `na.action` says; `"omit"`, drop such rows with a message; `"model"`,
 #'   describe those of numeric predictors by a normal distribution.

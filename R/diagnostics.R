@@ -30,7 +30,6 @@ most_rhat <- 1.05
 #'
 #' @param table What [convergence_table()] returns.
 #' @param more What else there is to say, or `NULL`.
-#' @param call The user's call.
 #' @return `TRUE` if it warned, invisibly.
 #' @noRd
 warn_convergence <- function(table, max_rhat = most_rhat, min_ess = 100, more = NULL) {

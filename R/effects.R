@@ -192,7 +192,7 @@ get_predict.bayeskernel_fit <- function(model, newdata = NULL, type = "response"
                                         link = NULL, ...) {
   check_whole(model)
   type <- check_choice(type %||% "response", setdiff(known_types(model), "class"), "type")
-  data <- if (is.null(newdata)) fit_data(model) else as.data.frame(newdata)
+  data <- if (is.null(newdata)) fit_data(model) else as_frame(newdata)
   ask <- list(
     type = type, link = prediction_link(model, link),
     latent = type == "link" || is_regression(model)

@@ -83,13 +83,6 @@ check_word <- function(k) {
   }
 }
 
-check_note <- function(object) {
-  k <- object$check$k
-  if (isTRUE(k > 0.7)) {
-    "The posterior is far from the Gaussian here: use method = \"gibbs\"."
-  }
-}
-
 # Variances are integrated over by "ep" up to a number of them.
 many_variances_note <- function(object) {
   check <- object$check
@@ -114,7 +107,7 @@ many_variances_note <- function(object) {
 
 # The labels inform the missing values, and the hinge is no likelihood.
 missing_note <- function(object) {
-  if (!is.null(object$imputed) && linear_family(object) == "hinge") {
+  if (linear_family(object) == "hinge") {
     paste(
       "Effects of predictors with missing values are approximate: of a",
       "predictor without effect a 95 % interval excludes 0 in up to 20 %."
@@ -125,13 +118,10 @@ missing_note <- function(object) {
 # Where most groups have rows of one class only, an effect's posterior is skewed and its variance
 # comes out too small.
 one_class_note <- function(object) {
-  share <- object$check$one_class
-  if (isTRUE(share > 0.5)) {
-    sprintf(paste(
-      "%.0f %% of the groups have rows of one class only: the variance of",
-      "groups comes out too small, method = \"gibbs\" repairs that."
-    ), 100 * share)
-  }
+  sprintf(paste(
+    "%.0f %% of the groups have rows of one class only: the variance of",
+    "groups comes out too small, method = \"gibbs\" repairs that."
+  ), 100 * object$check$one_class)
 }
 
 # A variance that is known from its prior and the shape of the link alone.
@@ -199,8 +189,13 @@ facts.bkm <- facts.bsvm
 #' @exportS3Method
 extras.bsvm <- function(object) {
   list(notes = c(
-    given_up_note(object), inflated_note(object), few_groups_note(object), single_rows_note(object),
-    one_class_note(object), many_variances_note(object), check_note(object), missing_note(object),
+    if (length(object$given_up)) given_up_note(object), inflated_note(object),
+    few_groups_note(object), single_rows_note(object),
+    if (isTRUE(object$check$one_class > 0.5)) one_class_note(object), many_variances_note(object),
+    if (isTRUE(object$check$k > 0.7)) {
+      "The posterior is far from the Gaussian here: use method = \"gibbs\"."
+    },
+    if (!is.null(object$imputed)) missing_note(object),
     if (length(object$design$smooths)) process_note(object)
   ))
 }

@@ -145,14 +145,6 @@ some_of <- function(x) {
   if (size > most_traced) x[seq.int(1, size, length.out = most_traced)] else x
 }
 
-# Finite numbers in an array of these sizes, NA for any; a length for a vector.
-has_shape <- function(x, size) {
-  found <- if (is.null(dim(x))) length(x) else dim(x)
-  is.numeric(x) && length(found) == length(size) &&
-    all(found == size, na.rm = TRUE) && length(x) == prod(found) &&
-    all(is.finite(x))
-}
-
 # The name of the first element, at any depth, that has another length than its dimensions or names
 # say, which a file can hold and which R and the core would follow out of its memory; NULL where
 # there is none.
@@ -187,8 +179,11 @@ torn_element <- function(x, name = "fit") {
 # The same names and sizes, and finite numbers; only the latter for elements called as in `free`.
 same_shape <- function(x, pattern, free = character()) {
   if (!is.list(pattern)) {
-    size <- if (is.null(dim(pattern))) length(pattern) else dim(pattern)
-    return(has_shape(x, size))
+    sizes <- function(x) if (is.null(dim(x))) length(x) else dim(x)
+    return(
+      is.numeric(x) && identical(sizes(x), sizes(pattern)) && length(x) == prod(sizes(x)) &&
+        all(is.finite(x))
+    )
   }
   is.list(x) && length(x) == length(pattern) &&
     identical(names(x), names(pattern)) &&

@@ -359,17 +359,15 @@ sandwich_fact <- function(object) {
 }
 
 given_up_note <- function(object) {
-  if (length(object$given_up)) {
-    paste0(
-      "Class ", list_some(quoted(object$given_up)), " is hardly ever predicted: slopes ",
-      if (anyNA(object$sandwich$cov)) {
-        "have no standard errors with this method"
-      } else {
-        "say little of its rows"
-      },
-      ". Use class_weights = \"balanced\", or bkm()."
-    )
-  }
+  paste0(
+    "Class ", list_some(quoted(object$given_up)), " is hardly ever predicted: slopes ",
+    if (anyNA(object$sandwich$cov)) {
+      "have no standard errors with this method"
+    } else {
+      "say little of its rows"
+    },
+    ". Use class_weights = \"balanced\", or bkm()."
+  )
 }
 
 few_groups_note <- function(object) {

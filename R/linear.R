@@ -35,8 +35,8 @@ settle_method <- function(settings) {
   late <- c("method", "tol", "max_iter")
   settings$open <- Filter(function(name) is.null(settings[[name]]), late)
   settings$method <- settings$method %||% if (none) "ep" else "vb"
-  refuse_polish(settings)
-  refuse_terms(settings)
+  if (identical(settings$polish, "ep")) refuse_polish(settings)
+  if (!none) refuse_terms(settings)
   if (!none && settings$method == "ep") {
     bk_abort(
       "argument", "Method \"ep\" does not select among columns.",
@@ -58,7 +58,7 @@ settle_method <- function(settings) {
 # polish = "ep" is of variational selection, which it asks for.
 refuse_polish <- function(settings) {
   none <- isFALSE(settings$select %||% FALSE)
-  if (!identical(settings$polish, "ep") || settings$method == "vb" && !none) {
+  if (settings$method == "vb" && !none) {
     return(invisible())
   }
   bk_abort(
@@ -77,8 +77,7 @@ refuse_polish <- function(settings) {
 
 # Indicators that columns share are the sampler's.
 refuse_terms <- function(settings) {
-  if (by_term(settings$prior) && !selects_by_draws(settings) &&
-    !isFALSE(settings$select %||% FALSE)) {
+  if (by_term(settings$prior) && !selects_by_draws(settings)) {
     bk_abort(
       "argument", "Selection by terms is the sampler's.",
       c(

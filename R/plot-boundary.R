@@ -136,7 +136,7 @@ boundary_points <- function(x, columns, newdata, y) {
     new_labels(x, newdata, y, n, declared = TRUE),
     error = function(e) if (is.null(y)) rep(NA_integer_, n) else stop(e)
   )
-  list(at = data.matrix(as.data.frame(newdata)[columns]), class = class)
+  list(at = data.matrix(as_frame(newdata)[columns]), class = class)
 }
 
 # Where the fit has been, on the scale of the data: inducing points, or rows.

@@ -103,12 +103,12 @@ with_unneeded <- function(object, newdata, kept) {
     if (is.null(colnames(newdata))) {
       return(newdata)
     }
-    newdata <- as.data.frame(newdata)
+    newdata <- as_frame(newdata)
   }
   if (!is.list(newdata)) {
     return(newdata)
   }
-  newdata <- as.data.frame(newdata)
+  newdata <- as_frame(newdata)
   newdata[free] <- lapply(free, function(name) {
     rep(some_value(object, name), nrow(newdata))
   })

@@ -155,6 +155,9 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = 
                                     threads = getOption("bayeskernel.threads", 2L)) {
   check_no_dots(...)
   check_whole(object)
+  if (is.environment(newdata) || is.function(newdata)) {
+    abort_argument(newdata, "newdata", "a data frame, a matrix or a row source")
+  }
   if (!is.null(newcov)) object <- with_new_units(object, newcov, newdata)
   draws <- check_flag(draws, "draws")
   type <- prediction_type(object, type, draws)

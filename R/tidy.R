@@ -139,7 +139,7 @@ augment.bayeskernel_fit <- function(x, data = NULL, newdata = NULL, ...) {
     values <- prediction(x, new, type, ...)
     if (is.null(new)) drop_left_out(values, x$na.action) else values
   }
-  out <- as.data.frame(rows)
+  out <- as_frame(rows)
   if (is_regression(x)) {
     values <- predicted("response", se.fit = TRUE, ...)
     out$.fitted <- unname(values$fit)

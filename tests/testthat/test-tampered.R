@@ -71,6 +71,8 @@ test_that("rows in a source are refused where all are wanted at once", {
 test_that("odd arguments of tables are refused", {
   expect_bk_error(compare_terms(logit, list("z")), "argument", "terms")
   expect_bk_error(compare_terms(logit, 2), "argument", "terms")
+  expect_bk_error(augment(logit, newdata = new.env()), "argument", "newdata")
+  expect_bk_error(predict(logit, new.env(), type = "terms"), "argument", "newdata")
   table <- exposure(logit, ndraws = 10, threads = 1)
   expect_bk_error(plot(table[0, ]), "dimension", "no rows")
   skip_if_not_installed("loo")
