@@ -3,7 +3,7 @@
 
 error_kinds <- c(
   "response", "missing", "dimension", "prior", "kernel", "numeric",
-  "argument", "cluster"
+  "argument", "cluster", "data"
 )
 
 warning_kinds <- c(
