@@ -1,0 +1,30 @@
+# Relevance and support vectors on the same divisions of Boston. The paper
+# copies its figures from a table whose divisions are others.
+
+about <- list(
+  title = "Boston, batch methods", where = "Table 2", data = "boston",
+  minutes = c(quick = 0.3, paper = 0.5), packages = c("MASS", "kernlab")
+)
+
+run <- function() {
+  kernel <- kernlab::rbfdot(1 / 5^2)
+  averaged(lapply(seq_len(pick(1, 5, 10)), function(split) {
+    data <- boston_split(split)
+    pair <- standardised_pair(data$x, data$new)
+    y <- (data$y - mean(data$y)) / stats::sd(data$y)
+    mse <- function(fit) {
+      f <- drop(kernlab::predict(fit, pair$new))
+      mean((f * stats::sd(data$y) + mean(data$y) - data$truth)^2)
+    }
+    rvm <- kernlab::rvm(pair$x, y, kernel = kernel, verbosity = 0)
+    svm <- kernlab::ksvm(
+      pair$x, y,
+      kernel = kernel, type = "eps-svr", scaled = FALSE
+    )
+    c(
+      "test error, RVM" = mse(rvm),
+      "kernels, RVM" = length(methods::slot(rvm, "RVindex")),
+      "test error, SVM" = mse(svm), "kernels, SVM" = kernlab::nSV(svm)
+    )
+  }))
+}
