@@ -330,3 +330,442 @@ table1 <- function(set, most = Inf) {
   out$quantity <- sub("^(.*)[.]([^.]*)$", "\\2, \\1", out$quantity)
   out
 }
+
+# Damoulas and Girolami ---------------------------------------------------------
+
+random_folds <- function(n, k = 10) {
+  fold <- sample(rep_len(seq_len(k), n))
+  lapply(seq_len(k), function(f) which(fold == f))
+}
+
+# Table 2 for one set, in per cent: three kernels on the same ten folds.
+table2 <- function(set) {
+  data <- paper_data(set)
+  if (size == "tiny") {
+    set.seed(1)
+    data <- data[sort(sample(nrow(data), min(nrow(data), 45))), ]
+  }
+  last <- ncol(data)
+  x <- as.matrix(data[-last])
+  y <- droplevels(factor(data[[last]]))
+  kernels <- list(
+    "VB RBF" = rbf(), "VB L" = linear(), "VB P" = polynomial()
+  )
+  set.seed(1)
+  folds <- random_folds(nrow(x))
+  # Large sets have fewer folds at size quick.
+  if (nrow(x) > 400) folds <- folds[seq_len(pick(1, 4, 10))]
+  if (size == "tiny") folds <- folds[1]
+  start <- proc.time()
+  out <- averaged(lapply(folds, function(test) {
+    own <- droplevels(y[-test])
+    varies <- apply(x[-test, , drop = FALSE], 2, stats::sd) > 0
+    vapply(kernels, function(kernel) {
+      fit <- fit_as(
+        mkprobit, "damoulas2009", "single", x[-test, varies], own,
+        kernel = kernel, seed = 1
+      )
+      new <- x[test, varies, drop = FALSE]
+      100 * mean(as.character(predict(fit, new)) != y[test])
+    }, 0)
+  }))
+  seconds <- sum((proc.time() - start)[1:2]) * 10 / length(folds)
+  both(out, measured("seconds, ten folds, all three" = seconds))
+}
+
+# Twenty and twenty objects of each numeral.
+numerals_trial <- function(data, k) {
+  set.seed(k)
+  count <- pick(4, 20, 20)
+  classes <- if (size == "tiny") levels(data$class)[1:3] else levels(data$class)
+  at <- lapply(classes, function(class) {
+    sample(which(data$class == class), 2 * count)
+  })
+  train <- unlist(lapply(at, `[`, seq_len(count)))
+  test <- unlist(lapply(at, `[`, -seq_len(count)))
+  spaces <- function(rows) {
+    out <- lapply(data[1:4], function(x) unclass(x)[rows, , drop = FALSE])
+    lapply(out, function(x) `attributes<-`(x, list(dim = dim(x))))
+  }
+  list(
+    x = spaces(train), y = factor(data$class[train], classes),
+    new = spaces(test), truth = factor(data$class[test], classes)
+  )
+}
+
+# The published division of the proteins, then random ones of the same sizes.
+protein_trial <- function(data, k) {
+  train <- data$set == "train"
+  if (k > 1) {
+    set.seed(k)
+    own <- logical(nrow(data))
+    for (rows in split(seq_len(nrow(data)), data$class)) {
+      own[sample(rows)[seq_len(sum(train[rows]))]] <- TRUE
+    }
+    train <- own
+  }
+  if (size == "tiny") {
+    few <- data$class %in% levels(data$class)[c(1, 16, 3)]
+    data <- data[few, ]
+    train <- train[few]
+  }
+  class <- droplevels(data$class)
+  spaces <- function(rows) {
+    lapply(data[1:6], function(x) {
+      x <- unclass(x)[rows, , drop = FALSE]
+      `attributes<-`(x, list(dim = dim(x)))
+    })
+  }
+  list(
+    x = spaces(train), y = class[train], new = spaces(!train),
+    truth = class[!train]
+  )
+}
+
+wrong <- function(class, truth) 100 * mean(as.character(class) != truth)
+
+# A classifier on each space.
+single_fits <- function(trial, ..., change = list(), model = "single") {
+  lapply(stats::setNames(nm = names(trial$x)), function(space) {
+    fit_as(
+      mkprobit, "damoulas2009", model, trial$x[space], trial$y,
+      seed = 1, ..., change = change
+    )
+  })
+}
+
+single_errors <- function(fits, trial) {
+  vapply(names(fits), function(space) {
+    wrong(predict(fits[[space]], trial$new[space]), trial$truth)
+  }, 0)
+}
+
+rule_errors <- function(fits, trial) {
+  new <- lapply(names(fits), function(space) trial$new[space])
+  rules <- c(Prod = "product", Sum = "mean", Max = "max", Maj = "majority")
+  vapply(rules, function(rule) {
+    wrong(predict(combine_classifiers(fits, rule), new), trial$truth)
+  }, 0)
+}
+
+composite_models <- c(
+  Bin = "binary", FixSum = "sum", WSum = "weighted_sum", FixProd = "product",
+  WProd = "weighted_product"
+)
+
+composite_fit <- function(model, trial, ..., change = list()) {
+  fit_as(
+    mkprobit, "damoulas2009", model, trial$x, trial$y,
+    seed = 1, ..., change = change
+  )
+}
+
+composite_errors <- function(trial, ..., change = list()) {
+  vapply(composite_models, function(model) {
+    fit <- composite_fit(model, trial, ..., change = change)
+    wrong(predict(fit, trial$new), trial$truth)
+  }, 0)
+}
+
+# The same composites by the sampler.
+by_sampler <- function() {
+  list(
+    method = "gibbs", chains = 1, ndraws = pick(30, 100, 1000),
+    control = list(
+      warmup = pick(30, 100, 1000), weights_method = NULL, tol = NULL,
+      max_iter = NULL
+    )
+  )
+}
+
+# Neal's three classes in four dimensions, of which two matter.
+simulate_neal <- function(n, seed) {
+  set.seed(seed)
+  x <- matrix(stats::runif(4 * n), n, dimnames = list(NULL, paste0("x", 1:4)))
+  first <- (x[, 1] - 0.4)^2 / 0.35^2 + (x[, 2] - 0.5)^2 / 0.45^2 < 0.35
+  second <- 0.8 * x[, 1] + 1.8 * x[, 2] < 0.6
+  list(x = x, y = factor(ifelse(first, "a", ifelse(second, "b", "c"))))
+}
+
+# Ouyang -------------------------------------------------------------------------
+
+# Friedman's functions 1 to 3 with the dissertation's noise, or without any. It
+# prints 40 to 560 as the range of x2, which elsewhere is that times pi.
+simulate_friedman <- function(number, n, noisy) {
+  if (number == 1) {
+    x <- matrix(stats::runif(10 * n), n)
+    f <- 10 * sin(pi * x[, 1] * x[, 2]) + 20 * (x[, 3] - 0.5)^2 +
+      10 * x[, 4] + 5 * x[, 5]
+  } else {
+    x <- cbind(
+      stats::runif(n, 0, 100), stats::runif(n, 40 * pi, 560 * pi),
+      stats::runif(n), stats::runif(n, 1, 11)
+    )
+    inner <- x[, 2] * x[, 3] - 1 / (x[, 2] * x[, 4])
+    f <- if (number == 2) sqrt(x[, 1]^2 + inner^2) else atan(inner / x[, 1])
+  }
+  sd <- if (noisy) c(1, 125, 0.1)[number] else 0
+  list(x = x, y = f + stats::rnorm(n, sd = sd))
+}
+
+# Half of the square of x1, x2 is inside the circle; other columns are noise.
+simulate_circle <- function(p, n) {
+  x <- matrix(stats::runif(n * p, -1, 1), n)
+  list(x = x, y = +(rowSums(x[, 1:2]^2) <= 2 / pi))
+}
+
+# The dissertation's two sets of low rank.
+simulate_low_rank <- function(set, n) {
+  x <- matrix(stats::runif(4 * n, -1, 1), n,
+    dimnames = list(NULL, paste0("x", 1:4))
+  )
+  y <- if (set == "D4in1") {
+    s <- drop(x %*% c(1, 1, -1, -1))
+    (s > -1 & s <= 0) | s > 1
+  } else {
+    (x[, 1] + x[, 2]) * (x[, 1] - x[, 3]) >= 0
+  }
+  list(x = x, y = +y)
+}
+
+numeric_set <- function(name) {
+  data <- paper_data(name)
+  last <- ncol(data)
+  list(x = as.matrix(data[-last]), y = data[[last]])
+}
+
+# A run: training rows, and test rows whose response has no noise where it is
+# simulated.
+simulated_run <- function(simulate) {
+  function(k) {
+    set.seed(k)
+    list(
+      train = simulate(pick(40, 200, 200), TRUE),
+      test = simulate(pick(100, 1000, 1000), FALSE)
+    )
+  }
+}
+
+# The k-th of five parts of the rows, of another order after each fifth.
+divided_run <- function(name) {
+  data <- numeric_set(name)
+  function(k) {
+    set.seed((k - 1) %/% 5 + 1)
+    part <- sample(rep_len(1:5, length(data$y)))
+    test <- part == (k - 1) %% 5 + 1
+    rows <- which(!test)
+    if (size == "tiny") rows <- rows[seq(1, length(rows), length.out = 40)]
+    list(
+      train = list(x = data$x[rows, ], y = data$y[rows]),
+      test = list(x = data$x[test, ], y = data$y[test])
+    )
+  }
+}
+
+kernels_of <- c(
+  "equal" = "equal", "different" = "different",
+  "select, equal" = "select_equal", "select, different" = "select_different"
+)
+
+bark_length <- function(sweeps = 1) {
+  list(
+    chains = 2, ndraws = pick(20, 500, 4000),
+    control = list(
+      warmup = pick(60, 10000 * sweeps, 2e6), thin = pick(2, 20 * sweeps, 500)
+    )
+  )
+}
+
+bark_fit <- function(model, train, classes = FALSE, sweeps = 1) {
+  fit_as(
+    bark, "ouyang2008", model, train$x, train$y,
+    family = if (classes) "binomial" else "gaussian", seed = 1,
+    change = bark_length(sweeps)
+  )
+}
+
+rhat_of_f <- function(fit) {
+  table <- summary(fit)$parameters
+  max(table[startsWith(rownames(table), "f["), "R-hat"])
+}
+
+svm_tuned <- function(train, new, classes) {
+  y <- if (classes) factor(train$y, 0:1) else train$y
+  fit <- e1071::tune.svm(
+    train$x, y,
+    gamma = c(0.1, 0.3, 1, 3) / ncol(train$x), cost = c(1, 10, 100),
+    tunecontrol = e1071::tune.control(cross = 5)
+  )$best.model
+  f <- predict(fit, new)
+  if (classes) +(f == "1") else unname(f)
+}
+
+bart <- function(train, new, classes) {
+  f <- dbarts::bart(train$x, train$y, new, verbose = FALSE)
+  if (classes) colMeans(stats::pnorm(f$yhat.test)) else f$yhat.test.mean
+}
+
+peers_of <- function() {
+  c(
+    list(SVM = svm_tuned),
+    if (requireNamespace("dbarts", quietly = TRUE)) list(BART = bart)
+  )
+}
+
+# Losses of every method in a run, and R-hat of the kernels' fits.
+run_losses <- function(run, classes, sweeps = 1) {
+  loss <- function(f) {
+    if (classes) {
+      100 * mean((f > 0.5) != run$test$y)
+    } else {
+      mean((f - run$test$y)^2)
+    }
+  }
+  colnames(run$train$x) <- colnames(run$test$x) <-
+    paste0("x", seq_len(ncol(run$train$x)))
+  fits <- lapply(kernels_of, bark_fit, run$train, classes, sweeps)
+  ours <- vapply(fits, function(fit) {
+    loss(if (classes) {
+      predict(fit, run$test$x, type = "prob")[, 2]
+    } else {
+      predict(fit, run$test$x)
+    })
+  }, 0)
+  peers <- vapply(peers_of(), function(peer) {
+    loss(peer(run$train, run$test$x, classes))
+  }, 0)
+  list(losses = c(ours, peers), rhat = max(vapply(fits, rhat_of_f, 0)))
+}
+
+# Table 3.1: losses over the smallest of a run, averaged. Table 3.2: per cent.
+table3 <- function(draw_run, classes, repeats = 2, sweeps = 1) {
+  runs <- lapply(seq_len(pick(1, repeats, 20)), function(k) {
+    run_losses(draw_run(k), classes, sweeps)
+  })
+  out <- averaged(lapply(runs, function(run) {
+    if (classes) run$losses else run$losses / min(run$losses)
+  }))
+  both(out, measured(
+    "largest R-hat of f" = max(vapply(runs, `[[`, 0, "rhat"))
+  ))
+}
+
+# Figure 2.1: error of projections of rank 1 to 3, in per cent.
+figure2_1 <- function(draw_run, repeats = 2) {
+  averaged(lapply(seq_len(pick(1, repeats, 20)), function(k) {
+    run <- draw_run(k)
+    wrong <- function(p) 100 * mean((p > 0.5) != run$test$y)
+    ranks <- vapply(c("rank 1" = 1, "rank 2" = 2, "rank 3" = 3), function(r) {
+      wrong(predict(projection_fit(run$train, r), run$test$x,
+        type = "response"
+      ))
+    }, 0)
+    c(ranks, vapply(peers_of(), function(peer) {
+      wrong(peer(run$train, run$test$x, TRUE))
+    }, 0))
+  }))
+}
+
+projection_fit <- function(train, rank) {
+  fit_as(
+    klr, "ouyang2008", "projection", train$x, factor(train$y, 0:1),
+    rank = rank, seed = 1, change = list(
+      chains = 2, ndraws = pick(20, 500, 1000), control = list(
+        warmup = pick(60, 5000, 20000), thin = pick(2, 10, 20)
+      )
+    )
+  )
+}
+
+draw_losses <- function(raw) boxes(raw)
+
+# Two classes of spectra: Gaussian peaks of sd 3 at 20 (class 0 alone), 40
+# (both), 60 (both, twice as high in class 1) and 80 (class 1 alone).
+simulate_spectra <- function(baseline = 0, n = 10, p = 100) {
+  heights <- rbind(c(1, 1, 1, 0), c(0, 1, 2, 1))
+  y <- rep(0:1, length.out = n)
+  shapes <- exp(-outer(c(20, 40, 60, 80), seq_len(p), "-")^2 / 18)
+  jitter <- exp(stats::rnorm(4 * n, 0, 0.1))
+  x <- (heights[y + 1, ] * jitter) %*% shapes
+  x <- x + matrix(stats::rnorm(n * p, 0, 0.05), n)
+  # The constant by which one group lies above the other.
+  x <- x + baseline * y
+  colnames(x) <- seq_len(p)
+  list(x = x, y = y)
+}
+
+spectra_inclusion <- function(baseline) {
+  set.seed(1)
+  data <- simulate_spectra(baseline)
+  fit <- fit_as(
+    bark, "ouyang2008", "select_equal", data$x, data$y,
+    family = "binomial", structure = markov(q = 0.2, s = 0.15),
+    standardize = FALSE, seed = 1, change = c(
+      list(chains = 2), pick(
+        list(ndraws = 20, control = list(warmup = 60, thin = 2)),
+        list(ndraws = 500, control = list(warmup = 10000, thin = 20)),
+        list(ndraws = 1000, control = list(warmup = 1e5, thin = 100))
+      )
+    )
+  )
+  inclusion(fit)
+}
+
+spectra_numbers <- function(baseline) {
+  p <- unname(spectra_inclusion(baseline))
+  near <- function(at) mean(p[at + (-2:2)])
+  differ <- c(near(20), near(60), near(80))
+  measured(
+    "inclusion at the differing peaks" = mean(differ),
+    "inclusion at the common peak" = near(40),
+    "inclusion between peaks" = mean(p[c(1:8, 28:32, 48:52, 68:72, 92:100)]),
+    "common minus differing peaks" = near(40) - mean(differ), raw = p
+  )
+}
+
+draw_spectra <- function(raw) {
+  graphics::plot(raw, type = "h", xlab = "location", ylab = "inclusion")
+}
+
+# Differences that the dissertation speaks of: the right rank is the best.
+best_first <- function(out, right) {
+  rows <- do.call(rbind, attr(out, "raw"))
+  others <- setdiff(colnames(rows), right)
+  differences <- rows[, right] - rows[, others, drop = FALSE]
+  colnames(differences) <- paste(right, "minus", others)
+  both(out, averaged(differences))
+}
+
+# Error, in per cent, of linear discriminants of the projected rows, and of as
+# many principal components.
+projection_numbers <- function(name, rank) {
+  data <- numeric_set(name)
+  if (size == "tiny") {
+    rows <- seq(1, length(data$y), length.out = 60)
+    data <- list(x = data$x[rows, ], y = data$y[rows])
+  }
+  x <- scale(data$x)
+  directions <- projection(projection_fit(data, rank))$directions
+  s <- x %*% as.matrix(directions)[, seq_len(rank)]
+  components <- stats::prcomp(x)$x[, seq_len(rank)]
+  error <- function(z) {
+    f <- stats::lm.fit(cbind(1, z), data$y)$fitted.values
+    100 * mean((f > 0.5) != data$y)
+  }
+  measured(
+    "wrong along the directions" = error(s),
+    "wrong along principal components" = error(components),
+    "directions minus components" = error(s) - error(components),
+    raw = list(s = s, y = data$y)
+  )
+}
+
+# Posterior means of kernel scales over their mean, by predictor.
+scales_of <- function(name, model, sweeps = 1) {
+  data <- numeric_set(name)
+  if (size == "tiny") {
+    rows <- seq(1, length(data$y), length.out = 50)
+    data <- list(x = data$x[rows, ], y = data$y[rows])
+  }
+  bark_fit(model, data, all(data$y %in% 0:1), sweeps)
+}

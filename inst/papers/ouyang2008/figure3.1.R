@@ -1,0 +1,28 @@
+# Boston: kernel scales of the predictors.
+
+about <- list(
+  title = "Boston, kernel scales", where = "Figure 3.1", data = "boston",
+  minutes = c(quick = 1.5, paper = 60), packages = "MASS"
+)
+
+run <- function() {
+  fit <- scales_of("boston", "different")
+  values <- draws(fit)
+  own <- grep("^lambda", colnames(values), value = TRUE)
+  lambda <- stats::setNames(colMeans(values[, own]), colnames(
+    numeric_set("boston")$x
+  ))
+  large <- lambda[c("nox", "rad", "lstat")]
+  small <- lambda[c("zn", "chas", "black")]
+  measured(
+    "scale, nox" = lambda[["nox"]], "scale, rad" = lambda[["rad"]],
+    "scale, lstat" = lambda[["lstat"]], "scale, zn" = lambda[["zn"]],
+    "scale, chas" = lambda[["chas"]], "scale, black" = lambda[["black"]],
+    "zn, chas, black minus nox, rad, lstat" = mean(small) - mean(large),
+    raw = values[, own]
+  )
+}
+
+draw <- function(raw) {
+  graphics::boxplot(raw, names = colnames(numeric_set("boston")$x), las = 2)
+}
