@@ -93,13 +93,23 @@ published_table <- function(paper) {
   models <- published_models[[paper]]
   rows <- do.call(rbind, Map(published_rows, models, names(models)))
   key <- paste(rows$fitter, rows$argument, rows$published)
-  used <- vapply(split(rows$model, factor(key, unique(key))), function(own) {
-    paste(own, collapse = ", ")
-  }, "")
+  by <- split(rows$model, factor(key, unique(key)))
+  used <- vapply(by, models_text, "", all = names(models))
   out <- rows[!duplicated(key), ]
   out$model <- unname(used)
   rownames(out) <- NULL
   out
+}
+
+models_text <- function(own, all) {
+  sampled <- grep("_gibbs$", all, value = TRUE)
+  if (setequal(own, all)) {
+    "all"
+  } else if (length(sampled) && setequal(own, sampled)) {
+    "*_gibbs"
+  } else {
+    paste(own, collapse = ", ")
+  }
 }
 
 published_rows <- function(model, name) {

@@ -10,7 +10,7 @@ run <- function() {
   rows <- lapply(seq_len(pick(1, 1, 5)), function(k) {
     trial <- numerals_trial(data, k)
     weights <- lapply(c("weighted_sum", "weighted_product"), function(model) {
-      w <- weight_means(composite_fit(model, trial))
+      w <- kernel_weights(composite_fit(model, trial))$mean
       w / sum(w)
     })
     stats::setNames(unlist(weights), c(
@@ -18,11 +18,6 @@ run <- function() {
     ))
   })
   averaged(rows)
-}
-
-weight_means <- function(fit) {
-  w <- kernel_weights(fit)
-  if (is.data.frame(w)) w$estimate else as.numeric(w)
 }
 
 draw <- function(raw) {
