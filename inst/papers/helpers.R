@@ -441,7 +441,9 @@ single_errors <- function(fits, trial) {
 }
 
 rule_errors <- function(fits, trial) {
-  new <- lapply(names(fits), function(space) trial$new[space])
+  new <- lapply(stats::setNames(nm = names(fits)), function(space) {
+    trial$new[space]
+  })
   rules <- c(Prod = "product", Sum = "mean", Max = "max", Maj = "majority")
   vapply(rules, function(rule) {
     wrong(predict(combine_classifiers(fits, rule), new), trial$truth)

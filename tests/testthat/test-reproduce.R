@@ -79,12 +79,12 @@ test_that("an item gives the paper's numbers, ours, and verdicts", {
   set.seed(101)
   at <- seq(-10, 10, length.out = 50)
   y <- sin(at) / at + rnorm(50, sd = 0.1)
-  fit <- seqkr(
+  fit <- suppressWarnings(seqkr(
     cbind(x = at), y,
     kernel = rbf(1.6 / sqrt(2)), moves = "corrected", standardize = FALSE,
     prior = seqkr_prior(lambda = 1, kmax = 50),
     control = seqkr_control(ess = 1), seed = 1, threads = 1
-  )
+  ))
   new <- seq(-10, 10, length.out = 1000)
   error <- sqrt(mean((predict(fit, cbind(x = new)) - sin(new) / new)^2))
   expect_equal(x$ours[1], error, tolerance = 1e-10)

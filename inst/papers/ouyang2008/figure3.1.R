@@ -7,11 +7,10 @@ about <- list(
 
 run <- function() {
   fit <- scales_of("boston", "different")
-  values <- draws(fit)
-  own <- grep("^lambda", colnames(values), value = TRUE)
-  lambda <- stats::setNames(colMeans(values[, own]), colnames(
-    numeric_set("boston")$x
-  ))
+  own <- grep("^lambda", dimnames(fit$draws)[[3]], value = TRUE)
+  values <- apply(fit$draws[, , own], 3, as.vector)
+  colnames(values) <- gsub("^lambda\\[|\\]$", "", own)
+  lambda <- colMeans(values)
   large <- lambda[c("nox", "rad", "lstat")]
   small <- lambda[c("zn", "chas", "black")]
   measured(
@@ -19,10 +18,10 @@ run <- function() {
     "scale, lstat" = lambda[["lstat"]], "scale, zn" = lambda[["zn"]],
     "scale, chas" = lambda[["chas"]], "scale, black" = lambda[["black"]],
     "zn, chas, black minus nox, rad, lstat" = mean(small) - mean(large),
-    raw = values[, own]
+    raw = values
   )
 }
 
 draw <- function(raw) {
-  graphics::boxplot(raw, names = colnames(numeric_set("boston")$x), las = 2)
+  graphics::boxplot(raw, las = 2, ylab = "kernel scale")
 }
