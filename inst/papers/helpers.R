@@ -18,6 +18,7 @@ fit_as <- function(fitter, paper, model, ..., change = list()) {
 
 # Means over repetitions (rows) and their standard errors, a row a quantity.
 averaged <- function(rows, raw = rows) {
+  force(raw)
   rows <- if (is.list(rows) && !is.data.frame(rows)) {
     do.call(rbind, rows)
   } else {
