@@ -23,7 +23,8 @@
 #' @param seed A whole number, from which all random numbers follow.
 #' @param threads Threads of every fit, default 1, at which times are compared.
 #' @return Without `item` a data frame with a row an item: `paper`, `item`,
-#'   `title`, `where` in the paper, minutes of `quick` and of `paper`, `data`
+#'   `title`, `where` in the paper, CPU minutes of size `quick` and `paper_size`
+#'   (of the stored run, else expected), `data`
 #'   (sets of [paper_data()]), `packages` that it needs, `ready`, whether all of
 #'   these are here.
 #'
@@ -84,17 +85,29 @@ load_item <- function(paper, item, size = "quick") {
 }
 
 list_items <- function(paper) {
+  stored <- stored_results(paper)
   rows <- lapply(item_names(paper), function(item) {
     about <- load_item(paper, item)$about
     data.frame(
       paper = paper, item = item, title = about$title, where = about$where,
-      quick = about$minutes[["quick"]], paper_size = about$minutes[["paper"]],
+      quick = minutes_of(about, stored[stored$item == item, ], "quick"),
+      paper_size = minutes_of(about, stored[stored$item == item, ], "paper"),
       data = paste(about$data, collapse = ", "),
       packages = paste(about$packages, collapse = ", "),
       ready = !length(lacking(about))
     )
   })
   do.call(rbind, rows)
+}
+
+# What the stored run took, or what the script expects.
+minutes_of <- function(about, stored, size) {
+  seconds <- stored$seconds[stored$size == size]
+  if (length(seconds)) {
+    signif(seconds[1L] / 60, 2)
+  } else {
+    about$minutes[[size]]
+  }
 }
 
 # Sets and packages that an item needs and that are not here.
