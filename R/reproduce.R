@@ -295,7 +295,10 @@ results_table <- function(x, digits) {
   }
   rbind(
     row("result", x$quantity, x$ours, x$mc_error),
-    row("fingerprint", names(digits), unname(digits), NA_real_)
+    # An item of times alone has none.
+    if (length(digits)) {
+      row("fingerprint", names(digits), unname(digits), NA_real_)
+    }
   )
 }
 
