@@ -212,7 +212,7 @@ folder_advice <- function(name) {
   if (length(files)) {
     sprintf(
       paste(
-        "Or put %s into a folder, and name that by options(bayeskernel.data",
+        "Put %s into a folder, and name that by options(bayeskernel.data",
         "= ) or the environment variable BAYESKERNEL_DATA."
       ),
       paste(files, collapse = " or ")
