@@ -140,7 +140,7 @@ bad_data_file <- function(file, found, expected) {
 fetched_set <- function(name, download) {
   set <- paper_sets[[name]]
   if (!length(set$url) || !agreed(name, set, download)) {
-    abort_no_data(name, set)
+    abort_no_set(name, set)
   }
   dir.create(data_cache(), recursive = TRUE, showWarnings = FALSE)
   for (file in names(set$url)) fetch_file(set$url[[file]], file, name)
@@ -185,7 +185,7 @@ fetch_file <- function(url, file, name) {
   ))
 }
 
-abort_no_data <- function(name, set) {
+abort_no_set <- function(name, set) {
   package <- sub("::.*", "", set$package %||% "")
   bk_abort(
     "data", sprintf("The data set \"%s\" is not here.", name),

@@ -129,7 +129,7 @@ run_item <- function(paper, item, size, seed, threads) {
       found = lacks$packages
     )
   }
-  for (name in lacks$sets) abort_no_data(name, paper_sets[[name]])
+  for (name in lacks$sets) abort_no_set(name, paper_sets[[name]])
   old <- options(
     bayeskernel.threads = threads, bayeskernel.progress = FALSE
   )
@@ -165,11 +165,11 @@ new_reproduction <- function(table, paper, item, how, raw = NULL) {
 
 # What the paper prints of an item; numbers as text, for their last digit.
 published_numbers <- function(paper, item) {
-  table <- read_text(papers_file(paper, "published.csv"))
+  table <- read_as_text(papers_file(paper, "published.csv"))
   table[table$item == item, ]
 }
 
-read_text <- function(file) {
+read_as_text <- function(file) {
   utils::read.csv(file, colClasses = "character", na.strings = character())
 }
 
@@ -246,7 +246,7 @@ stored_results <- function(paper) {
   if (!nzchar(file)) {
     return(NULL)
   }
-  table <- read_text(file)
+  table <- read_as_text(file)
   for (name in c("ours", "mc_error", "seed", "seconds")) {
     table[[name]] <- suppressWarnings(as.numeric(table[[name]]))
   }

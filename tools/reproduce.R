@@ -21,7 +21,7 @@ own <- asNamespace("bayeskernel")
 
 write_results <- function(paper, item, table) {
   file <- file.path("inst", "papers", paper, "results.csv")
-  before <- if (file.exists(file)) own$read_text(file)
+  before <- if (file.exists(file)) own$read_as_text(file)
   table[] <- lapply(table, function(x) {
     out <- if (is.numeric(x)) format(x, digits = 6, trim = TRUE) else x
     vapply(seq_along(out), function(k) {

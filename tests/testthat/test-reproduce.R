@@ -33,7 +33,7 @@ test_that("all items are listed, with cost and data, and have a script", {
   sets <- unlist(strsplit(items$data, ", "))
   expect_true(all(sets %in% paper_data()$name))
   for (paper in unique(items$paper)) {
-    printed <- read_text(papers_file(paper, "published.csv"))
+    printed <- read_as_text(papers_file(paper, "published.csv"))
     own <- items$item[items$paper == paper]
     expect_identical(setdiff(printed$item, own), character())
     expect_false(anyDuplicated(printed[c("item", "quantity")]) > 0)
