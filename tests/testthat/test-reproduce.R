@@ -135,6 +135,7 @@ test_that("stored results are of items that exist, and are read back", {
     x <- reproduce(all$paper[k], all$item[k], size = "stored")
     expect_true(all(is.finite(x$ours) | is.na(x$ours)))
     expect_true(any(is.finite(x$ours)))
+    expect_false("unexplained" %in% x$note)
     expect_true(attr(x, "how")$size %in% c("quick", "paper"))
   }
 })
