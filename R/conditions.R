@@ -2,7 +2,7 @@
 # and fields and readers meet one style of message.
 
 error_kinds <- c(
-  "response", "missing", "dimension", "prior", "kernel", "numeric", "argument", "cluster"
+  "response", "missing", "dimension", "prior", "kernel", "numeric", "argument", "cluster", "data"
 )
 
 warning_kinds <- c(

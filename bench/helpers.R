@@ -432,20 +432,9 @@ table1_means <- function(folds) {
   means
 }
 
-# The limits for gpsvm at theta = 5: the paper's error + 0.02 and Brier score + 0.015, on the very
-# small flare set + 0.03.
-table1_limits <- function(means) {
-  ours <- means[means$machine == "gpsvm, theta 5", ]
-  paper <- raetsch_sets[match(ours$set, raetsch_sets$set), ]
-  small <- ours$set == "flare_solar"
-  data.frame(
-    set = ours$set, error = ours$error, error_limit = paper$error + ifelse(small, 0.03, 0.02),
-    brier = ours$brier, brier_limit = paper$brier + ifelse(small, 0.03, 0.015)
-  )
-}
-
-# Breiman's waveforms, 21 columns: a random mixture of two of three triangles plus standard normal
-# noise; class TRUE mixes the first and the second, as in Raetsch's set.
+# Breiman's waveforms, 21 columns: a random mixture of two of three triangles
+# plus standard normal noise; class TRUE mixes the first and the second, as in
+# Raetsch's set.
 simulate_waveform <- function(n) {
   triangle <- function(peak) pmax(6 - abs(1:21 - peak), 0)
   triangles <- rbind(triangle(11), triangle(15), triangle(7))

@@ -1,0 +1,397 @@
+#' Tables and figures of the papers
+#'
+#' Runs a table or a figure of one of the five papers of [published()] with the
+#' models of this package, and compares its numbers with the printed ones.
+#'
+#' Each item is a small script in the folder `papers` of the installed package,
+#' `system.file("papers", package = "bayeskernel")`, which uses nothing but
+#' exported functions. The paper's numbers are in `published.csv` beside it, the
+#' results of an earlier run in `results.csv`.
+#'
+#' A number of the paper and ours agree where they differ by less than two
+#' standard errors of the difference, or half a unit of the paper's last digit
+#' beyond it. The standard error of the paper's number is known where it prints
+#' a standard deviation over folds or trials. Folds and splits of one data set
+#' overlap: their standard errors are those of the average over splits, not of a
+#' new sample.
+#'
+#' @param paper,item A name of the list that `reproduce()` gives. Without `item`
+#'   the items of that paper are listed.
+#' @param size `"quick"`, fewer repetitions or rows, at most two minutes; or
+#'   `"paper"`, the paper's sizes; or `"stored"`, the results that came with the
+#'   package, which takes no time.
+#' @param seed A whole number, from which all random numbers follow.
+#' @param threads Threads of every fit, default 1, at which times are compared.
+#' @return Without `item` a data frame with a row an item: `paper`, `item`,
+#'   `title`, `where` in the paper, CPU minutes of size `quick` and `paper_size`
+#'   (of the stored run, else expected), `data`
+#'   (sets of [paper_data()]), `packages` that it needs, `ready`, whether all of
+#'   these are here.
+#'
+#'   With `item` a data frame of class `reproduction`: `quantity`, `paper`,
+#'   `ours`, `mc_error` (its Monte Carlo standard error), `verdict` and `note`.
+#'   The verdict is `"agrees"`, `"better"` or `"worse"`, or `"differs"` where
+#'   neither can be said, and empty where the paper has no number. A claim
+#'   that the paper makes in words, such as that one error is below another, is
+#'   a difference whose sign is compared. `plot()` draws the figure.
+#' @section Errors: `bayeskernel_error_argument` for other names;
+#'   `bayeskernel_error_data` where data or a package is missing.
+#' @seealso [published()], [paper_data()].
+#' @examples
+#' head(reproduce())
+#' reproduce("vermaak2004", "table1", size = "stored")
+#' \donttest{
+#' reproduce("vermaak2004", "figure1_fit")
+#' }
+#' @export
+reproduce <- function(paper = NULL, item = NULL,
+                      size = c("quick", "paper", "stored"), seed = 1,
+                      threads = 1) {
+  if (is.null(paper)) {
+    tables <- lapply(names(published_models), list_items)
+    return(do.call(rbind, tables))
+  }
+  paper <- check_choice(paper, names(published_models), "paper")
+  if (is.null(item)) {
+    return(list_items(paper))
+  }
+  item <- check_choice(item, item_names(paper), "item")
+  size <- check_choice(size, c("quick", "paper", "stored"), "size")
+  if (size == "stored") {
+    return(stored_item(paper, item))
+  }
+  seed <- check_seed(seed)
+  run_item(paper, item, size, seed, check_threads(threads))
+}
+
+papers_file <- function(...) {
+  system.file("papers", ..., package = "bayeskernel")
+}
+
+item_names <- function(paper) {
+  files <- list.files(papers_file(paper), "[.]R$")
+  sub("[.]R$", "", files)
+}
+
+# The script of an item, with the helpers that all share. `size` is read by
+# the helpers' pick().
+load_item <- function(paper, item, size = "quick") {
+  home <- new.env(parent = topenv())
+  sys.source(papers_file("helpers.R"), home)
+  home$size <- size
+  script <- new.env(parent = home)
+  sys.source(papers_file(paper, paste0(item, ".R")), script)
+  script
+}
+
+list_items <- function(paper) {
+  stored <- stored_results(paper)
+  rows <- lapply(item_names(paper), function(item) {
+    about <- load_item(paper, item)$about
+    data.frame(
+      paper = paper, item = item, title = about$title, where = about$where,
+      quick = minutes_of(about, stored[stored$item == item, ], "quick"),
+      paper_size = minutes_of(about, stored[stored$item == item, ], "paper"),
+      data = paste(about$data, collapse = ", "),
+      packages = paste(about$packages, collapse = ", "),
+      ready = !length(lacking(about))
+    )
+  })
+  do.call(rbind, rows)
+}
+
+# What the stored run took, or what the script expects.
+minutes_of <- function(about, stored, size) {
+  seconds <- stored$seconds[stored$size == size]
+  if (length(seconds)) {
+    signif(seconds[1L] / 60, 2)
+  } else {
+    about$minutes[[size]]
+  }
+}
+
+# Sets and packages that an item needs and that are not here.
+lacking <- function(about) {
+  sets <- Filter(function(name) !nzchar(where_is(name)), about$data)
+  packages <- Filter(function(name) {
+    !requireNamespace(name, quietly = TRUE)
+  }, about$packages)
+  list(sets = sets, packages = packages)[lengths(list(sets, packages)) > 0L]
+}
+
+run_item <- function(paper, item, size, seed, threads) {
+  script <- load_item(paper, item, size)
+  lacks <- lacking(script$about)
+  if (length(lacks$packages)) {
+    bk_abort(
+      "data", "This item needs a package that is not here.",
+      sprintf("Install: %s.", paste(lacks$packages, collapse = ", ")),
+      found = lacks$packages
+    )
+  }
+  for (name in lacks$sets) abort_no_set(name, paper_sets[[name]])
+  old <- options(
+    bayeskernel.threads = threads, bayeskernel.progress = FALSE
+  )
+  on.exit(options(old))
+  told <- character()
+  time <- system.time(result <- with_seed(seed, withCallingHandlers(
+    script$run(),
+    warning = function(w) {
+      told <<- c(told, class(w)[1L])
+      tryInvokeRestart("muffleWarning")
+    },
+    message = function(m) tryInvokeRestart("muffleMessage")
+  )))
+  new_reproduction(
+    compared(result, published_numbers(paper, item)), paper, item,
+    list(
+      size = size, seed = seed, seconds = sum(time[1:2]), version = own_version(),
+      warnings = table(told)
+    ), attr(result, "raw")
+  )
+}
+
+own_version <- function() as.character(utils::packageVersion("bayeskernel"))
+
+new_reproduction <- function(table, paper, item, how, raw = NULL) {
+  about <- load_item(paper, item)$about
+  structure(
+    table,
+    paper = paper, item = item, title = about$title, where = about$where,
+    how = how, raw = raw, class = c("reproduction", "data.frame")
+  )
+}
+
+# What the paper prints of an item; numbers as text, for their last digit.
+published_numbers <- function(paper, item) {
+  table <- read_as_text(papers_file(paper, "published.csv"))
+  table[table$item == item, ]
+}
+
+read_as_text <- function(file) {
+  utils::read.csv(file, colClasses = "character", na.strings = character())
+}
+
+compared <- function(result, printed) {
+  at <- match(result$quantity, printed$quantity)
+  text <- function(column) {
+    out <- printed[[column]][at]
+    out[is.na(out)] <- ""
+    out
+  }
+  number <- function(column) suppressWarnings(as.numeric(text(column)))
+  table <- data.frame(
+    quantity = result$quantity, paper = number("paper"), ours = result$ours,
+    mc_error = result$mc_error, verdict = "", note = ""
+  )
+  table$verdict <- mapply(
+    verdict, table$ours, table$mc_error, text("paper"), text("se"),
+    text("better")
+  )
+  # Why they differ is said where they do.
+  differ <- !table$verdict %in% c("", "agrees")
+  table$note[differ] <- text("note")[differ]
+  bare <- differ & !nzchar(table$note)
+  table$note[bare] <- "unexplained"
+  rownames(table) <- NULL
+  attr(table, "printed") <- text("paper")
+  table
+}
+
+#' One verdict
+#'
+#' @param ours,se_ours Our number and its Monte Carlo error, NA if unknown.
+#' @param paper,se Text: the paper's number, and its standard error or "". A
+#'   claim in words is "<0" or ">0".
+#' @param better "lower", "higher" or "".
+#' @noRd
+verdict <- function(ours, se_ours, paper, se, better) {
+  if (!nzchar(paper) || is.na(ours)) {
+    return("")
+  }
+  se_ours <- if (is.na(se_ours)) 0 else se_ours
+  if (paper %in% c("<0", ">0")) {
+    against <- if (paper == "<0") ours else -ours
+    return(if (against <= 2 * se_ours) "agrees" else "worse")
+  }
+  se <- if (nzchar(se)) as.numeric(se) else 0
+  difference <- ours - as.numeric(paper)
+  allowed <- 2 * sqrt(se_ours^2 + se^2) + half_unit(paper) + 1e-12
+  if (abs(difference) <= allowed) {
+    "agrees"
+  } else if (!nzchar(better)) {
+    "differs"
+  } else if ((difference < 0) == (better == "lower")) {
+    "better"
+  } else {
+    "worse"
+  }
+}
+
+# Half a unit of the last digit of a number as it is printed.
+half_unit <- function(text) {
+  digits <- if (grepl(".", text, fixed = TRUE)) {
+    nchar(sub(".*[.]", "", text))
+  } else {
+    0
+  }
+  0.5 * 10^-digits
+}
+
+# Stored results --------------------------------------------------------------
+
+stored_results <- function(paper) {
+  file <- papers_file(paper, "results.csv")
+  if (!nzchar(file)) {
+    return(NULL)
+  }
+  table <- read_as_text(file)
+  for (name in c("ours", "mc_error", "seed", "seconds")) {
+    table[[name]] <- suppressWarnings(as.numeric(table[[name]]))
+  }
+  table
+}
+
+stored_item <- function(paper, item) {
+  table <- stored_results(paper)
+  own <- table[table$item == item & table$kind == "result", ]
+  if (is.null(table) || !nrow(own)) {
+    bk_abort(
+      "data", "No results of this item are stored.",
+      "Accepted: size = \"quick\" or \"paper\", which run it.", found = item
+    )
+  }
+  new_reproduction(
+    compared(own, published_numbers(paper, item)), paper, item,
+    list(
+      size = own$size[1L], seed = own$seed[1L], seconds = own$seconds[1L],
+      version = own$version[1L], warnings = integer()
+    )
+  )
+}
+
+# The numbers of a run of seconds of the same code: fewer repetitions, rows and
+# sweeps. Other defaults, other data or other code give other numbers.
+fingerprint <- function(paper, item) {
+  result <- run_item(paper, item, "tiny", 1L, 1L)
+  stats::setNames(signif(result$ours, 6), result$quantity)
+}
+
+# Times are no numbers to compare.
+is_time <- function(quantity) grepl("seconds|times as", quantity)
+
+# Rows of results.csv. The fingerprint has a row of its own for each quantity of
+# the small run, which may have fewer or others than the run that is stored.
+results_table <- function(x, digits) {
+  how <- attr(x, "how")
+  digits <- digits[!is_time(names(digits))]
+  row <- function(kind, quantity, ours, mc_error) {
+    data.frame(
+      item = attr(x, "item"), kind = kind, quantity = quantity, ours = ours,
+      mc_error = mc_error, size = how$size, seed = how$seed,
+      version = how$version, seconds = round(how$seconds, 1)
+    )
+  }
+  rbind(
+    row("result", x$quantity, x$ours, x$mc_error),
+    # An item of times alone has none.
+    if (length(digits)) {
+      row("fingerprint", names(digits), unname(digits), NA_real_)
+    }
+  )
+}
+
+#' Quantities whose small run gives other digits than are stored
+#'
+#' @param digits What fingerprint() gives now.
+#' @return Their names; all where nothing is stored.
+#' @noRd
+stale_digits <- function(paper, item, digits = fingerprint(paper, item)) {
+  digits <- digits[!is_time(names(digits))]
+  table <- stored_results(paper)
+  stored <- table[table$item == item & table$kind == "fingerprint", ]
+  before <- stored$ours[match(names(digits), stored$quantity)]
+  same <- (is.na(before) & is.na(digits) & names(digits) %in%
+    stored$quantity) | (!is.na(before) & !is.na(digits) &
+    abs(before - digits) <= 1e-4 * pmax(abs(before), 1e-3))
+  union(names(digits)[!same], setdiff(stored$quantity, names(digits)))
+}
+
+# Methods ---------------------------------------------------------------------
+
+#' @export
+print.reproduction <- function(x, digits = 3, ...) {
+  how <- attr(x, "how")
+  cat(sprintf(
+    "%s, %s: %s\n", attr(x, "paper"), attr(x, "where"), attr(x, "title")
+  ))
+  cat(sprintf(
+    "size %s, seed %g, version %s, %s CPU seconds\n\n", how$size, how$seed,
+    how$version, format(signif(how$seconds, 2))
+  ))
+  table <- as.data.frame(x)
+  shown <- function(number) {
+    out <- vapply(number, format, "", digits = digits)
+    ifelse(is.na(number), "", out)
+  }
+  for (name in c("ours", "mc_error")) table[[name]] <- shown(table[[name]])
+  table$paper <- attr(x, "printed")
+  names(table)[names(table) == "mc_error"] <- "error"
+  print(table[c("quantity", "paper", "ours", "error", "verdict")],
+    row.names = FALSE, right = FALSE
+  )
+  notes <- unique(x$note[nzchar(x$note)])
+  for (note in notes) {
+    cat("\n", paste(strwrap(note, 78), collapse = "\n"), "\n", sep = "")
+  }
+  if (length(how$warnings)) {
+    cat("\nWarnings: ", paste(
+      how$warnings, names(how$warnings), collapse = ", "
+    ), "\n", sep = "")
+  }
+  invisible(x)
+}
+
+#' @export
+as.data.frame.reproduction <- function(x, ...) {
+  for (name in setdiff(names(attributes(x)), c("names", "row.names"))) {
+    attr(x, name) <- NULL
+  }
+  structure(unclass(x), class = "data.frame")
+}
+
+#' @export
+plot.reproduction <- function(x, ...) {
+  script <- load_item(attr(x, "paper"), attr(x, "item"))
+  if (is.function(script$draw) && !is.null(attr(x, "raw"))) {
+    script$draw(attr(x, "raw"))
+  } else {
+    plot_numbers(x)
+  }
+  invisible(x)
+}
+
+# Ours with two standard errors, and the paper's, a row a quantity.
+plot_numbers <- function(x) {
+  count <- nrow(x)
+  at <- rev(seq_len(count))
+  error <- ifelse(is.na(x$mc_error), 0, 2 * x$mc_error)
+  range <- range(x$ours - error, x$ours + error, x$paper, na.rm = TRUE)
+  old <- graphics::par(mar = c(3, 14, 3, 1), las = 1)
+  on.exit(graphics::par(old))
+  graphics::plot(
+    x$ours, at,
+    xlim = range, ylim = c(0.5, count + 0.5), pch = 19, yaxt = "n", xlab = "",
+    ylab = "", main = attr(x, "title")
+  )
+  graphics::segments(x$ours - error, at, x$ours + error, at)
+  graphics::points(x$paper, at, pch = 4, col = "#D55E00", lwd = 2)
+  graphics::axis(2, at, x$quantity, cex.axis = 0.8)
+  graphics::legend("topright", c("ours", "paper"),
+    pch = c(19, 4), col = c("black", "#D55E00"), bty = "n", cex = 0.8
+  )
+}
+
+#' @export
+`[.reproduction` <- function(x, ...) as.data.frame(x)[...]

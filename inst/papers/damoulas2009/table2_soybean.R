@@ -1,0 +1,8 @@
+# Ten folds of soybean: a Gaussian, a linear and a quadratic kernel.
+
+about <- list(
+  title = "soybean", where = "Tables 2 and 3", data = "soybean",
+  minutes = c(quick = 0.1, paper = 0.1)
+)
+
+run <- function() table2("soybean")

@@ -1,0 +1,14 @@
+# numerals, combined classifiers by Gibbs.
+
+about <- list(
+  title = "numerals, combined classifiers by Gibbs", where = "Table 5", data = "numerals",
+  minutes = c(quick = 1.5, paper = 600)
+)
+
+run <- function() {
+  data <- paper_data("numerals")
+  averaged(lapply(seq_len(pick(1, 1, 50)), function(k) {
+    trial <- numerals_trial(data, k)
+    rule_errors(single_fits(trial, change = by_sampler()), trial)
+  }))
+}

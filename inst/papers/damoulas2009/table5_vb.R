@@ -1,0 +1,14 @@
+# numerals, combined classifiers by VB.
+
+about <- list(
+  title = "numerals, combined classifiers by VB", where = "Table 5, by VB", data = "numerals",
+  minutes = c(quick = 0.5, paper = 5)
+)
+
+run <- function() {
+  data <- paper_data("numerals")
+  averaged(lapply(seq_len(pick(1, 5, 50)), function(k) {
+    trial <- numerals_trial(data, k)
+    rule_errors(single_fits(trial), trial)
+  }))
+}

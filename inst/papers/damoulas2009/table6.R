@@ -1,0 +1,13 @@
+# Combined feature spaces of numerals by the sampler: fixed and learned weights.
+
+about <- list(
+  title = "numerals, combined feature spaces by Gibbs", where = "Table 6",
+  data = "numerals", minutes = c(quick = 2, paper = 1500)
+)
+
+run <- function() {
+  data <- paper_data("numerals")
+  averaged(lapply(seq_len(pick(1, 1, 50)), function(k) {
+    composite_errors(numerals_trial(data, k), change = by_sampler())
+  }))
+}

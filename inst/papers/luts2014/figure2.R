@@ -1,0 +1,65 @@
+# Toenail infection: a quarter of the visits held out. The random intercept by
+# VB and by Gibbs, a linear support vector machine without it, and the models of
+# the package's defaults and of lme4, at their own classes.
+
+about <- list(
+  title = "random intercept, toenail", where = "Figure 2", data = "toenail",
+  minutes = c(quick = 0.7, paper = 80), packages = c("e1071", "lme4")
+)
+
+model <- outcome ~ time * treatment + (1 | patientID)
+
+columns <- function(data) stats::model.matrix(~ time * treatment, data)[, -1]
+
+split_errors <- function(data) {
+  at <- three_quarters(nrow(data))
+  train <- data[at, ]
+  test <- data[-at, ]
+  truth <- test$outcome
+  ber <- function(class) balanced_error(truth, class)
+  sign_ber <- function(fit) ber(by_sign(fit, test, levels(truth)))
+  pair <- standardised_pair(columns(train), columns(test))
+  svm <- timed(function() {
+    ber(predict(
+      tune_svm(pair$x, train$outcome, pick(1, 1, 100)), pair$new
+    ))
+  })
+  vb <- timed(function() {
+    sign_ber(fit_as(bsvm, "luts2014", "intercept", model, train, seed = 1))
+  })
+  gibbs <- timed(function() {
+    sign_ber(fit_as(
+      bsvm, "luts2014", "intercept_gibbs", model, train,
+      seed = 1, change = pick(short_chain(), list(), list())
+    ))
+  })
+  own <- bsvm(model, train, seed = 1)
+  glmer <- lme4::glmer(model, train, family = stats::binomial)
+  risk <- predict(glmer, test, type = "response", allow.new.levels = TRUE)
+  c(
+    "BER, SVM" = svm$value, "BER, VB" = vb$value, "BER, Gibbs" = gibbs$value,
+    "BER, VB minus SVM" = vb$value - svm$value,
+    "BER, Gibbs minus VB" = gibbs$value - vb$value,
+    "BER, bsvm() at its defaults" = ber(predict(own, test)),
+    "BER, glmer()" = ber(factor(risk > 0.5, c(FALSE, TRUE), levels(truth))),
+    "seconds, VB" = vb$seconds, "seconds, Gibbs" = gibbs$seconds
+  )
+}
+
+run <- function() {
+  data <- paper_data("toenail")
+  rows <- repeated(pick(1, 10, 100), function(k) split_errors(data))
+  seconds <- do.call(rbind, rows)[, c("seconds, VB", "seconds, Gibbs"),
+    drop = FALSE
+  ]
+  ratio <- stats::median(seconds[, 2]) / stats::median(seconds[, 1])
+  both(
+    averaged(rows), measured("Gibbs takes times as long as VB" = ratio)
+  )
+}
+
+draw <- function(raw) {
+  boxes(lapply(raw, function(x) {
+    stats::setNames(x[1:3], c("SVM", "VB", "Gibbs"))
+  }), "toenail", "balanced error")
+}

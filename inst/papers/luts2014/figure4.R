@@ -1,0 +1,66 @@
+# Chest pain: cholesterol is missing in a third of the training rows. VB and
+# Gibbs with its model, a linear support vector machine on complete rows, and
+# bsvm() at its defaults on all rows and on complete ones.
+
+about <- list(
+  title = "missing cholesterol, Duke", where = "Figure 4", data = "acath",
+  minutes = c(quick = 1.5, paper = 700), packages = "e1071"
+)
+
+model <- sigdz ~ sex + age + log(cad.dur + 1) + log(choleste)
+
+columns <- function(data) stats::model.matrix(model, data)[, -1]
+
+# A quarter of the rows, among those whose cholesterol is measured.
+split_errors <- function(data) {
+  at <- sort(sample(which(!is.na(data$choleste)), pick(200, 876, 876)))
+  train <- data[-at, ]
+  if (size == "tiny") train <- train[seq(1, nrow(train), 8), ]
+  test <- data[at, ]
+  truth <- factor(test$sigdz)
+  complete <- train[!is.na(train$choleste), ]
+  ber <- function(class) balanced_error(truth, class)
+  sign_ber <- function(fit) ber(by_sign(fit, test, levels(truth)))
+  pair <- standardised_pair(columns(complete), columns(test))
+  svm <- tune_svm(
+    pair$x, factor(complete$sigdz), pick(1, 1, 100),
+    coarse = pick(2^c(-3, 0), 2^seq(-5, 1, 2), 2^seq(-5, 5, 2))
+  )
+  vb <- timed(function() {
+    sign_ber(fit_as(bsvm, "luts2014", "missing", model, train, seed = 1))
+  })
+  gibbs <- timed(function() {
+    sign_ber(fit_as(
+      bsvm, "luts2014", "missing_gibbs", model, train,
+      seed = 1, change = short_chain()
+    ))
+  })
+  svm <- ber(predict(svm, pair$new))
+  defaults <- bsvm(model, train, missing = "model", seed = 1)
+  c(
+    "BER, SVM on complete rows" = svm, "BER, VB" = vb$value,
+    "BER, Gibbs" = gibbs$value, "BER, VB minus SVM" = vb$value - svm,
+    "BER, VB minus Gibbs" = vb$value - gibbs$value,
+    "BER, VB on complete rows" = sign_ber(fit_as(
+      bsvm, "luts2014", "penalty", model, complete,
+      seed = 1
+    )),
+    "BER, bsvm() at its defaults" = ber(predict(defaults, test)),
+    "BER, the same on complete rows" = ber(
+      predict(bsvm(model, complete, seed = 1), test)
+    ),
+    "seconds, VB" = vb$seconds, "seconds, Gibbs" = gibbs$seconds
+  )
+}
+
+run <- function() {
+  data <- paper_data("acath")
+  data$sigdz <- factor(data$sigdz)
+  averaged(repeated(pick(1, 8, 100), function(k) split_errors(data)))
+}
+
+draw <- function(raw) {
+  boxes(lapply(raw, function(x) {
+    stats::setNames(x[1:3], c("SVM", "VB", "Gibbs"))
+  }), "Duke", "balanced error")
+}

@@ -1,0 +1,15 @@
+# D4in1, ranks, Figure 2.1.
+
+about <- list(
+  title = "D4in1, ranks", where = "Figure 2.1",
+  minutes = c(quick = 1, paper = 60), packages = "e1071"
+)
+
+run <- function() {
+  out <- figure2_1(simulated_run(function(n, noisy) {
+    simulate_low_rank("D4in1", n)
+  }))
+  best_first(out, "rank 1")
+}
+
+draw <- draw_losses

@@ -1,0 +1,14 @@
+# Friedman 1, Table 3.1.
+
+about <- list(
+  title = "Friedman 1", where = "Table 3.1",
+  minutes = c(quick = 1.5, paper = 2000), packages = "e1071"
+)
+
+run <- function() {
+  table3(simulated_run(function(n, noisy) {
+    simulate_friedman(1, n, noisy)
+  }), FALSE)
+}
+
+draw <- draw_losses

@@ -1,0 +1,12 @@
+# Circle 2, Table 3.2.
+
+about <- list(
+  title = "Circle 2", where = "Table 3.2",
+  minutes = c(quick = 1.8, paper = 3000), packages = "e1071"
+)
+
+run <- function() {
+  table3(simulated_run(function(n, noisy) simulate_circle(2, n)), TRUE, 1)
+}
+
+draw <- draw_losses

@@ -1,0 +1,24 @@
+# One fit, and the function under it.
+
+about <- list(
+  title = "sinc, one fit", where = "Figure 1, right",
+  minutes = c(quick = 0.1, paper = 0.1)
+)
+
+run <- function() {
+  fit <- sinc_fit(1)
+  f <- predict(fit, sinc_test())
+  measured(
+    "test error" = sinc_error(f), "kernels" = mean(fit$posterior$size),
+    raw = list(data = sinc_data(1), f = f)
+  )
+}
+
+draw <- function(raw) {
+  x <- sinc_test()
+  graphics::plot(raw$data$x, raw$data$y, col = "#D55E00", pch = 4, las = 1,
+    xlab = "x", ylab = ""
+  )
+  graphics::lines(x, sinc(x), col = "#0072B2")
+  graphics::lines(x, raw$f, col = "#009E73", lwd = 2)
+}

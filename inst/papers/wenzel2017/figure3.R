@@ -1,0 +1,55 @@
+# Digits 3 and 5: error by the number of inducing points, by k-means and by
+# random rows.
+
+about <- list(
+  title = "digits, error by inducing points", where = "Figure 3", data = "usps",
+  minutes = c(quick = 1.5, paper = 20)
+)
+
+run <- function() {
+  all <- paper_data("usps")
+  data <- list(x = as.matrix(all[1:256]), y = factor(all$digit == 3))
+  # Rows come by digit.
+  set.seed(1)
+  at <- sample(nrow(data$x), pick(80, 700, nrow(data$x)))
+  data <- list(x = data$x[at, ], y = data$y[at])
+  folds <- contiguous_folds(nrow(data$x))[seq_len(pick(2, 5, 10))]
+  counts <- pick(c(5, 10), c(5, 10, 15, 50, 100), c(5, 10, 15, 25, 50, 100, 200))
+  errors <- function(count, seeding) {
+    vapply(folds, function(test) {
+      fit <- fit_as(gpsvm, "wenzel2017", "batch", data$x[-test, ],
+        data$y[-test],
+        inducing = count, standardize = FALSE, seed = 1,
+        change = list(kernel = rbf(), control = list(seeding = seeding))
+      )
+      mean(predict(fit, data$x[test, ]) != data$y[test])
+    }, 0)
+  }
+  rows <- lapply(c(kmeans = "kmeans", random = "random"), function(seeding) {
+    vapply(stats::setNames(counts, counts), errors, numeric(length(folds)),
+      seeding = seeding
+    )
+  })
+  out <- averaged(cbind(
+    "error, 10 points, kmeans" = rows$kmeans[, "10"],
+    "error, 10 points, random" = rows$random[, "10"],
+    "error, 10 points, kmeans minus random" =
+      rows$kmeans[, "10"] - rows$random[, "10"]
+  ), raw = rows)
+  if (size != "tiny") {
+    out <- both(out, averaged(cbind(
+      "error, 100 points" = rows$kmeans[, "100"],
+      "error, 15 points minus 100" =
+        rows$kmeans[, "15"] - rows$kmeans[, "100"]
+    )))
+  }
+  out
+}
+
+draw <- function(raw) {
+  counts <- as.numeric(colnames(raw$kmeans))
+  graphics::matplot(
+    counts, sapply(raw, colMeans),
+    type = "b", log = "x", pch = 1:2, xlab = "inducing points", ylab = "error"
+  )
+}

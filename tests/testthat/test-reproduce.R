@@ -1,0 +1,179 @@
+with_replaced <- function(name, value, code) {
+  home <- asNamespace("bayeskernel")
+  before <- get(name, home)
+  unlockBinding(name, home)
+  on.exit(assign(name, before, home))
+  assign(name, value, home)
+  force(code)
+}
+
+test_that("a verdict weighs both errors and the last printed digit", {
+  # Half a unit of 0.26 is 0.005; errors of 0.03 and 0.04 make 0.05.
+  expect_identical(verdict(0.364, 0.03, "0.26", "0.04", "lower"), "agrees")
+  expect_identical(verdict(0.366, 0.03, "0.26", "0.04", "lower"), "worse")
+  expect_identical(verdict(0.154, 0.03, "0.26", "0.04", "lower"), "better")
+  expect_identical(verdict(0.366, 0.03, "0.26", "0.04", "higher"), "better")
+  expect_identical(verdict(0.366, 0.03, "0.26", "0.04", ""), "differs")
+  expect_identical(verdict(0.2649, NA, "0.26", "", "lower"), "agrees")
+  expect_identical(verdict(0.2651, NA, "0.26", "", "lower"), "worse")
+  expect_identical(verdict(3, NA, "", "", "lower"), "")
+  # Claims in words: a difference of the wrong sign beyond its error.
+  expect_identical(verdict(-0.1, 0.01, "<0", "", "lower"), "agrees")
+  expect_identical(verdict(0.1, 0.06, "<0", "", "lower"), "agrees")
+  expect_identical(verdict(0.1, 0.04, "<0", "", "lower"), "worse")
+  expect_identical(verdict(-0.1, 0.04, ">0", "", "higher"), "worse")
+})
+
+test_that("all items are listed, with cost and data, and have a script", {
+  items <- reproduce()
+  expect_gte(nrow(items), 60)
+  expect_false(anyDuplicated(paste(items$paper, items$item)) > 0)
+  expect_true(all(nzchar(items$title)) && all(nzchar(items$where)))
+  expect_true(all(items$quick <= 2))
+  sets <- unlist(strsplit(items$data, ", "))
+  expect_true(all(sets %in% paper_data()$name))
+  for (paper in unique(items$paper)) {
+    printed <- read_as_text(papers_file(paper, "published.csv"))
+    own <- items$item[items$paper == paper]
+    expect_identical(setdiff(printed$item, own), character())
+    expect_false(anyDuplicated(printed[c("item", "quantity")]) > 0)
+    expect_true(all(nzchar(printed$where)))
+    expect_identical(reproduce(paper)$item, own)
+  }
+})
+
+test_that("other names are refused, and data that are missing are asked for", {
+  expect_error(reproduce("luts"), class = "bayeskernel_error_argument")
+  expect_error(
+    reproduce("luts2014", "x"),
+    class = "bayeskernel_error_argument"
+  )
+  old <- Sys.getenv("BAYESKERNEL_DATA", NA)
+  Sys.unsetenv("BAYESKERNEL_DATA")
+  on.exit(if (!is.na(old)) Sys.setenv(BAYESKERNEL_DATA = old))
+  skip_if(nzchar(where_is("heart")))
+  expect_error(
+    reproduce("wenzel2017", "table1_heart"),
+    class = "bayeskernel_error_data"
+  )
+  expect_false(with(
+    reproduce("wenzel2017"), ready[item == "table1_heart"]
+  ))
+})
+
+test_that("an item gives the paper's numbers, ours, and verdicts", {
+  set.seed(3)
+  before <- .Random.seed
+  x <- run_item("vermaak2004", "figure1_fit", "tiny", 1L, 1L)
+  expect_identical(.Random.seed, before)
+  expect_s3_class(x, "reproduction")
+  expect_named(
+    x, c("quantity", "paper", "ours", "mc_error", "verdict", "note")
+  )
+  # Table 1's example of the paper: error 0.0309 with 6.18 kernels.
+  expect_identical(x$paper, c(0.0309, 6.18))
+  expect_identical(
+    x$verdict, c("agrees", "agrees")
+  )
+  # The same by hand.
+  set.seed(101)
+  at <- seq(-10, 10, length.out = 50)
+  y <- sin(at) / at + rnorm(50, sd = 0.1)
+  fit <- suppressWarnings(seqkr(
+    cbind(x = at), y,
+    kernel = rbf(1.6 / sqrt(2)), moves = "corrected", standardize = FALSE,
+    prior = seqkr_prior(lambda = 1, kmax = 50),
+    control = seqkr_control(ess = 1), seed = 1, threads = 1
+  ))
+  new <- seq(-10, 10, length.out = 1000)
+  error <- sqrt(mean((predict(fit, cbind(x = new)) - sin(new) / new)^2))
+  expect_equal(x$ours[1], error, tolerance = 1e-10)
+
+  expect_output(print(x), "vermaak2004, Figure 1, right", fixed = TRUE)
+  expect_s3_class(as.data.frame(x), "data.frame", exact = TRUE)
+  file <- tempfile(fileext = ".pdf")
+  grDevices::pdf(file)
+  on.exit({
+    grDevices::dev.off()
+    unlink(file)
+  })
+  expect_no_error(plot(x))
+  attr(x, "raw") <- NULL
+  expect_no_error(plot(x))
+})
+
+test_that("what differs has a note, or is said to be unexplained", {
+  printed <- data.frame(
+    item = "i", quantity = c("a", "b", "c"), paper = c("1.0", "1.0", "1.0"),
+    se = "", better = "lower", where = "T", note = c("why", "", "why")
+  )
+  result <- data.frame(
+    quantity = c("a", "b", "c", "d"), ours = c(2, 2, 1, 7), mc_error = NA
+  )
+  got <- compared(result, printed)
+  expect_identical(got$verdict, c("worse", "worse", "agrees", ""))
+  expect_identical(got$note, c("why", "unexplained", "", ""))
+})
+
+# Stored results --------------------------------------------------------------
+
+stored_items <- function() {
+  do.call(rbind, lapply(names(published_models), function(paper) {
+    items <- unique(stored_results(paper)$item)
+    if (length(items)) data.frame(paper = paper, item = items)
+  }))
+}
+
+test_that("stored results are of items that exist, and are read back", {
+  all <- stored_items()
+  items <- reproduce()
+  expect_identical(
+    setdiff(paste(all$paper, all$item), paste(items$paper, items$item)),
+    character()
+  )
+  for (k in seq_len(nrow(all))) {
+    x <- reproduce(all$paper[k], all$item[k], size = "stored")
+    expect_true(all(is.finite(x$ours) | is.na(x$ours)))
+    expect_true(any(is.finite(x$ours)))
+    expect_false("unexplained" %in% x$note)
+    expect_true(attr(x, "how")$size %in% c("quick", "paper"))
+  }
+})
+
+# One quick item of each paper every day, all where tests may be slow.
+everyday <- c(
+  luts2014 = "figure3", vermaak2004 = "figure1_fit", ouyang2008 = "figure4.3",
+  damoulas2009 = "figure4"
+)
+
+test_that("stored results are those of the code as it is", {
+  all <- stored_items()
+  items <- reproduce()
+  ready <- items$ready[match(
+    paste(all$paper, all$item), paste(items$paper, items$item)
+  )]
+  if (!identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")) {
+    ready <- ready & paste(all$paper, all$item) %in%
+      paste(names(everyday), everyday)
+  }
+  for (k in which(ready)) {
+    expect_identical(
+      stale_digits(all$paper[k], all$item[k]), character(),
+      info = paste(all$paper[k], all$item[k])
+    )
+  }
+})
+
+test_that("another argument of the paper, or another default, is noticed", {
+  skip_if_not("figure1_fit" %in% stored_results("vermaak2004")$item)
+  stale <- function() stale_digits("vermaak2004", "figure1_fit")
+  expect_identical(stale(), character())
+  models <- published_models
+  models$vermaak2004$sinc$arguments$prior <- quote(seqkr_prior(lambda = 3))
+  with_replaced("published_models", models, expect_true(length(stale()) > 0))
+  # A default that published() does not set.
+  other <- seqkr_control
+  formals(other)$final_moves <- 0
+  with_replaced("seqkr_control", other, expect_true(length(stale()) > 0))
+  expect_identical(stale(), character())
+})
