@@ -124,9 +124,8 @@ new_frame_rows <- function(info, newdata) {
   constant <- vapply(frame[info$constant], is.na, logical(n))
   dim(constant) <- c(n, length(info$constant))
   list(
-    x = x, random = random, offset = offset, processes = processes,
-    unit_open = own_open, complete = rowSums(constant) == 0, values = values,
-    factors = if (length(levels)) factors
+    x = x, random = random, offset = offset, processes = processes, unit_open = own_open,
+    complete = rowSums(constant) == 0, values = values, factors = if (length(levels)) factors
   )
 }
 

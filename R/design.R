@@ -286,9 +286,8 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
     response, fixed[c("x", "center", "scale", "dropped")],
     list(
       assign = fixed$keep - 1L, term_labels = columns, smooths = list(), holes = holes$holes,
-      response = "y", weights = weights,
-      offset = checked_offset(frame[["(offset)"]], n, rows), random = list(), formula = NULL,
-      terms = NULL, xlevels = NULL, contrasts = NULL
+      response = "y", weights = weights, offset = checked_offset(frame[["(offset)"]], n, rows),
+      random = list(), formula = NULL, terms = NULL, xlevels = NULL, contrasts = NULL
     ),
     usable[c("na.action", "n_omitted", "n_zero_weight")],
     list(

@@ -202,8 +202,7 @@ check_observed <- function(x, moments, rows) {
     name <- colnames(x)[nowhere[1]]
     bk_abort(
       "missing", fit_header("Predictor `%s` is missing in every row.", name),
-      "Accepted: at least two different values. Drop the predictor.",
-      column = name, found = nrow(x)
+      "Accepted: at least two different values. Drop the predictor.", column = name, found = nrow(x)
     )
   }
   constant <- which(constant_columns(moments))

@@ -78,8 +78,7 @@ kernel_kinds <- list(
     function(leaf) {
       sprintf(
         "variance * %s, u^2 = %g * sum((x - z)^2 / lengthscale^2)",
-        c("exp(-u)", "(1 + u) * exp(-u)", "(1 + u + u^2 / 3) * exp(-u)")[leaf$nu + 0.5],
-        2 * leaf$nu
+        c("exp(-u)", "(1 + u) * exp(-u)", "(1 + u + u^2 / 3) * exp(-u)")[leaf$nu + 0.5], 2 * leaf$nu
       )
     }
   ),
@@ -108,8 +107,7 @@ kernel_kinds <- list(
     negative = function(leaf) leaf$degree %% 2 == 1
   ),
   categorical = kernel_kind(
-    list(variance = positive_argument(1)), "variance where all columns agree, else 0",
-    terse = TRUE
+    list(variance = positive_argument(1)), "variance where all columns agree, else 0", terse = TRUE
   ),
   precomputed = kernel_kind(list(), "the data are the kernel matrix", alone = TRUE),
   basis = kernel_kind(
@@ -155,8 +153,8 @@ checked_argument <- function(argument, x, name) {
   if (is.null(x) && is.null(argument$default)) NULL else argument$check(x, name)
 }
 
-# What new_leaf() makes, which someone may have changed since. categorical() of earlier versions
-# had no variance.
+# What new_leaf() makes, which someone may have changed since. categorical() of earlier versions had
+# no variance.
 is_whole_leaf <- function(leaf) {
   arguments <- kind_of(leaf)$arguments
   if (leaf$kind == "categorical") leaf$variance <- leaf_variance(leaf)
@@ -182,8 +180,7 @@ format_leaf <- function(leaf) {
   if (!is.null(leaf$columns)) texts$columns <- format_columns(leaf$columns)
   texts <- unlist(texts)
   sprintf(
-    "%s(%s)", leaf$kind,
-    paste(names(texts), texts, sep = " = ", collapse = ", ", recycle0 = TRUE)
+    "%s(%s)", leaf$kind, paste(names(texts), texts, sep = " = ", collapse = ", ", recycle0 = TRUE)
   )
 }
 

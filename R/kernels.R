@@ -104,8 +104,7 @@ NULL
 rbf <- function(lengthscale = NULL, variance = 1, ard = FALSE, columns = NULL, rank = NULL) {
   if (!is.null(rank)) refuse_scales(rank, lengthscale, ard)
   new_leaf(
-    "rbf", lengthscale = lengthscale, rank = rank, variance = variance, ard = ard,
-    columns = columns
+    "rbf", lengthscale = lengthscale, rank = rank, variance = variance, ard = ard, columns = columns
   )
 }
 
@@ -113,8 +112,7 @@ rbf <- function(lengthscale = NULL, variance = 1, ard = FALSE, columns = NULL, r
 #' @export
 matern <- function(nu = 3 / 2, lengthscale = NULL, variance = 1, ard = FALSE, columns = NULL) {
   new_leaf(
-    "matern", nu = nu, lengthscale = lengthscale, variance = variance, ard = ard,
-    columns = columns
+    "matern", nu = nu, lengthscale = lengthscale, variance = variance, ard = ard, columns = columns
   )
 }
 
@@ -459,8 +457,7 @@ check_kernel <- function(kernel, name = "kernel") {
   if (!is_kernel(kernel) || !is_whole_kernel(kernel)) {
     abort_argument(
       kernel, name, paste(
-        "a kernel such as rbf(), or its name:",
-        paste(quoted(names(kernel_kinds)), collapse = ", ")
+        "a kernel such as rbf(), or its name:", paste(quoted(names(kernel_kinds)), collapse = ", ")
       ), kind = "kernel"
     )
   }
@@ -732,8 +729,7 @@ kernel_matrix <- function(kernel, x, z = x, threads = getOption("bayeskernel.thr
 abort_unequal_columns <- function(expected, found) {
   bk_abort(
     "dimension", "`x` and `z` do not have the same number of columns.",
-    sprintf("Found: %d and %d.", expected, found),
-    column = "z", found = found, expected = expected
+    sprintf("Found: %d and %d.", expected, found), column = "z", found = found, expected = expected
   )
 }
 
@@ -808,15 +804,13 @@ check_precomputed <- function(x, alone) {
   if (!alone) {
     bk_abort(
       "argument", "A precomputed kernel matrix has no `z`.",
-      "Accepted: kernel_matrix(precomputed(), x) with x the kernel matrix.",
-      column = "z"
+      "Accepted: kernel_matrix(precomputed(), x) with x the kernel matrix.", column = "z"
     )
   }
   if (nrow(x) != ncol(x)) {
     bk_abort(
       "dimension", "A precomputed kernel matrix must be square.",
-      sprintf("Found: %d rows and %d columns.", nrow(x), ncol(x)),
-      column = "x", found = dim(x)
+      sprintf("Found: %d rows and %d columns.", nrow(x), ncol(x)), column = "x", found = dim(x)
     )
   }
   if (!isSymmetric(unname(x))) {

@@ -56,8 +56,7 @@ collect_ep <- function(fit, core, job) {
   fit$check <- list(
     k = core$pareto_k %||% NA_real_, passes = core$status$passes, change = core$status$change,
     engine = core$engine %||% "vb", fallback = core$fallback, by_group = core$by_group,
-    one_class = if (understated) one_class_share(job$design),
-    effective = core$effective
+    one_class = if (understated) one_class_share(job$design), effective = core$effective
   )
   if (!is.null(core$fallback)) {
     return(fit)

@@ -97,9 +97,7 @@ kernel_regressors <- function(found, points, plain, settings) {
 mkprobit_class_weights <- function(rows, settings) {
   codes <- as.integer(rows$y)
   wish <- settings$class_weights %||% "none"
-  out <- class_weights_of(
-    wish, rows$levels, codes, rows$weights, length(unique(codes))
-  )
+  out <- class_weights_of(wish, rows$levels, codes, rows$weights, length(unique(codes)))
   if (!is.null(out)) replace(out, !is.finite(out), 1)
 }
 
@@ -165,9 +163,7 @@ open_spaces <- function(rows, settings) {
     }
     space
   }, spaces, points)
-  list(
-    spaces = spaces, points = points, take = take, own = is.null(take) && all(kinds != "matrix")
-  )
+  list(spaces = spaces, points = points, take = take, own = is.null(take) && all(kinds != "matrix"))
 }
 
 # The one space of a formula or of a matrix.

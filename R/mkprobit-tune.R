@@ -161,9 +161,7 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
   free <- vapply(directions, `[[`, "", "kind") == "variance"
   # With the variance where it is, and from there with all; of large variances one step of Newton's
   # thinks too well, and folds decide.
-  search <- climb_moves(
-    start, directions[!free], open, score$left_out, count / 2, shown
-  )
+  search <- climb_moves(start, directions[!free], open, score$left_out, count / 2, shown)
   first <- search
   if (any(free) && !search$interrupted) {
     search <- climb_moves(first$moves, directions, open, score$left_out, count / 2, shown)

@@ -102,10 +102,9 @@
 mkprobit.default <- function(x, y, kernel = NULL, combine = c("sum", "product", "binary"),
                              coefficients = c("process", "weights"), kernel_weights = "fixed",
                              method = c("vb", "gibbs"), tune = NULL, inducing = NULL,
-                             prior = mkprobit_prior(),
-                             standardize = TRUE, weights = NULL, na.action = stats::na.fail,
-                             chains = 4, ndraws = 1000, until = NULL, seed = NULL,
-                             threads = getOption("bayeskernel.threads", 2L),
+                             prior = mkprobit_prior(), standardize = TRUE, weights = NULL,
+                             na.action = stats::na.fail, chains = 4, ndraws = 1000, until = NULL,
+                             seed = NULL, threads = getOption("bayeskernel.threads", 2L),
                              control = mkprobit_control(), model = TRUE, ...) {
   fit_model(mkprobit_model, match.call(), environment(), ...)
 }
@@ -119,10 +118,9 @@ mkprobit <- function(x, ...) UseMethod("mkprobit")
 mkprobit.formula <- function(formula, data, kernel = NULL, combine = c("sum", "product", "binary"),
                              coefficients = c("process", "weights"), kernel_weights = "fixed",
                              method = c("vb", "gibbs"), tune = NULL, inducing = NULL,
-                             prior = mkprobit_prior(),
-                             standardize = TRUE, weights, subset, na.action = stats::na.fail,
-                             chains = 4, ndraws = 1000, until = NULL, seed = NULL,
-                             threads = getOption("bayeskernel.threads", 2L),
+                             prior = mkprobit_prior(), standardize = TRUE, weights, subset,
+                             na.action = stats::na.fail, chains = 4, ndraws = 1000, until = NULL,
+                             seed = NULL, threads = getOption("bayeskernel.threads", 2L),
                              control = mkprobit_control(), model = TRUE, ...) {
   fit_model(mkprobit_model, match.call(), environment(), ...)
 }

@@ -380,8 +380,7 @@ check_weights <- function(w, rows) {
   if (length(w) && all(w == 0)) {
     bk_abort(
       "argument", "Argument `weights` is zero in every row.",
-      "Accepted: finite numbers of at least 0, not all 0.",
-      column = "weights", found = 0
+      "Accepted: finite numbers of at least 0, not all 0.", column = "weights", found = 0
     )
   }
 }

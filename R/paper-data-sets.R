@@ -18,19 +18,14 @@ uci <- function(path) {
 read_prepared <- function(file) utils::read.csv(file, stringsAsFactors = TRUE)
 
 # No header; the label in column `label`, `drop` left out.
-raw_reader <- function(names, label = NULL, sep = ",", drop = NULL,
-                       skip = 0) {
+raw_reader <- function(names, label = NULL, sep = ",", drop = NULL, skip = 0) {
   function(file) {
     table <- utils::read.table(
-      file,
-      sep = sep, header = FALSE, skip = skip, stringsAsFactors = TRUE,
-      na.strings = "?", comment.char = "", quote = ""
+      file, sep = sep, header = FALSE, skip = skip, stringsAsFactors = TRUE, na.strings = "?",
+      comment.char = "", quote = ""
     )
     if (length(names) != ncol(table)) {
-      bad_data_file(
-        file, sprintf("%d columns", ncol(table)),
-        sprintf("%d columns", length(names))
-      )
+      bad_data_file(file, sprintf("%d columns", ncol(table)), sprintf("%d columns", length(names)))
     }
     names(table) <- names
     last_column(table[setdiff(names, drop)], label)
@@ -50,15 +45,13 @@ read_spambase <- function(file) {
 }
 
 spam_names <- c(
-  "make", "address", "all", "num3d", "our", "over", "remove", "internet",
-  "order", "mail", "receive", "will", "people", "report", "addresses", "free",
-  "business", "email", "you", "credit", "your", "font", "num000", "money",
-  "hp", "hpl", "george", "num650", "lab", "labs", "telnet", "num857", "data",
-  "num415", "num85", "technology", "num1999", "parts", "pm", "direct", "cs",
-  "meeting", "original", "project", "re", "edu", "table", "conference",
-  "charSemicolon", "charRoundbracket", "charSquarebracket",
-  "charExclamation", "charDollar", "charHash", "capitalAve", "capitalLong",
-  "capitalTotal"
+  "make", "address", "all", "num3d", "our", "over", "remove", "internet", "order", "mail",
+  "receive", "will", "people", "report", "addresses", "free", "business", "email", "you", "credit",
+  "your", "font", "num000", "money", "hp", "hpl", "george", "num650", "lab", "labs", "telnet",
+  "num857", "data", "num415", "num85", "technology", "num1999", "parts", "pm", "direct", "cs",
+  "meeting", "original", "project", "re", "edu", "table", "conference", "charSemicolon",
+  "charRoundbracket", "charSquarebracket", "charExclamation", "charDollar", "charHash",
+  "capitalAve", "capitalLong", "capitalTotal"
 )
 
 # An R image, as Vanderbilt's department of biostatistics gives it out.
@@ -70,8 +63,8 @@ read_acath_image <- function(file) {
 
 acath_columns <- c("sex", "age", "cad.dur", "choleste", "tvdlm", "sigdz")
 
-# The table with its rows in one order, so that splits do not depend on where it
-# came from; copies differ in the order of rows and columns, not in a cell.
+# The table with its rows in one order, so that splits do not depend on where it came from; copies
+# differ in the order of rows and columns, not in a cell.
 settle_acath <- function(table) {
   table <- data.frame(lapply(table[acath_columns], as.integer))
   table <- table[do.call(order, table), ]
@@ -82,55 +75,42 @@ settle_acath <- function(table) {
 # All ways to load a balance: the heavier side, or B.
 make_balance <- function() {
   table <- expand.grid(
-    right_distance = 1:5, right_weight = 1:5, left_distance = 1:5,
-    left_weight = 1:5
+    right_distance = 1:5, right_weight = 1:5, left_distance = 1:5, left_weight = 1:5
   )[4:1]
-  turn <- with(table, left_weight * left_distance - right_weight *
-    right_distance)
+  turn <- with(table, left_weight * left_distance - right_weight * right_distance)
   data.frame(table, class = factor(c("R", "B", "L")[sign(turn) + 2]))
 }
 
-# The raw file counts the classes as D1 to D4; columns that are constant carry
-# nothing.
+# The raw file counts the classes as D1 to D4; columns that are constant carry nothing.
 settle_soybean <- function(table) {
   table$class <- factor(table$class)
   keep <- vapply(table, function(x) length(unique(x)) > 1L, TRUE)
   table[keep]
 }
 
-# Four feature spaces of the same digits, in one order. A file is the source's
-# (blanks, no label, digits in order) or a table with the digit in `class`.
+# Four feature spaces of the same digits, in one order. A file is the source's (blanks, no label,
+# digits in order) or a table with the digit in `class`.
 read_mfeat <- function(files) {
   spaces <- lapply(files, function(file) {
     lines <- readLines(file, 2L)
     prepared <- grepl(",", lines[1L], fixed = TRUE)
-    table <- utils::read.table(
-      file,
-      header = prepared, sep = if (prepared) "," else ""
-    )
+    table <- utils::read.table(file, header = prepared, sep = if (prepared) "," else "")
     as.matrix(if (prepared) table[-ncol(table)] else table)
   })
-  data.frame(
-    lapply(spaces, I), class = factor(rep(0:9, each = nrow(spaces[[1L]]) / 10))
-  )
+  data.frame(lapply(spaces, I), class = factor(rep(0:9, each = nrow(spaces[[1L]]) / 10)))
 }
 
-# The authors' views of the proteins, every row divided by its norm; folds and
-# the division come with the features.
+# The authors' views of the proteins, every row divided by its norm; folds and the division come
+# with the features.
 read_protein <- function(files) {
   labels <- utils::read.csv(files[["labels"]])
   table <- utils::read.csv(files[["views"]])
-  spaces <- c(
-    "composition", "structure", "hydrophobicity", "volume", "polarity",
-    "polarizability"
-  )
+  spaces <- c("composition", "structure", "hydrophobicity", "volume", "polarity", "polarizability")
   views <- lapply(stats::setNames(seq_along(spaces), spaces), function(view) {
     x <- as.matrix(table[startsWith(names(table), sprintf("v%02d_", view))])
     I(x / sqrt(rowSums(x^2)))
   })
-  data.frame(
-    views, set = labels$set, class = factor(labels$fold)
-  )
+  data.frame(views, set = labels$set, class = factor(labels$fold))
 }
 
 read_susy <- function(file) {
@@ -139,8 +119,7 @@ read_susy <- function(file) {
   names(table) <- c("y", features, numbered("high", ncol(table) - 9L))
   data.frame(
     lapply(table[features], function(x) (x - mean(x)) / stats::sd(x)),
-    set = rep(c("train", "test"), c(nrow(table) - 1000L, 1000L)),
-    y = ifelse(table$y == 1, 1L, -1L)
+    set = rep(c("train", "test"), c(nrow(table) - 1000L, 1000L)), y = ifelse(table$y == 1, 1L, -1L)
   )
 }
 
@@ -159,9 +138,7 @@ raetsch_set <- function(name, rows, columns, ...) {
   list(
     title = paste("Raetsch's benchmark,", sub("_", " ", name)),
     paper = "wenzel2017", rows = rows, columns = columns + 1L,
-    files = stats::setNames(
-      list(read_prepared), paste0("raetsch_", name, ending)
-    ),
+    files = stats::setNames(list(read_prepared), paste0("raetsch_", name, ending)),
     origin = paste(
       "UCI, as prepared by G. Raetsch; distinct patterns, in the repository",
       "theogf/BayesianSVM of the paper's authors"
@@ -185,9 +162,7 @@ paper_sets <- list(
   ),
   acath = list(
     title = "Chest pain at Duke University", paper = "luts2014", rows = 3504L,
-    columns = 6L, files = list(
-      acath.csv = read_prepared, acath.sav = read_acath_image
-    ),
+    columns = 6L, files = list(acath.csv = read_prepared, acath.sav = read_acath_image),
     settle = settle_acath, digest = "1c43af642bc762538082fb542334fd0b",
     url = c(acath.sav = "https://hbiostat.org/data/repo/acath.sav"),
     origin = paste(
@@ -229,9 +204,8 @@ paper_sets <- list(
     licence = "CC BY 4.0"
   ),
   balance = list(
-    title = "Balance scale", paper = "damoulas2009", rows = 625L, columns = 5L,
-    make = make_balance, origin = "all 625 cases, as UCI Balance Scale",
-    licence = "CC BY 4.0"
+    title = "Balance scale", paper = "damoulas2009", rows = 625L, columns = 5L, make = make_balance,
+    origin = "all 625 cases, as UCI Balance Scale", licence = "CC BY 4.0"
   ),
   crabs = list(
     title = "Leptograpsus crabs, species and sex", paper = "damoulas2009",
@@ -268,17 +242,15 @@ paper_sets <- list(
     origin = "UCI Soybean (Small)", licence = "CC BY 4.0"
   ),
   vehicle = list(
-    title = "Silhouettes of vehicles", paper = "damoulas2009", rows = 846L,
-    columns = 19L, package = "mlbench::Vehicle",
-    origin = "Statlog, UCI; in package mlbench", licence = "CC BY 4.0"
+    title = "Silhouettes of vehicles", paper = "damoulas2009", rows = 846L, columns = 19L,
+    package = "mlbench::Vehicle", origin = "Statlog, UCI; in package mlbench", licence = "CC BY 4.0"
   ),
   wine = list(
     title = "Wines of three growers", paper = "damoulas2009", rows = 178L,
     columns = 14L, package = "gclus::wine",
     from_package = function(x) data.frame(x[-1L], class = factor(x[[1L]])),
     files = list(
-      wine.csv = read_prepared,
-      wine.data = raw_reader(c("class", numbered("v", 13)), "class")
+      wine.csv = read_prepared, wine.data = raw_reader(c("class", numbered("v", 13)), "class")
     ),
     settle = function(table) transform(table, class = factor(class)),
     url = c(wine.data = uci("wine/wine.data")),
@@ -293,13 +265,11 @@ paper_sets <- list(
         pixels = "mfeat_pix.csv", zernike = "mfeat_zer.csv.gz"
       ),
       list(
-        fourier = "mfeat-fou", karhunen = "mfeat-kar", pixels = "mfeat-pix",
-        zernike = "mfeat-zer"
+        fourier = "mfeat-fou", karhunen = "mfeat-kar", pixels = "mfeat-pix", zernike = "mfeat-zer"
       )
     ),
     read_group = read_mfeat, url = c(
-      "mfeat-fou" = uci("mfeat/mfeat-fou"),
-      "mfeat-kar" = uci("mfeat/mfeat-kar"),
+      "mfeat-fou" = uci("mfeat/mfeat-fou"), "mfeat-kar" = uci("mfeat/mfeat-kar"),
       "mfeat-pix" = uci("mfeat/mfeat-pix"), "mfeat-zer" = uci("mfeat/mfeat-zer")
     ),
     origin = "UCI Multiple Features", licence = "CC BY 4.0"
@@ -307,10 +277,7 @@ paper_sets <- list(
   protein = list(
     title = "Proteins of 27 folds, six feature spaces",
     paper = "damoulas2009", rows = 694L, columns = 8L,
-    groups = list(list(
-      labels = "protein_fold_features.csv",
-      views = "protein_fold_kpca12.csv.gz"
-    )),
+    groups = list(list(labels = "protein_fold_features.csv", views = "protein_fold_kpca12.csv.gz")),
     read_group = read_protein,
     origin = paste(
       "Ding and Dubchak (2001); 27 coordinates of each of the authors' feature",
@@ -334,9 +301,8 @@ paper_sets <- list(
         }, TRUE)
         table <- do.call(rbind, lapply(cells[of], as.numeric))
         table <- stats::setNames(data.frame(table), c(
-          "density", "bodyfat", "age", "weight", "height", "neck", "chest",
-          "abdomen", "hip", "thigh", "knee", "ankle", "biceps", "forearm",
-          "wrist"
+          "density", "bodyfat", "age", "weight", "height", "neck", "chest", "abdomen", "hip",
+          "thigh", "knee", "ankle", "biceps", "forearm", "wrist"
         ))
         last_column(table, "bodyfat")
       }
@@ -364,9 +330,7 @@ paper_sets <- list(
       data.frame(x[3:32], malignant = +(x$Diagnosis == "M"))
     },
     files = list(wdbc.data = function(file) {
-      table <- raw_reader(
-        c("id", "diagnosis", numbered("v", 30)), "diagnosis", drop = "id"
-      )(file)
+      table <- raw_reader(c("id", "diagnosis", numbered("v", 30)), "diagnosis", drop = "id")(file)
       data.frame(table[1:30], malignant = +(table$diagnosis == "M"))
     }),
     url = c(wdbc.data = uci("breast-cancer-wisconsin/wdbc.data")),

@@ -4,26 +4,22 @@
 #' of yours, in the user's cache, in an R package that has it, or at its public
 #' source, from which it is fetched if you agree. No data come with this package.
 #'
-#' A folder is named by `options(bayeskernel.data = )`, or by the environment
-#' variable `BAYESKERNEL_DATA`. Files in it may be those of the public source, or
-#' tables with a header and commas, the response last; the error of a set that is
-#' not found lists their names. What is fetched goes to the cache,
-#' [tools::R_user_dir()], and is found there from then on.
+#' A folder is named by `options(bayeskernel.data = )`, or by the environment variable
+#' `BAYESKERNEL_DATA`. Files in it may be those of the public source, or tables with a header and
+#' commas, the response last; the error of a set that is not found lists their names. What is
+#' fetched goes to the cache, [tools::R_user_dir()], and is found there from then on.
 #'
-#' Before anything is fetched, its origin and licence are printed, and after it
-#' the MD5 sum of the file. A table with other rows or columns than it should
-#' have is refused, from wherever it comes.
+#' Before anything is fetched, its origin and licence are printed, and after it the MD5 sum of the
+#' file. A table with other rows or columns than it should have is refused, from wherever it comes.
 #'
 #' @param name A name of the list that `paper_data()` gives.
 #' @param download `TRUE` fetches what is found nowhere else, `FALSE` never.
 #'   `NULL`, the default, asks where R is used interactively.
-#' @return A data frame, the response in its last column except for `"toenail"`,
-#'   which is as its package has it. `"numerals"` and `"protein"` hold a matrix
-#'   in a column for each feature space.
+#' @return A data frame, the response in its last column except for `"toenail"`, which is as its
+#'   package has it. `"numerals"` and `"protein"` hold a matrix in a column for each feature space.
 #'
-#'   Without `name` a data frame of all sets: `name`, `paper`, `title`, `rows`,
-#'   `columns`, where it is `found` without a download (a package, a folder, or
-#'   `""`), `origin` and `licence`.
+#'   Without `name` a data frame of all sets: `name`, `paper`, `title`, `rows`, `columns`, where it
+#'   is `found` without a download (a package, a folder, or `""`), `origin` and `licence`.
 #' @section Errors: `bayeskernel_error_data` where a set is not found, cannot be
 #'   fetched, or is not the set it should be.
 #' @examples
@@ -44,18 +40,15 @@ listed_sets <- function() {
   text <- function(what) vapply(paper_sets, function(set) set[[what]], "")
   number <- function(what) vapply(paper_sets, function(set) set[[what]], 0L)
   data.frame(
-    name = names(paper_sets), paper = text("paper"), title = text("title"),
-    rows = number("rows"), columns = number("columns"),
-    found = vapply(names(paper_sets), where_is, ""), origin = text("origin"),
-    licence = text("licence"), row.names = NULL
+    name = names(paper_sets), paper = text("paper"), title = text("title"), rows = number("rows"),
+    columns = number("columns"), found = vapply(names(paper_sets), where_is, ""),
+    origin = text("origin"), licence = text("licence"), row.names = NULL
   )
 }
 
 # Folders, the user's before the cache.
 data_folders <- function() {
-  own <- c(
-    getOption("bayeskernel.data"), Sys.getenv("BAYESKERNEL_DATA"), data_cache()
-  )
+  own <- c(getOption("bayeskernel.data"), Sys.getenv("BAYESKERNEL_DATA"), data_cache())
   own[nzchar(own) & dir.exists(own)]
 }
 
@@ -129,10 +122,7 @@ read_set <- function(set, at) {
 bad_data_file <- function(file, found, expected) {
   bk_abort(
     "data", "A file of data is not what it should be.",
-    c(
-      sprintf("File: %s.", file), sprintf("Found: %s.", found),
-      sprintf("Accepted: %s.", expected)
-    ),
+    c(sprintf("File: %s.", file), sprintf("Found: %s.", found), sprintf("Accepted: %s.", expected)),
     found = found, expected = expected
   )
 }
@@ -165,24 +155,17 @@ fetch_file <- function(url, file, name) {
   part <- tempfile("part", data_cache())
   on.exit(unlink(part))
   failed <- tryCatch(
-    suppressWarnings(
-      utils::download.file(url, part, mode = "wb", quiet = TRUE)
-    ),
+    suppressWarnings(utils::download.file(url, part, mode = "wb", quiet = TRUE)),
     error = conditionMessage
   )
   if (!identical(failed, 0L)) {
     bk_abort(
       "data", "A data set cannot be fetched.",
-      c(
-        sprintf("Found: %s from %s.", failed, url), folder_advice(name)
-      ),
-      column = name, found = url
+      c(sprintf("Found: %s from %s.", failed, url), folder_advice(name)), column = name, found = url
     )
   }
   file.rename(part, file.path(data_cache(), file))
-  message(sprintf(
-    "%s, MD5 %s", file, tools::md5sum(file.path(data_cache(), file))
-  ))
+  message(sprintf("%s, MD5 %s", file, tools::md5sum(file.path(data_cache(), file))))
 }
 
 abort_no_set <- function(name, set) {
@@ -239,10 +222,7 @@ settled_set <- function(table, name) {
 bad_set <- function(name, found, expected) {
   bk_abort(
     "data", sprintf("The data set \"%s\" is not the one of the paper.", name),
-    c(
-      sprintf("Found: %s, from %s.", found, where_is(name)),
-      sprintf("Accepted: %s.", expected)
-    ),
+    c(sprintf("Found: %s, from %s.", found, where_is(name)), sprintf("Accepted: %s.", expected)),
     column = name, found = found, expected = expected
   )
 }
@@ -250,8 +230,6 @@ bad_set <- function(name, found, expected) {
 table_digest <- function(table) {
   file <- tempfile()
   on.exit(unlink(file))
-  writeBin(charToRaw(paste0(
-    do.call(paste, c(table, sep = ",")), "\n", collapse = ""
-  )), file)
+  writeBin(charToRaw(paste0(do.call(paste, c(table, sep = ",")), "\n", collapse = "")), file)
   unname(tools::md5sum(file))
 }

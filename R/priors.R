@@ -608,8 +608,7 @@ prior_arguments <- function() {
   list(
     bsvm_prior = linear,
     bkm_prior = c(linear, list(
-      slab_shape = number, slab_rate = number,
-      noise_shape = prior_number, noise_rate = prior_number
+      slab_shape = number, slab_rate = number, noise_shape = prior_number, noise_rate = prior_number
     )),
     gpsvm_prior = list(
       lengthscale = or_null(prior_range), variance = prior_range, nugget = prior_range

@@ -99,8 +99,7 @@ read_process <- function(expr, env) {
   value <- function(name) {
     tryCatch(eval(typed[[name]], env), error = function(e) {
       abort_process(
-        text, paste0("Argument `", name, "` of `%s` cannot be computed."),
-        conditionMessage(e)
+        text, paste0("Argument `", name, "` of `%s` cannot be computed."), conditionMessage(e)
       )
     })
   }
@@ -247,8 +246,7 @@ process_by <- function(frame, term, rows) {
     by <- factor(by)
     if (anyNA(by)) {
       abort_missing(
-        stats::setNames(sum(is.na(by)), term$by), which(is.na(by))[1], rows,
-        "Predictor"
+        stats::setNames(sum(is.na(by)), term$by), which(is.na(by))[1], rows, "Predictor"
       )
     }
     return(list(values = as.character(by), levels = levels(by)))

@@ -1,5 +1,5 @@
-# Why an argument has the value of the paper, by function and argument; and what
-# NULL as the default means there.
+# Why an argument has the value of the paper, by function and argument; and what NULL as the default
+# means there.
 
 published_reasons <- list(
   bsvm = list(
@@ -7,12 +7,8 @@ published_reasons <- list(
     penalty = c("none", "section 3.1, example 1"),
     select = c("", "section 3.2"),
     missing = c("\"fail\"", "section 3.3"),
-    learning_rate = c(
-      "from the data", "the pseudo-likelihood as it is, as it were a likelihood"
-    ),
-    "prior$beta_var" = c(
-      "(2.5 / s)^2", "\"to impose non-informativity\"; the number is lost"
-    ),
+    learning_rate = c("from the data", "the pseudo-likelihood as it is, as it were a likelihood"),
+    "prior$beta_var" = c("(2.5 / s)^2", "\"to impose non-informativity\"; the number is lost"),
     "prior$var_shape" = c("half t", "A = B, the number is lost; as there"),
     "prior$var_rate" = c("half t", "see var_shape"),
     "prior$rho" = c("", "section 4.4"),
@@ -20,18 +16,12 @@ published_reasons <- list(
     chains = c("", "one run; convergence is not checked"),
     ndraws = c("", "section 4, for the selection section 4.4"),
     "control$warmup" = c("", "section 4, for the selection section 4.4"),
-    "control$starts" = c(
-      "four, the best", "not said; from all columns it gives the paper's set"
-    ),
-    "control$polish" = c(
-      "", "probabilities are those of the variational optimum"
-    )
+    "control$starts" = c("four, the best", "not said; from all columns it gives the paper's set"),
+    "control$polish" = c("", "probabilities are those of the variational optimum")
   ),
   gpsvm = list(
     method = c("ep", "algorithm 1, in full passes, by minibatches, or ECM"),
-    kernel = c(
-      "rbf()", "theta = 5, which is the length-scale times the root of 2"
-    ),
+    kernel = c("rbf()", "theta = 5, which is the length-scale times the root of 2"),
     tune = c("tuned", "the width is fixed in Table 1"),
     inducing = c("min(n / 5, 100)", "section 5.4"),
     "control$batch_size" = c("at least 256", "sections 5.1 and 5.4"),
@@ -40,24 +30,18 @@ published_reasons <- list(
     "control$max_iter" = c("", "no full passes after the stochastic ones")
   ),
   mkprobit = list(
-    coefficients = c(
-      "", "a gamma precision for every object and class, eq. 2"
-    ),
+    coefficients = c("", "a gamma precision for every object and class, eq. 2"),
     method = c("", "section 3.2; gibbs: section 3.1"),
     combine = c("", "section 2.1"),
     kernel_weights = c("", "section 2.1: the weights have priors"),
-    "prior$tau" = c(
-      "1", "not given; at 1 or below coefficients have no variance to compare"
-    ),
+    "prior$tau" = c("1", "not given; at 1 or below coefficients have no variance to compare"),
     "prior$nu" = c("1", "see tau"),
     chains = c("", "one run"),
     ndraws = c("", "100,000 sweeps, section 4.1"),
     "control$warmup" = c("", "a tenth of the sweeps"),
     "control$tol" = c("", "the bound changes by less than 0.1 %"),
     "control$max_iter" = c("", "50 in Table 2, 100 for several kernels"),
-    "control$weights_method" = c(
-      "\"loo\"", "importance weights, eq. 9; subsets: all are compared"
-    )
+    "control$weights_method" = c("\"loo\"", "importance weights, eq. 9; subsets: all are compared")
   ),
   bark = list(
     scales = c("by the data", "one of the four models of section 3.2.2"),
@@ -69,15 +53,12 @@ published_reasons <- list(
     "control$warmup" = c("by R-hat", "section 3.4: 2,000,000"),
     "control$thin" = c("by R-hat", "section 3.4: every 500th")
   ),
-  klr = list(
-    until = c("", "a fixed number of sweeps; `rank` is one of 1, 2, 3")
-  ),
+  klr = list(until = c("", "a fixed number of sweeps; `rank` is one of 1, 2, 3")),
   seqkr = list(
     kernel = c("rbf()", "width 1.6, Boston 5: the length-scale, root 2 smaller"),
     moves = c(
       "", paste(
-        "corrected: the paper's moves, whose printed weight is wrong;",
-        "rj: moves that mix better"
+        "corrected: the paper's moves, whose printed weight is wrong;", "rj: moves that mix better"
       )
     ),
     sweeps = c("", "one jump a row, as there"),
@@ -155,14 +136,12 @@ published_sections <- function() {
     c(
       sprintf("@section Paper \"%s\":", paper), "\\tabular{lllll}{",
       paste(
-        "\\strong{model}", "\\strong{argument}", "\\strong{default}",
-        "\\strong{as published}", "\\strong{why} \\cr",
-        sep = " \\tab "
+        "\\strong{model}", "\\strong{argument}", "\\strong{default}", "\\strong{as published}",
+        "\\strong{why} \\cr", sep = " \\tab "
       ),
       paste(
-        cells(table$model), code(table$argument), cells(table$default),
-        code(table$published), paste(cells(table$why), "\\cr"),
-        sep = " \\tab "
+        cells(table$model), code(table$argument), cells(table$default), code(table$published),
+        paste(cells(table$why), "\\cr"), sep = " \\tab "
       ),
       "}"
     )

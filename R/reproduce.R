@@ -4,36 +4,30 @@
 #' models of this package, and compares its numbers with the printed ones.
 #'
 #' Each item is a small script in the folder `papers` of the installed package,
-#' `system.file("papers", package = "bayeskernel")`, which uses nothing but
-#' exported functions. The paper's numbers are in `published.csv` beside it, the
-#' results of an earlier run in `results.csv`.
+#' `system.file("papers", package = "bayeskernel")`, which uses nothing but exported functions. The
+#' paper's numbers are in `published.csv` beside it, the results of an earlier run in `results.csv`.
 #'
-#' A number of the paper and ours agree where they differ by less than two
-#' standard errors of the difference, or half a unit of the paper's last digit
-#' beyond it. The standard error of the paper's number is known where it prints
-#' a standard deviation over folds or trials. Folds and splits of one data set
-#' overlap: their standard errors are those of the average over splits, not of a
-#' new sample.
+#' A number of the paper and ours agree where they differ by less than two standard errors of the
+#' difference, or half a unit of the paper's last digit beyond it. The standard error of the paper's
+#' number is known where it prints a standard deviation over folds or trials. Folds and splits of
+#' one data set overlap: their standard errors are those of the average over splits, not of a new
+#' sample.
 #'
 #' @param paper,item A name of the list that `reproduce()` gives. Without `item`
 #'   the items of that paper are listed.
-#' @param size `"quick"`, fewer repetitions or rows, at most two minutes; or
-#'   `"paper"`, the paper's sizes; or `"stored"`, the results that came with the
-#'   package, which takes no time.
+#' @param size `"quick"`, fewer repetitions or rows, at most two minutes; or `"paper"`, the paper's
+#'   sizes; or `"stored"`, the results that came with the package, which takes no time.
 #' @param seed A whole number, from which all random numbers follow.
 #' @param threads Threads of every fit, default 1, at which times are compared.
-#' @return Without `item` a data frame with a row an item: `paper`, `item`,
-#'   `title`, `where` in the paper, CPU minutes of size `quick` and `paper_size`
-#'   (of the stored run, else expected), `data`
-#'   (sets of [paper_data()]), `packages` that it needs, `ready`, whether all of
-#'   these are here.
+#' @return Without `item` a data frame with a row an item: `paper`, `item`, `title`, `where` in the
+#'   paper, CPU minutes of size `quick` and `paper_size` (of the stored run, else expected), `data`
+#'   (sets of [paper_data()]), `packages` that it needs, `ready`, whether all of these are here.
 #'
-#'   With `item` a data frame of class `reproduction`: `quantity`, `paper`,
-#'   `ours`, `mc_error` (its Monte Carlo standard error), `verdict` and `note`.
-#'   The verdict is `"agrees"`, `"better"` or `"worse"`, or `"differs"` where
-#'   neither can be said, and empty where the paper has no number. A claim
-#'   that the paper makes in words, such as that one error is below another, is
-#'   a difference whose sign is compared. `plot()` draws the figure.
+#'   With `item` a data frame of class `reproduction`: `quantity`, `paper`, `ours`, `mc_error` (its
+#'   Monte Carlo standard error), `verdict` and `note`. The verdict is `"agrees"`, `"better"` or
+#'   `"worse"`, or `"differs"` where neither can be said, and empty where the paper has no number. A
+#'   claim that the paper makes in words, such as that one error is below another, is a difference
+#'   whose sign is compared. `plot()` draws the figure.
 #' @section Errors: `bayeskernel_error_argument` for other names;
 #'   `bayeskernel_error_data` where data or a package is missing.
 #' @seealso [published()], [paper_data()].
@@ -44,8 +38,7 @@
 #' reproduce("vermaak2004", "figure1_fit")
 #' }
 #' @export
-reproduce <- function(paper = NULL, item = NULL,
-                      size = c("quick", "paper", "stored"), seed = 1,
+reproduce <- function(paper = NULL, item = NULL, size = c("quick", "paper", "stored"), seed = 1,
                       threads = 1) {
   if (is.null(paper)) {
     tables <- lapply(names(published_models), list_items)
@@ -73,8 +66,7 @@ item_names <- function(paper) {
   sub("[.]R$", "", files)
 }
 
-# The script of an item, with the helpers that all share. `size` is read by
-# the helpers' pick().
+# The script of an item, with the helpers that all share. `size` is read by the helpers' pick().
 load_item <- function(paper, item, size = "quick") {
   home <- new.env(parent = topenv())
   sys.source(papers_file("helpers.R"), home)
@@ -92,8 +84,7 @@ list_items <- function(paper) {
       paper = paper, item = item, title = about$title, where = about$where,
       quick = minutes_of(about, stored[stored$item == item, ], "quick"),
       paper_size = minutes_of(about, stored[stored$item == item, ], "paper"),
-      data = paste(about$data, collapse = ", "),
-      packages = paste(about$packages, collapse = ", "),
+      data = paste(about$data, collapse = ", "), packages = paste(about$packages, collapse = ", "),
       ready = !length(lacking(about))
     )
   })
@@ -125,14 +116,11 @@ run_item <- function(paper, item, size, seed, threads) {
   if (length(lacks$packages)) {
     bk_abort(
       "data", "This item needs a package that is not here.",
-      sprintf("Install: %s.", paste(lacks$packages, collapse = ", ")),
-      found = lacks$packages
+      sprintf("Install: %s.", paste(lacks$packages, collapse = ", ")), found = lacks$packages
     )
   }
   for (name in lacks$sets) abort_no_set(name, paper_sets[[name]])
-  old <- options(
-    bayeskernel.threads = threads, bayeskernel.progress = FALSE
-  )
+  old <- options(bayeskernel.threads = threads, bayeskernel.progress = FALSE)
   on.exit(options(old))
   told <- character()
   time <- system.time(result <- with_seed(seed, withCallingHandlers(
@@ -157,9 +145,8 @@ own_version <- function() as.character(utils::packageVersion("bayeskernel"))
 new_reproduction <- function(table, paper, item, how, raw = NULL) {
   about <- load_item(paper, item)$about
   structure(
-    table,
-    paper = paper, item = item, title = about$title, where = about$where,
-    how = how, raw = raw, class = c("reproduction", "data.frame")
+    table, paper = paper, item = item, title = about$title, where = about$where, how = how,
+    raw = raw, class = c("reproduction", "data.frame")
   )
 }
 
@@ -186,8 +173,7 @@ compared <- function(result, printed) {
     mc_error = result$mc_error, verdict = "", note = ""
   )
   table$verdict <- mapply(
-    verdict, table$ours, table$mc_error, text("paper"), text("se"),
-    text("better")
+    verdict, table$ours, table$mc_error, text("paper"), text("se"), text("better")
   )
   # Why they differ is said where they do.
   differ <- !table$verdict %in% c("", "agrees")
@@ -271,8 +257,8 @@ stored_item <- function(paper, item) {
   )
 }
 
-# The numbers of a run of seconds of the same code: fewer repetitions, rows and
-# sweeps. Other defaults, other data or other code give other numbers.
+# The numbers of a run of seconds of the same code: fewer repetitions, rows and sweeps. Other
+# defaults, other data or other code give other numbers.
 fingerprint <- function(paper, item) {
   result <- run_item(paper, item, "tiny", 1L, 1L)
   stats::setNames(signif(result$ours, 6), result$quantity)
@@ -281,16 +267,15 @@ fingerprint <- function(paper, item) {
 # Times are no numbers to compare.
 is_time <- function(quantity) grepl("seconds|times as", quantity)
 
-# Rows of results.csv. The fingerprint has a row of its own for each quantity of
-# the small run, which may have fewer or others than the run that is stored.
+# Rows of results.csv. The fingerprint has a row of its own for each quantity of the small run,
+# which may have fewer or others than the run that is stored.
 results_table <- function(x, digits) {
   how <- attr(x, "how")
   digits <- digits[!is_time(names(digits))]
   row <- function(kind, quantity, ours, mc_error) {
     data.frame(
-      item = attr(x, "item"), kind = kind, quantity = quantity, ours = ours,
-      mc_error = mc_error, size = how$size, seed = how$seed,
-      version = how$version, seconds = round(how$seconds, 1)
+      item = attr(x, "item"), kind = kind, quantity = quantity, ours = ours, mc_error = mc_error,
+      size = how$size, seed = how$seed, version = how$version, seconds = round(how$seconds, 1)
     )
   }
   rbind(
@@ -323,9 +308,7 @@ stale_digits <- function(paper, item, digits = fingerprint(paper, item)) {
 #' @export
 print.reproduction <- function(x, digits = 3, ...) {
   how <- attr(x, "how")
-  cat(sprintf(
-    "%s, %s: %s\n", attr(x, "paper"), attr(x, "where"), attr(x, "title")
-  ))
+  cat(sprintf("%s, %s: %s\n", attr(x, "paper"), attr(x, "where"), attr(x, "title")))
   cat(sprintf(
     "size %s, seed %g, version %s, %s CPU seconds\n\n", how$size, how$seed,
     how$version, format(signif(how$seconds, 2))
@@ -338,17 +321,13 @@ print.reproduction <- function(x, digits = 3, ...) {
   for (name in c("ours", "mc_error")) table[[name]] <- shown(table[[name]])
   table$paper <- attr(x, "printed")
   names(table)[names(table) == "mc_error"] <- "error"
-  print(table[c("quantity", "paper", "ours", "error", "verdict")],
-    row.names = FALSE, right = FALSE
-  )
+  print(table[c("quantity", "paper", "ours", "error", "verdict")], row.names = FALSE, right = FALSE)
   notes <- unique(x$note[nzchar(x$note)])
   for (note in notes) {
     cat("\n", paste(strwrap(note, 78), collapse = "\n"), "\n", sep = "")
   }
   if (length(how$warnings)) {
-    cat("\nWarnings: ", paste(
-      how$warnings, names(how$warnings), collapse = ", "
-    ), "\n", sep = "")
+    cat("\nWarnings: ", paste(how$warnings, names(how$warnings), collapse = ", "), "\n", sep = "")
   }
   invisible(x)
 }
@@ -381,8 +360,7 @@ plot_numbers <- function(x) {
   old <- graphics::par(mar = c(3, 14, 3, 1), las = 1)
   on.exit(graphics::par(old))
   graphics::plot(
-    x$ours, at,
-    xlim = range, ylim = c(0.5, count + 0.5), pch = 19, yaxt = "n", xlab = "",
+    x$ours, at, xlim = range, ylim = c(0.5, count + 0.5), pch = 19, yaxt = "n", xlab = "",
     ylab = "", main = attr(x, "title")
   )
   graphics::segments(x$ours - error, at, x$ours + error, at)

@@ -148,8 +148,7 @@ new_row_source <- function(source, columns, y) {
   if (length(source$columns) == 0L) {
     bk_abort(
       "dimension", "The row source has no predictors.",
-      "Accepted: at least one column besides the response.",
-      column = "x", found = columns
+      "Accepted: at least one column besides the response.", column = "x", found = columns
     )
   }
   structure(source, class = "row_source")

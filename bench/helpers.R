@@ -432,9 +432,8 @@ table1_means <- function(folds) {
   means
 }
 
-# Breiman's waveforms, 21 columns: a random mixture of two of three triangles
-# plus standard normal noise; class TRUE mixes the first and the second, as in
-# Raetsch's set.
+# Breiman's waveforms, 21 columns: a random mixture of two of three triangles plus standard normal
+# noise; class TRUE mixes the first and the second, as in Raetsch's set.
 simulate_waveform <- function(n) {
   triangle <- function(peak) pmax(6 - abs(1:21 - peak), 0)
   triangles <- rbind(triangle(11), triangle(15), triangle(7))

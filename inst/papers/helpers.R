@@ -1,6 +1,6 @@
-# What the scripts of the papers share. A script says what it is in `about`, has
-# a function run() that gives the numbers, one row a quantity, and may have
-# draw() for its figure. `size` is set where a script is loaded.
+# What the scripts of the papers share. A script says what it is in `about`, has a function run()
+# that gives the numbers, one row a quantity, and may have draw() for its figure. `size` is set
+# where a script is loaded.
 
 pick <- function(tiny, quick, paper) {
   switch(size, tiny = tiny, quick = quick, paper = paper)
@@ -42,10 +42,7 @@ averaged <- function(rows, raw = rows) {
 measured <- function(..., raw = NULL) {
   values <- c(...)
   structure(
-    data.frame(
-      quantity = names(values), ours = unname(values), mc_error = NA_real_
-    ),
-    raw = raw
+    data.frame(quantity = names(values), ours = unname(values), mc_error = NA_real_), raw = raw
   )
 }
 
@@ -69,8 +66,7 @@ repeated <- function(count, run) {
 boxes <- function(rows, title = "", ylab = "error") {
   rows <- do.call(rbind, rows)
   graphics::boxplot(
-    as.data.frame(rows, check.names = FALSE),
-    main = title, ylab = ylab, col = "grey90", las = 1
+    as.data.frame(rows, check.names = FALSE), main = title, ylab = ylab, col = "grey90", las = 1
   )
 }
 
@@ -92,8 +88,7 @@ fit_svm <- function(x, y, cost) {
 }
 
 # Luts and Ormerod, section 4.1; their costs are not given.
-tune_svm <- function(x, y, hold_outs, coarse = 2^seq(-5, 5, 2),
-                     fine = 2^seq(-1.5, 1.5, 0.5)) {
+tune_svm <- function(x, y, hold_outs, coarse = 2^seq(-5, 5, 2), fine = 2^seq(-1.5, 1.5, 0.5)) {
   error <- function(costs) {
     rowMeans(vapply(seq_len(hold_outs), function(h) {
       inner <- three_quarters(length(y))
@@ -124,8 +119,8 @@ standardised_pair <- function(x, new) {
 
 # Luts and Ormerod ------------------------------------------------------------
 
-# Section 4.2; the paper's own generator is lost. Labels y = sign(f + e),
-# f = x1 - x2 + x3 - x4, e logistic, x standard normal.
+# Section 4.2; the paper's own generator is lost. Labels y = sign(f + e), f = x1 - x2 + x3 - x4, e
+# logistic, x standard normal.
 simulate_linear <- function(n, p) {
   x <- matrix(stats::rnorm(n * p), n, p)
   f <- drop(x[, 1:4] %*% c(1, -1, 1, -1))
@@ -137,10 +132,7 @@ penalty_ber <- function(n, p, change = list()) {
   test <- simulate_linear(1000, p)
   ber <- function(class) balanced_error(test$y, class)
   ours <- function(model, change = list()) {
-    fit <- fit_as(
-      bsvm, "luts2014", model, train$x, train$y,
-      seed = 1, change = change
-    )
+    fit <- fit_as(bsvm, "luts2014", model, train$x, train$y, seed = 1, change = change)
     by_sign(fit, test$x, levels(test$y))
   }
   runs <- list(
@@ -168,8 +160,7 @@ figure1 <- function(n) {
   panels <- lapply(columns, function(p) {
     rows <- repeated(pick(2, 10, 200), function(k) {
       e <- penalty_ber(n, p, short_chain())$errors
-      c(e, "VB minus SVM" = e[["VB"]] - e[["SVM"]],
-        "Gibbs minus VB" = e[["Gibbs"]] - e[["VB"]])
+      c(e, "VB minus SVM" = e[["VB"]] - e[["SVM"]], "Gibbs minus VB" = e[["Gibbs"]] - e[["VB"]])
     })
     out <- averaged(rows)
     out$quantity <- sprintf("BER, p = %d, %s", p, out$quantity)
@@ -207,10 +198,7 @@ sinc_test <- function() cbind(x = seq(-10, 10, length.out = 1000))
 
 sinc_fit <- function(set, model = "sinc", change = list()) {
   data <- sinc_data(set)
-  fit_as(
-    seqkr, "vermaak2004", model, data$x, data$y,
-    seed = set, change = change
-  )
+  fit_as(seqkr, "vermaak2004", model, data$x, data$y, seed = set, change = change)
 }
 
 sinc_error <- function(f) sqrt(mean((f - sinc(sinc_test()))^2))
@@ -232,15 +220,12 @@ boston_split <- function(split) {
   set.seed(split)
   at <- sample(506, 300)
   if (size == "tiny") at <- at[1:60]
-  list(
-    x = x[at, ], y = data$medv[at], new = x[-at, ], truth = data$medv[-at]
-  )
+  list(x = x[at, ], y = data$medv[at], new = x[-at, ], truth = data$medv[-at])
 }
 
 # Wenzel et al. ----------------------------------------------------------------
 
-# The folds of the authors' scripts: contiguous, not shuffled; the last n %% 10
-# rows are in none.
+# The folds of the authors' scripts: contiguous, not shuffled; the last n %% 10 rows are in none.
 contiguous_folds <- function(n, k = 10) {
   size <- n %/% k
   lapply(seq_len(k), function(fold) (fold - 1) * size + seq_len(size))
@@ -256,8 +241,7 @@ raetsch <- function(set, most = Inf) {
   list(x = as.matrix(data[-last]), y = factor(data[[last]]))
 }
 
-# Means over folds of functions of x, y and new rows that give the probability
-# of the second class.
+# Means over folds of functions of x, y and new rows that give the probability of the second class.
 fold_scores <- function(data, machines, folds = contiguous_folds(nrow(data$x))) {
   if (size == "tiny") folds <- folds[1:2]
   averaged(lapply(folds, function(test) {
@@ -267,10 +251,7 @@ fold_scores <- function(data, machines, folds = contiguous_folds(nrow(data$x))) 
       set.seed(1)
       done <- timed(function() machine(pair$x, data$y[-test], pair$new))
       p <- unname(done$value)
-      c(
-        "error" = mean((p > 0.5) != truth), "Brier" = mean((p - truth)^2),
-        "seconds" = done$seconds
-      )
+      c("error" = mean((p > 0.5) != truth), "Brier" = mean((p - truth)^2), "seconds" = done$seconds)
     }))
   }))
 }
@@ -280,8 +261,7 @@ inducing_of <- function(y) min(100L, floor(0.2 * length(y)))
 gp_machine <- function(model, change = list(), link = NULL) {
   function(x, y, new) {
     fit <- fit_as(
-      gpsvm, "wenzel2017", model, x, y,
-      inducing = inducing_of(y), standardize = FALSE, seed = 1,
+      gpsvm, "wenzel2017", model, x, y, inducing = inducing_of(y), standardize = FALSE, seed = 1,
       change = change
     )
     # Without `link` the integral of the printed one, whose root is missing.
@@ -296,18 +276,12 @@ gp_machine <- function(model, change = list(), link = NULL) {
 }
 
 platt_machine <- function(x, y, new) {
-  fit <- e1071::svm(
-    x, y,
-    gamma = 1 / 25, scale = FALSE, probability = TRUE
-  )
+  fit <- e1071::svm(x, y, gamma = 1 / 25, scale = FALSE, probability = TRUE)
   attr(predict(fit, new, probability = TRUE), "probabilities")[, levels(y)[2]]
 }
 
 gp_classifier <- function(x, y, new) {
-  fit <- kernlab::gausspr(
-    x, y,
-    kernel = kernlab::rbfdot(1 / 25), scaled = FALSE
-  )
+  fit <- kernlab::gausspr(x, y, kernel = kernlab::rbfdot(1 / 25), scaled = FALSE)
   kernlab::predict(fit, new, type = "probabilities")[, levels(y)[2]]
 }
 
@@ -349,9 +323,7 @@ table2 <- function(set) {
   last <- ncol(data)
   x <- as.matrix(data[-last])
   y <- droplevels(factor(data[[last]]))
-  kernels <- list(
-    "VB RBF" = rbf(), "VB L" = linear(), "VB P" = polynomial()
-  )
+  kernels <- list("VB RBF" = rbf(), "VB L" = linear(), "VB P" = polynomial())
   set.seed(1)
   folds <- random_folds(nrow(x))
   # Large sets have fewer folds at size quick.
@@ -363,8 +335,7 @@ table2 <- function(set) {
     varies <- apply(x[-test, , drop = FALSE], 2, stats::sd) > 0
     vapply(kernels, function(kernel) {
       fit <- fit_as(
-        mkprobit, "damoulas2009", "single", x[-test, varies], own,
-        kernel = kernel, seed = 1
+        mkprobit, "damoulas2009", "single", x[-test, varies], own, kernel = kernel, seed = 1
       )
       new <- x[test, varies, drop = FALSE]
       100 * mean(as.character(predict(fit, new)) != y[test])
@@ -417,10 +388,7 @@ protein_trial <- function(data, k) {
       `attributes<-`(x, list(dim = dim(x)))
     })
   }
-  list(
-    x = spaces(train), y = class[train], new = spaces(!train),
-    truth = class[!train]
-  )
+  list(x = spaces(train), y = class[train], new = spaces(!train), truth = class[!train])
 }
 
 wrong <- function(class, truth) 100 * mean(as.character(class) != truth)
@@ -428,10 +396,7 @@ wrong <- function(class, truth) 100 * mean(as.character(class) != truth)
 # A classifier on each space.
 single_fits <- function(trial, ..., change = list(), model = "single") {
   lapply(stats::setNames(nm = names(trial$x)), function(space) {
-    fit_as(
-      mkprobit, "damoulas2009", model, trial$x[space], trial$y,
-      seed = 1, ..., change = change
-    )
+    fit_as(mkprobit, "damoulas2009", model, trial$x[space], trial$y, seed = 1, ..., change = change)
   })
 }
 
@@ -457,10 +422,7 @@ composite_models <- c(
 )
 
 composite_fit <- function(model, trial, ..., change = list()) {
-  fit_as(
-    mkprobit, "damoulas2009", model, trial$x, trial$y,
-    seed = 1, ..., change = change
-  )
+  fit_as(mkprobit, "damoulas2009", model, trial$x, trial$y, seed = 1, ..., change = change)
 }
 
 composite_errors <- function(trial, ..., change = list()) {
@@ -474,10 +436,7 @@ composite_errors <- function(trial, ..., change = list()) {
 by_sampler <- function() {
   list(
     method = "gibbs", chains = 1, ndraws = pick(30, 100, 1000),
-    control = list(
-      warmup = pick(30, 100, 1000), weights_method = NULL, tol = NULL,
-      max_iter = NULL
-    )
+    control = list(warmup = pick(30, 100, 1000), weights_method = NULL, tol = NULL, max_iter = NULL)
   )
 }
 
@@ -492,13 +451,12 @@ simulate_neal <- function(n, seed) {
 
 # Ouyang -------------------------------------------------------------------------
 
-# Friedman's functions 1 to 3 with the dissertation's noise, or without any. It
-# prints 40 to 560 as the range of x2, which elsewhere is that times pi.
+# Friedman's functions 1 to 3 with the dissertation's noise, or without any. It prints 40 to 560 as
+# the range of x2, which elsewhere is that times pi.
 simulate_friedman <- function(number, n, noisy) {
   if (number == 1) {
     x <- matrix(stats::runif(10 * n), n)
-    f <- 10 * sin(pi * x[, 1] * x[, 2]) + 20 * (x[, 3] - 0.5)^2 +
-      10 * x[, 4] + 5 * x[, 5]
+    f <- 10 * sin(pi * x[, 1] * x[, 2]) + 20 * (x[, 3] - 0.5)^2 + 10 * x[, 4] + 5 * x[, 5]
   } else {
     x <- cbind(
       stats::runif(n, 0, 100), stats::runif(n, 40 * pi, 560 * pi),
@@ -519,9 +477,7 @@ simulate_circle <- function(p, n) {
 
 # The dissertation's two sets of low rank.
 simulate_low_rank <- function(set, n) {
-  x <- matrix(stats::runif(4 * n, -1, 1), n,
-    dimnames = list(NULL, paste0("x", 1:4))
-  )
+  x <- matrix(stats::runif(4 * n, -1, 1), n, dimnames = list(NULL, paste0("x", 1:4)))
   y <- if (set == "D4in1") {
     s <- drop(x %*% c(1, 1, -1, -1))
     (s > -1 & s <= 0) | s > 1
@@ -537,15 +493,11 @@ numeric_set <- function(name) {
   list(x = as.matrix(data[-last]), y = data[[last]])
 }
 
-# A run: training rows, and test rows whose response has no noise where it is
-# simulated.
+# A run: training rows, and test rows whose response has no noise where it is simulated.
 simulated_run <- function(simulate) {
   function(k) {
     set.seed(k)
-    list(
-      train = simulate(pick(40, 200, 200), TRUE),
-      test = simulate(pick(100, 1000, 1000), FALSE)
-    )
+    list(train = simulate(pick(40, 200, 200), TRUE), test = simulate(pick(100, 1000, 1000), FALSE))
   }
 }
 
@@ -573,17 +525,14 @@ kernels_of <- c(
 bark_length <- function(sweeps = 1) {
   list(
     chains = 2, ndraws = pick(20, 500, 4000),
-    control = list(
-      warmup = pick(60, 10000 * sweeps, 2e6), thin = pick(2, 20 * sweeps, 500)
-    )
+    control = list(warmup = pick(60, 10000 * sweeps, 2e6), thin = pick(2, 20 * sweeps, 500))
   )
 }
 
 bark_fit <- function(model, train, classes = FALSE, sweeps = 1) {
   fit_as(
-    bark, "ouyang2008", model, train$x, train$y,
-    family = if (classes) "binomial" else "gaussian", seed = 1,
-    change = bark_length(sweeps)
+    bark, "ouyang2008", model, train$x, train$y, family = if (classes) "binomial" else "gaussian",
+    seed = 1, change = bark_length(sweeps)
   )
 }
 
@@ -595,8 +544,7 @@ rhat_of_f <- function(fit) {
 svm_tuned <- function(train, new, classes) {
   y <- if (classes) factor(train$y, 0:1) else train$y
   fit <- e1071::tune.svm(
-    train$x, y,
-    gamma = c(0.1, 0.3, 1, 3) / ncol(train$x), cost = c(1, 10, 100),
+    train$x, y, gamma = c(0.1, 0.3, 1, 3) / ncol(train$x), cost = c(1, 10, 100),
     tunecontrol = e1071::tune.control(cross = 5)
   )$best.model
   f <- predict(fit, new)
@@ -609,10 +557,7 @@ bart <- function(train, new, classes) {
 }
 
 peers_of <- function() {
-  c(
-    list(SVM = svm_tuned),
-    if (requireNamespace("dbarts", quietly = TRUE)) list(BART = bart)
-  )
+  c(list(SVM = svm_tuned), if (requireNamespace("dbarts", quietly = TRUE)) list(BART = bart))
 }
 
 # Losses of every method in a run, and R-hat of the kernels' fits.
@@ -624,8 +569,7 @@ run_losses <- function(run, classes, sweeps = 1) {
       mean((f - run$test$y)^2)
     }
   }
-  colnames(run$train$x) <- colnames(run$test$x) <-
-    paste0("x", seq_len(ncol(run$train$x)))
+  colnames(run$train$x) <- colnames(run$test$x) <- paste0("x", seq_len(ncol(run$train$x)))
   fits <- lapply(kernels_of, bark_fit, run$train, classes, sweeps)
   ours <- vapply(fits, function(fit) {
     loss(if (classes) {
@@ -648,9 +592,7 @@ table3 <- function(draw_run, classes, repeats = 2, sweeps = 1) {
   out <- averaged(lapply(runs, function(run) {
     if (classes) run$losses else run$losses / min(run$losses)
   }))
-  both(out, measured(
-    "largest R-hat of f" = max(vapply(runs, `[[`, 0, "rhat"))
-  ))
+  both(out, measured("largest R-hat of f" = max(vapply(runs, `[[`, 0, "rhat"))))
 }
 
 # Figure 2.1: error of projections of rank 1 to 3, in per cent.
@@ -659,9 +601,7 @@ figure2_1 <- function(draw_run, repeats = 2) {
     run <- draw_run(k)
     wrong <- function(p) 100 * mean((p > 0.5) != run$test$y)
     ranks <- vapply(c("rank 1" = 1, "rank 2" = 2, "rank 3" = 3), function(r) {
-      wrong(predict(projection_fit(run$train, r), run$test$x,
-        type = "response"
-      ))
+      wrong(predict(projection_fit(run$train, r), run$test$x, type = "response"))
     }, 0)
     c(ranks, vapply(peers_of(), function(peer) {
       wrong(peer(run$train, run$test$x, TRUE))
@@ -682,8 +622,8 @@ projection_fit <- function(train, rank) {
 
 draw_losses <- function(raw) boxes(raw)
 
-# Two classes of spectra: Gaussian peaks of sd 3 at 20 (class 0 alone), 40
-# (both), 60 (both, twice as high in class 1) and 80 (class 1 alone).
+# Two classes of spectra: Gaussian peaks of sd 3 at 20 (class 0 alone), 40 (both), 60 (both, twice
+# as high in class 1) and 80 (class 1 alone).
 simulate_spectra <- function(baseline = 0, n = 10, p = 100) {
   heights <- rbind(c(1, 1, 1, 0), c(0, 1, 2, 1))
   y <- rep(0:1, length.out = n)
@@ -719,8 +659,7 @@ spectra_numbers <- function(baseline) {
   near <- function(at) mean(p[at + (-2:2)])
   differ <- c(near(20), near(60), near(80))
   measured(
-    "inclusion at the differing peaks" = mean(differ),
-    "inclusion at the common peak" = near(40),
+    "inclusion at the differing peaks" = mean(differ), "inclusion at the common peak" = near(40),
     "inclusion between peaks" = mean(p[c(1:8, 28:32, 48:52, 68:72, 92:100)]),
     "common minus differing peaks" = near(40) - mean(differ), raw = p
   )
@@ -739,8 +678,8 @@ best_first <- function(out, right) {
   both(out, averaged(differences))
 }
 
-# Error, in per cent, of linear discriminants of the projected rows, and of as
-# many principal components.
+# Error, in per cent, of linear discriminants of the projected rows, and of as many principal
+# components.
 projection_numbers <- function(name, rank) {
   data <- numeric_set(name)
   if (size == "tiny") {
@@ -756,10 +695,8 @@ projection_numbers <- function(name, rank) {
     100 * mean((f > 0.5) != data$y)
   }
   measured(
-    "wrong along the directions" = error(s),
-    "wrong along principal components" = error(components),
-    "directions minus components" = error(s) - error(components),
-    raw = list(s = s, y = data$y)
+    "wrong along the directions" = error(s), "wrong along principal components" = error(components),
+    "directions minus components" = error(s) - error(components), raw = list(s = s, y = data$y)
   )
 }
 

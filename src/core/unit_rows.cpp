@@ -13,3 +13,5 @@
 #include "prior/variance_prior.cpp"
 #include "prior/wide_block.cpp"
 #include "rows/order.cpp"
+#include "rows/shard_table.cpp"
+#include "prior/model_rows.cpp"

@@ -65,12 +65,12 @@ test_that("whole weights of classes are rows that are repeated", {
 test_that("balanced classes have equal shares, of all rows as many as there are", {
   counts <- c(a = 60, b = 20, c = 10)
   data <- uneven_clouds(counts)
-  fit <- mkprobit(data$x, data$y, class_weights = "balanced", threads = 1, seed = 1)
+  fit <- flat(mkprobit)(data$x, data$y, class_weights = "balanced", threads = 1, seed = 1)
   expect_equal(fit$class_weights, 90 / (3 * counts))
   expect_output(print(fit), "Class weights: *a 0.5, b 1.5, c 3")
   # Where nothing tells classes apart each has its share of the weights.
   set.seed(2)
-  noise <- mkprobit(
+  noise <- flat(mkprobit)(
     matrix(rnorm(180), 90), data$y, class_weights = "balanced", threads = 1, seed = 1
   )
   p <- colMeans(predict(noise, matrix(rnorm(60), 30), type = "prob"))
@@ -114,10 +114,10 @@ test_that("a left-out row leaves with its whole power, by dense algebra", {
 
 test_that("a class of one row with a balanced weight leaves the others alone", {
   data <- uneven_clouds(c(a = 20, b = 20, c = 20))
-  before <- mkprobit(data$x, data$y, threads = 1, seed = 1)
+  before <- flat(mkprobit)(data$x, data$y, threads = 1, seed = 1)
   y <- factor(c(as.character(data$y), "d"), c("a", "b", "c", "d", "e"))
   suppressWarnings(
-    fit <- mkprobit(
+    fit <- flat(mkprobit)(
       rbind(data$x, c(9, 9)), y, class_weights = "balanced", threads = 1, seed = 1
     ), classes = "bayeskernel_warning_response"
   )
@@ -130,7 +130,7 @@ test_that("a class of one row with a balanced weight leaves the others alone", {
 test_that("weights of classes that cannot be are refused", {
   data <- uneven_clouds()
   refused <- function(..., says) {
-    expect_bk_error(mkprobit(data$x, data$y, ..., threads = 1), "argument", says)
+    expect_bk_error(flat(mkprobit)(data$x, data$y, ..., threads = 1), "argument", says)
   }
   refused(class_weights = "even", says = "balanced")
   refused(class_weights = c(z = 2), says = "names no class")

@@ -161,9 +161,7 @@ test_that("groups within groups, two classes, and the sampler", {
 
 test_that("random terms that cannot be are refused", {
   data <- grouped_clouds()
-  expect_bk_error(
-    mkprobit(y ~ u + (u | g), data, threads = 1), "argument", "random slopes"
-  )
+  expect_bk_error(mkprobit(y ~ u + (u | g), data, threads = 1), "argument", "random slopes")
   expect_bk_error(
     mkprobit(y ~ u + (1 | g), data, coefficients = "weights", threads = 1), "argument",
     "coefficients = \"process\""

@@ -1,5 +1,4 @@
-# Files are written here in the formats of their sources, from numbers that the
-# test knows.
+# Files are written here in the formats of their sources, from numbers that the test knows.
 
 local_folder <- function(env = parent.frame()) {
   folder <- new_folder()
@@ -29,8 +28,7 @@ new_folder <- function() {
 
 write_raw <- function(table, folder, file, sep = ",") {
   utils::write.table(
-    table, file.path(folder, file),
-    sep = sep, quote = FALSE, row.names = FALSE, col.names = FALSE
+    table, file.path(folder, file), sep = sep, quote = FALSE, row.names = FALSE, col.names = FALSE
   )
 }
 
@@ -45,10 +43,7 @@ test_that("the list says where each set is, and needs none of them", {
 
 test_that("what is nowhere is an error that says what to do", {
   local_folder()
-  error <- expect_error(
-    suppressMessages(paper_data("acath")),
-    class = "bayeskernel_error_data"
-  )
+  error <- expect_error(suppressMessages(paper_data("acath")), class = "bayeskernel_error_data")
   expect_match(conditionMessage(error), "acath.sav", fixed = TRUE)
   expect_match(conditionMessage(error), "download = TRUE", fixed = TRUE)
   expect_match(conditionMessage(error), "BAYESKERNEL_DATA", fixed = TRUE)
@@ -99,9 +94,7 @@ test_that("raw files of UCI put the response last, and drop what carries none", 
   expect_equal(unname(as.matrix(got[1:33])), echoes[, -2])
   expect_equal(got$good, +(side == "g"))
 
-  glass <- data.frame(
-    1:214, numbers(214, 9), rep(c(1, 2, 3, 5, 6, 7), c(70, 76, 17, 13, 9, 29))
-  )
+  glass <- data.frame(1:214, numbers(214, 9), rep(c(1, 2, 3, 5, 6, 7), c(70, 76, 17, 13, 9, 29)))
   write_raw(glass, folder, "glass.data")
   got <- paper_data("glass")
   expect_equal(unname(as.matrix(got[1:9])), unname(as.matrix(glass[2:10])))
@@ -110,8 +103,7 @@ test_that("raw files of UCI put the response last, and drop what carries none", 
   beans <- matrix(sample(0:3, 47 * 35, TRUE), 47)
   beans[, 22:35] <- 1
   write_raw(
-    data.frame(beans, rep(paste0("D", 1:4), c(10, 10, 10, 17))), folder,
-    "soybean-small.data"
+    data.frame(beans, rep(paste0("D", 1:4), c(10, 10, 10, 17))), folder, "soybean-small.data"
   )
   got <- paper_data("soybean")
   expect_equal(unname(as.matrix(got[1:21])), beans[, 1:21])
@@ -125,8 +117,7 @@ test_that("StatLib's page of body fat is read between its lines of text", {
   writeLines(c(
     "Estimates of the percentage of body fat for 252 men.",
     "The variables listed below, from left to right, are:", "",
-    paste0("  ", apply(table, 1, paste, collapse = "   ")), "",
-    "Roger W. Johnson"
+    paste0("  ", apply(table, 1, paste, collapse = "   ")), "", "Roger W. Johnson"
   ), file.path(folder, "bodyfat"))
   got <- paper_data("bodyfat")
   expect_equal(unname(as.matrix(got)), table[, c(1, 3:15, 2)])
@@ -143,10 +134,7 @@ test_that("feature spaces of numerals are read from blanks and from commas", {
   for (k in 1:3) {
     write_raw(format(spaces[[k]], digits = 15), folder, c("a", "b", "c")[k], " ")
   }
-  utils::write.csv(
-    data.frame(spaces[[4]], class = rep(0:9, each = 2)), files[4],
-    row.names = FALSE
-  )
+  utils::write.csv(data.frame(spaces[[4]], class = rep(0:9, each = 2)), files[4], row.names = FALSE)
   got <- read_mfeat(stats::setNames(files, c("f", "k", "p", "z")))
   expect_equal(unname(unclass(got$p)), spaces[[3]], ignore_attr = TRUE)
   expect_equal(unname(unclass(got$z)), spaces[[4]], ignore_attr = TRUE)
@@ -159,9 +147,7 @@ test_that("rows of SUSY keep their order, and their low-level columns", {
   raw <- cbind(rep(0:1, 505), matrix(stats::rnorm(1010 * 18), 1010))
   file <- file.path(folder, "SUSY.csv.gz")
   connection <- gzfile(file, "w")
-  utils::write.table(raw, connection,
-    sep = ",", row.names = FALSE, col.names = FALSE
-  )
+  utils::write.table(raw, connection, sep = ",", row.names = FALSE, col.names = FALSE)
   close(connection)
   got <- read_susy(file)
   expect_identical(got$y, rep(c(-1L, 1L), 505))
@@ -173,8 +159,7 @@ test_that("acath in an R image is checked by its content", {
   folder <- local_folder()
   set.seed(1)
   acath <- data.frame(
-    sex = 0:1, age = 30, cad.dur = 1, choleste = NA, sigdz = 1,
-    tvdlm = 1
+    sex = 0:1, age = 30, cad.dur = 1, choleste = NA, sigdz = 1, tvdlm = 1
   )[rep(1:2, 1752), ]
   save(acath, file = file.path(folder, "acath.sav"))
   expect_identical(read_acath_image(file.path(folder, "acath.sav")), acath)
@@ -185,8 +170,7 @@ test_that("acath in an R image is checked by its content", {
 test_that("all loads of a balance are made: 288 left, 49 even, 288 right", {
   got <- paper_data("balance")
   expect_identical(as.vector(table(got$class)), c(49L, 288L, 288L))
-  even <- got$left_weight * got$left_distance ==
-    got$right_weight * got$right_distance
+  even <- got$left_weight * got$left_distance == got$right_weight * got$right_distance
   expect_identical(got$class == "B", even)
 })
 
@@ -195,9 +179,7 @@ test_that("a file is fetched once, into the cache, with origin and MD5 sum", {
   options(bayeskernel.data = NULL)
   set.seed(1)
   source <- file.path(folder, "wine.raw")
-  wine <- data.frame(
-    rep(1:3, c(59, 71, 48)), matrix(round(stats::rnorm(178 * 13), 2), 178)
-  )
+  wine <- data.frame(rep(1:3, c(59, 71, 48)), matrix(round(stats::rnorm(178 * 13), 2), 178))
   write_raw(wine, folder, "wine.raw")
   sets <- paper_sets
   sets$wine$package <- NULL
@@ -208,12 +190,9 @@ test_that("a file is fetched once, into the cache, with origin and MD5 sum", {
   assign("paper_sets", sets, home)
   on.exit(assign("paper_sets", before, home), add = TRUE)
   expect_error(
-    suppressMessages(paper_data("wine", download = FALSE)),
-    class = "bayeskernel_error_data"
+    suppressMessages(paper_data("wine", download = FALSE)), class = "bayeskernel_error_data"
   )
-  said <- testthat::capture_messages(
-    got <- paper_data("wine", download = TRUE)
-  )
+  said <- testthat::capture_messages(got <- paper_data("wine", download = TRUE))
   expect_match(said[1], "CC BY 4.0", fixed = TRUE)
   expect_match(said[2], unname(tools::md5sum(source)), fixed = TRUE)
   unlink(source)
@@ -222,8 +201,7 @@ test_that("a file is fetched once, into the cache, with origin and MD5 sum", {
   # A source that is gone leaves nothing behind.
   unlink(file.path(data_cache(), "wine.data"))
   expect_error(
-    suppressMessages(paper_data("wine", download = TRUE)),
-    class = "bayeskernel_error_data"
+    suppressMessages(paper_data("wine", download = TRUE)), class = "bayeskernel_error_data"
   )
   expect_length(dir(data_cache()), 0)
 })

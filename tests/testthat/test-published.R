@@ -2,8 +2,7 @@
 tiny <- function(arguments) {
   if ("ndraws" %in% names(arguments)) arguments$ndraws <- 20
   if ("warmup" %in% names(arguments$control)) arguments$control$warmup <- 20
-  if ("thin" %in% names(arguments$control) &&
-    !is.null(arguments$control$thin)) {
+  if ("thin" %in% names(arguments$control) && !is.null(arguments$control$thin)) {
     arguments$control$thin <- 1
   }
   arguments
@@ -13,8 +12,7 @@ paper_rows <- function() {
   set.seed(1)
   x <- matrix(rnorm(120), 40, 3, dimnames = list(NULL, c("a", "b", "c")))
   data.frame(
-    x, g = gl(8, 5),
-    class = factor(ifelse(x[, 1] + rnorm(40) > 0, "yes", "no")),
+    x, g = gl(8, 5), class = factor(ifelse(x[, 1] + rnorm(40) > 0, "yes", "no")),
     number = x[, 1] + rnorm(40)
   )
 }
@@ -57,9 +55,7 @@ test_that("each model of each paper is accepted by its function", {
         own$kernel <- rbf()
       }
       if (!fitter %in% c("gpsvm", "seqkr", "mkprobit")) own$threads <- 1
-      fit <- suppressWarnings(
-        do.call(fitter, c(own, list(seed = 1), arguments))
-      )
+      fit <- suppressWarnings(do.call(fitter, c(own, list(seed = 1), arguments)))
       expect_s3_class(fit, "bayeskernel_fit")
       # Nothing is dropped on the way: the call holds what was given.
       expect_true(all(names(arguments) %in% names(fit$call)))

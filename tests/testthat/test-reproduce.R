@@ -44,21 +44,13 @@ test_that("all items are listed, with cost and data, and have a script", {
 
 test_that("other names are refused, and data that are missing are asked for", {
   expect_error(reproduce("luts"), class = "bayeskernel_error_argument")
-  expect_error(
-    reproduce("luts2014", "x"),
-    class = "bayeskernel_error_argument"
-  )
+  expect_error(reproduce("luts2014", "x"), class = "bayeskernel_error_argument")
   old <- Sys.getenv("BAYESKERNEL_DATA", NA)
   Sys.unsetenv("BAYESKERNEL_DATA")
   on.exit(if (!is.na(old)) Sys.setenv(BAYESKERNEL_DATA = old))
   skip_if(nzchar(where_is("heart")))
-  expect_error(
-    reproduce("wenzel2017", "table1_heart"),
-    class = "bayeskernel_error_data"
-  )
-  expect_false(with(
-    reproduce("wenzel2017"), ready[item == "table1_heart"]
-  ))
+  expect_error(reproduce("wenzel2017", "table1_heart"), class = "bayeskernel_error_data")
+  expect_false(with(reproduce("wenzel2017"), ready[item == "table1_heart"]))
 })
 
 test_that("an item gives the paper's numbers, ours, and verdicts", {
@@ -67,23 +59,18 @@ test_that("an item gives the paper's numbers, ours, and verdicts", {
   x <- run_item("vermaak2004", "figure1_fit", "tiny", 1L, 1L)
   expect_identical(.Random.seed, before)
   expect_s3_class(x, "reproduction")
-  expect_named(
-    x, c("quantity", "paper", "ours", "mc_error", "verdict", "note")
-  )
+  expect_named(x, c("quantity", "paper", "ours", "mc_error", "verdict", "note"))
   # Table 1's example of the paper: error 0.0309 with 6.18 kernels.
   expect_identical(x$paper, c(0.0309, 6.18))
-  expect_identical(
-    x$verdict, c("agrees", "agrees")
-  )
+  expect_identical(x$verdict, c("agrees", "agrees"))
   # The same by hand.
   set.seed(101)
   at <- seq(-10, 10, length.out = 50)
   y <- sin(at) / at + rnorm(50, sd = 0.1)
   fit <- suppressWarnings(seqkr(
-    cbind(x = at), y,
-    kernel = rbf(1.6 / sqrt(2)), moves = "corrected", standardize = FALSE,
-    prior = seqkr_prior(lambda = 1, kmax = 50),
-    control = seqkr_control(ess = 1), seed = 1, threads = 1
+    cbind(x = at), y, kernel = rbf(1.6 / sqrt(2)), moves = "corrected", standardize = FALSE,
+    prior = seqkr_prior(lambda = 1, kmax = 50), control = seqkr_control(ess = 1), seed = 1,
+    threads = 1
   ))
   new <- seq(-10, 10, length.out = 1000)
   error <- sqrt(mean((predict(fit, cbind(x = new)) - sin(new) / new)^2))
@@ -107,9 +94,7 @@ test_that("what differs has a note, or is said to be unexplained", {
     item = "i", quantity = c("a", "b", "c"), paper = c("1.0", "1.0", "1.0"),
     se = "", better = "lower", where = "T", note = c("why", "", "why")
   )
-  result <- data.frame(
-    quantity = c("a", "b", "c", "d"), ours = c(2, 2, 1, 7), mc_error = NA
-  )
+  result <- data.frame(quantity = c("a", "b", "c", "d"), ours = c(2, 2, 1, 7), mc_error = NA)
   got <- compared(result, printed)
   expect_identical(got$verdict, c("worse", "worse", "agrees", ""))
   expect_identical(got$note, c("why", "unexplained", "", ""))
@@ -127,10 +112,7 @@ stored_items <- function() {
 test_that("stored results are of items that exist, and are read back", {
   all <- stored_items()
   items <- reproduce()
-  expect_identical(
-    setdiff(paste(all$paper, all$item), paste(items$paper, items$item)),
-    character()
-  )
+  expect_identical(setdiff(paste(all$paper, all$item), paste(items$paper, items$item)), character())
   for (k in seq_len(nrow(all))) {
     x <- reproduce(all$paper[k], all$item[k], size = "stored")
     expect_true(all(is.finite(x$ours) | is.na(x$ours)))
@@ -149,17 +131,13 @@ everyday <- c(
 test_that("stored results are those of the code as it is", {
   all <- stored_items()
   items <- reproduce()
-  ready <- items$ready[match(
-    paste(all$paper, all$item), paste(items$paper, items$item)
-  )]
+  ready <- items$ready[match(paste(all$paper, all$item), paste(items$paper, items$item))]
   if (!identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")) {
-    ready <- ready & paste(all$paper, all$item) %in%
-      paste(names(everyday), everyday)
+    ready <- ready & paste(all$paper, all$item) %in% paste(names(everyday), everyday)
   }
   for (k in which(ready)) {
     expect_identical(
-      stale_digits(all$paper[k], all$item[k]), character(),
-      info = paste(all$paper[k], all$item[k])
+      stale_digits(all$paper[k], all$item[k]), character(), info = paste(all$paper[k], all$item[k])
     )
   }
 })

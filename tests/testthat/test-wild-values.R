@@ -62,8 +62,7 @@ test_that("a smooth says that a wild value takes its basis", {
 
 test_that("points fewer than asked for are said", {
   expect_warning(
-    warn_few_inducing(3, 60, "gp(x)"), "Few inducing points",
-    class = "bayeskernel_warning_kernel"
+    warn_few_inducing(3, 60, "gp(x)"), "Few inducing points", class = "bayeskernel_warning_kernel"
   )
   expect_silent(warn_few_inducing(30, 60, "gp(x)"))
 })

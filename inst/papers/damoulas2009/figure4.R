@@ -1,5 +1,5 @@
-# A boundary between two classes: how much VB understates its spread. The
-# paper's regressors are not given.
+# A boundary between two classes: how much VB understates its spread. The paper's regressors are not
+# given.
 
 about <- list(
   title = "spread of a boundary", where = "Figures 3 to 5, eq. 13",
@@ -14,22 +14,17 @@ run <- function() {
   prior <- mkprobit_prior(tau = 3, nu = 3)
   lines <- function(fit, count) {
     plane <- `colnames<-`(diag(3), colnames(x))
-    f <- predict(
-      fit, plane, "link",
-      draws = TRUE, seed = 1, ndraws = count
-    )
+    f <- predict(fit, plane, "link", draws = TRUE, seed = 1, ndraws = count)
     d <- f[, , 1] - f[, , 2]
     cbind(slope = -d[, 1] / d[, 2], intercept = -d[, 3] / d[, 2])
   }
   count <- pick(100, 2000, 10000)
   vb <- lines(fit_as(
-    mkprobit, "damoulas2009", "single", x, y,
-    kernel = basis(), seed = 1,
+    mkprobit, "damoulas2009", "single", x, y, kernel = basis(), seed = 1,
     change = list(prior = prior, control = list(tol = 1e-8, max_iter = 5000))
   ), count)
   gibbs <- lines(fit_as(
-    mkprobit, "damoulas2009", "gibbs", x, y,
-    kernel = basis(), seed = 1,
+    mkprobit, "damoulas2009", "gibbs", x, y, kernel = basis(), seed = 1,
     change = list(ndraws = count, control = list(warmup = count / 2))
   ), count)
   ratio <- diag(stats::cov(gibbs)) / diag(stats::cov(vb))

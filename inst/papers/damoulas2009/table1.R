@@ -16,8 +16,7 @@ run <- function() {
     )
     timed(function() {
       fit_as(
-        mkprobit, "damoulas2009", model, x, data$y,
-        kernel = basis(2), seed = 1,
+        mkprobit, "damoulas2009", model, x, data$y, kernel = basis(2), seed = 1,
         change = c(change, list(prior = mkprobit_prior(tau = 3, nu = 3)))
       )
     })
@@ -34,8 +33,7 @@ run <- function() {
       1e5 * per_sweep / (100 * per_pass),
     raw = list(data = data, VB = fits$VB$value, Gibbs = fits$Gibbs$value)
   )
-  out$mc_error[1:2] <- 100 * sqrt(error / 100 * (1 - error / 100) /
-    nrow(new$x))
+  out$mc_error[1:2] <- 100 * sqrt(error / 100 * (1 - error / 100) / nrow(new$x))
   out
 }
 
@@ -47,9 +45,8 @@ draw <- function(raw) {
   for (name in c("Gibbs", "VB")) {
     class <- as.integer(predict(raw[[name]], new))
     graphics::image(
-      grid, grid, matrix(class, length(grid)),
-      col = c("grey95", "grey85", "grey75"), xlab = "x1", ylab = "x2",
-      main = name
+      grid, grid, matrix(class, length(grid)), col = c("grey95", "grey85", "grey75"), xlab = "x1",
+      ylab = "x2", main = name
     )
     graphics::points(raw$data$x[, 1:2], pch = as.integer(raw$data$y), cex = 0.6)
   }

@@ -22,11 +22,8 @@ run <- function() {
 
 one_error <- function(model, trial) {
   fit <- composite_fit(
-    model, trial,
-    kernel = polynomial(), standardize = FALSE,
-    change = list(
-      control = list(latent_scales = pick("class", "shared", "class"))
-    )
+    model, trial, kernel = polynomial(), standardize = FALSE,
+    change = list(control = list(latent_scales = pick("class", "shared", "class")))
   )
   wrong(predict(fit, trial$new), trial$truth)
 }

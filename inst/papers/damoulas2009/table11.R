@@ -1,15 +1,13 @@
 # Six classifiers against one with a composite kernel: CPU time.
 
 about <- list(
-  title = "proteins, times", where = "Table 11", data = "protein",
-  minutes = c(quick = 1, paper = 5)
+  title = "proteins, times", where = "Table 11", data = "protein", minutes = c(quick = 1, paper = 5)
 )
 
 run <- function() {
   trial <- protein_trial(paper_data("protein"), 1)
   change <- list(
-    standardize = FALSE,
-    control = list(latent_scales = pick("class", "shared", "class"))
+    standardize = FALSE, control = list(latent_scales = pick("class", "shared", "class"))
   )
   single <- timed(function() {
     single_fits(trial, kernel = polynomial(), change = change)

@@ -1,8 +1,7 @@
 # Ten folds of balance: a Gaussian, a linear and a quadratic kernel.
 
 about <- list(
-  title = "balance", where = "Tables 2 and 3", data = "balance",
-  minutes = c(quick = 1.5, paper = 4)
+  title = "balance", where = "Tables 2 and 3", data = "balance", minutes = c(quick = 1.5, paper = 4)
 )
 
 run <- function() table2("balance")

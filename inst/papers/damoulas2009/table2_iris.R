@@ -1,8 +1,7 @@
 # Ten folds of iris: a Gaussian, a linear and a quadratic kernel.
 
 about <- list(
-  title = "iris", where = "Tables 2 and 3", data = "iris",
-  minutes = c(quick = 0.2, paper = 0.2)
+  title = "iris", where = "Tables 2 and 3", data = "iris", minutes = c(quick = 0.2, paper = 0.2)
 )
 
 run <- function() table2("iris")

@@ -1,8 +1,7 @@
 # Ten folds of vehicle: a Gaussian, a linear and a quadratic kernel.
 
 about <- list(
-  title = "vehicle", where = "Tables 2 and 3", data = "vehicle",
-  minutes = c(quick = 2, paper = 10)
+  title = "vehicle", where = "Tables 2 and 3", data = "vehicle", minutes = c(quick = 2, paper = 10)
 )
 
 run <- function() table2("vehicle")

@@ -1,8 +1,7 @@
 # Ten folds of wine: a Gaussian, a linear and a quadratic kernel.
 
 about <- list(
-  title = "wine", where = "Tables 2 and 3", data = "wine",
-  minutes = c(quick = 0.3, paper = 0.3)
+  title = "wine", where = "Tables 2 and 3", data = "wine", minutes = c(quick = 0.3, paper = 0.3)
 )
 
 run <- function() table2("wine")

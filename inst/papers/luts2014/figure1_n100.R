@@ -1,5 +1,5 @@
-# Balanced errors over training sets of 100 rows, 1000 test rows each: support
-# vector machine with tuned cost, and penalty learned by VB and Gibbs.
+# Balanced errors over training sets of 100 rows, 1000 test rows each: support vector machine with
+# tuned cost, and penalty learned by VB and Gibbs.
 
 about <- list(
   title = "penalty learned, n = 100", where = "Figure 1",

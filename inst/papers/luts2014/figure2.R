@@ -1,6 +1,6 @@
-# Toenail infection: a quarter of the visits held out. The random intercept by
-# VB and by Gibbs, a linear support vector machine without it, and the models of
-# the package's defaults and of lme4, at their own classes.
+# Toenail infection: a quarter of the visits held out. The random intercept by VB and by Gibbs, a
+# linear support vector machine without it, and the models of the package's defaults and of lme4, at
+# their own classes.
 
 about <- list(
   title = "random intercept, toenail", where = "Figure 2", data = "toenail",
@@ -20,9 +20,7 @@ split_errors <- function(data) {
   sign_ber <- function(fit) ber(by_sign(fit, test, levels(truth)))
   pair <- standardised_pair(columns(train), columns(test))
   svm <- timed(function() {
-    ber(predict(
-      tune_svm(pair$x, train$outcome, pick(1, 1, 100)), pair$new
-    ))
+    ber(predict(tune_svm(pair$x, train$outcome, pick(1, 1, 100)), pair$new))
   })
   vb <- timed(function() {
     sign_ber(fit_as(bsvm, "luts2014", "intercept", model, train, seed = 1))
@@ -38,8 +36,7 @@ split_errors <- function(data) {
   risk <- predict(glmer, test, type = "response", allow.new.levels = TRUE)
   c(
     "BER, SVM" = svm$value, "BER, VB" = vb$value, "BER, Gibbs" = gibbs$value,
-    "BER, VB minus SVM" = vb$value - svm$value,
-    "BER, Gibbs minus VB" = gibbs$value - vb$value,
+    "BER, VB minus SVM" = vb$value - svm$value, "BER, Gibbs minus VB" = gibbs$value - vb$value,
     "BER, bsvm() at its defaults" = ber(predict(own, test)),
     "BER, glmer()" = ber(factor(risk > 0.5, c(FALSE, TRUE), levels(truth))),
     "seconds, VB" = vb$seconds, "seconds, Gibbs" = gibbs$seconds
@@ -49,13 +46,9 @@ split_errors <- function(data) {
 run <- function() {
   data <- paper_data("toenail")
   rows <- repeated(pick(1, 10, 100), function(k) split_errors(data))
-  seconds <- do.call(rbind, rows)[, c("seconds, VB", "seconds, Gibbs"),
-    drop = FALSE
-  ]
+  seconds <- do.call(rbind, rows)[, c("seconds, VB", "seconds, Gibbs"), drop = FALSE]
   ratio <- stats::median(seconds[, 2]) / stats::median(seconds[, 1])
-  both(
-    averaged(rows), measured("Gibbs takes times as long as VB" = ratio)
-  )
+  both(averaged(rows), measured("Gibbs takes times as long as VB" = ratio))
 }
 
 draw <- function(raw) {

@@ -14,10 +14,9 @@ run <- function() {
   p <- inclusion(done$value)
   of <- function(name) if (name %in% names(p)) p[[name]] else NA_real_
   measured(
-    "variables in" = sum(p > 0.5), "inclusion, cs" = of("cs"),
-    "inclusion, hpl" = of("hpl"), "inclusion, font" = of("font"),
-    "inclusion, email" = of("email"), "inclusion, table" = of("table"),
-    "seconds, VB" = done$seconds, raw = p
+    "variables in" = sum(p > 0.5), "inclusion, cs" = of("cs"), "inclusion, hpl" = of("hpl"),
+    "inclusion, font" = of("font"), "inclusion, email" = of("email"),
+    "inclusion, table" = of("table"), "seconds, VB" = done$seconds, raw = p
   )
 }
 

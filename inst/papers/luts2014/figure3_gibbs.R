@@ -20,8 +20,7 @@ run <- function() {
   measured(
     "variables almost certainly in" = length(certain),
     "of these not in by VB" = sum(inclusion(vb)[certain] < 0.5),
-    "inclusion, cs" = if ("cs" %in% names(p)) p[["cs"]] else NA_real_,
-    raw = p
+    "inclusion, cs" = if ("cs" %in% names(p)) p[["cs"]] else NA_real_, raw = p
   )
 }
 

@@ -1,6 +1,6 @@
-# Chest pain: cholesterol is missing in a third of the training rows. VB and
-# Gibbs with its model, a linear support vector machine on complete rows, and
-# bsvm() at its defaults on all rows and on complete ones.
+# Chest pain: cholesterol is missing in a third of the training rows. VB and Gibbs with its model, a
+# linear support vector machine on complete rows, and bsvm() at its defaults on all rows and on
+# complete ones.
 
 about <- list(
   title = "missing cholesterol, Duke", where = "Figure 4", data = "acath",
@@ -31,8 +31,7 @@ split_errors <- function(data) {
   })
   gibbs <- timed(function() {
     sign_ber(fit_as(
-      bsvm, "luts2014", "missing_gibbs", model, train,
-      seed = 1, change = short_chain()
+      bsvm, "luts2014", "missing_gibbs", model, train, seed = 1, change = short_chain()
     ))
   })
   svm <- ber(predict(svm, pair$new))
@@ -42,13 +41,10 @@ split_errors <- function(data) {
     "BER, Gibbs" = gibbs$value, "BER, VB minus SVM" = vb$value - svm,
     "BER, VB minus Gibbs" = vb$value - gibbs$value,
     "BER, VB on complete rows" = sign_ber(fit_as(
-      bsvm, "luts2014", "penalty", model, complete,
-      seed = 1
+      bsvm, "luts2014", "penalty", model, complete, seed = 1
     )),
     "BER, bsvm() at its defaults" = ber(predict(defaults, test)),
-    "BER, the same on complete rows" = ber(
-      predict(bsvm(model, complete, seed = 1), test)
-    ),
+    "BER, the same on complete rows" = ber(predict(bsvm(model, complete, seed = 1), test)),
     "seconds, VB" = vb$seconds, "seconds, Gibbs" = gibbs$seconds
   )
 }

@@ -1,8 +1,7 @@
 # banknote, ranks, Figure 2.1.
 
 about <- list(
-  title = "banknote, ranks", where = "Figure 2.1",
-  data = "banknote",
+  title = "banknote, ranks", where = "Figure 2.1", data = "banknote",
   minutes = c(quick = 1.5, paper = 100), packages = "e1071"
 )
 

@@ -1,9 +1,6 @@
 # The direction that a projection of rank 1 finds in D4in1.
 
-about <- list(
-  title = "D4in1, direction", where = "Figure 2.2",
-  minutes = c(quick = 0.4, paper = 2)
-)
+about <- list(title = "D4in1, direction", where = "Figure 2.2", minutes = c(quick = 0.4, paper = 2))
 
 run <- function() {
   set.seed(1)

@@ -1,5 +1,5 @@
-# How well the first directions of a projection of rank 2 tell the classes of
-# banknote apart, beside the first principal components.
+# How well the first directions of a projection of rank 2 tell the classes of banknote apart, beside
+# the first principal components.
 
 about <- list(
   title = "banknote, directions", where = "Figure 2.3", data = "banknote",

@@ -17,8 +17,7 @@ run <- function() {
     "scale, nox" = lambda[["nox"]], "scale, rad" = lambda[["rad"]],
     "scale, lstat" = lambda[["lstat"]], "scale, zn" = lambda[["zn"]],
     "scale, chas" = lambda[["chas"]], "scale, black" = lambda[["black"]],
-    "zn, chas, black minus nox, rad, lstat" = mean(small) - mean(large),
-    raw = values
+    "zn, chas, black minus nox, rad, lstat" = mean(small) - mean(large), raw = values
   )
 }
 

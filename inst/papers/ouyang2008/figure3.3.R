@@ -1,5 +1,5 @@
-# Bank notes: inclusion of the six measures, with selection and equal scales.
-# The dissertation's order of the measures is not said.
+# Bank notes: inclusion of the six measures, with selection and equal scales. The dissertation's
+# order of the measures is not said.
 
 about <- list(
   title = "bank notes, selection", where = "Figure 3.3, section 3.4.2",

@@ -1,6 +1,5 @@
-# spectra, inclusion along the curve: peaks at which two groups of simulated spectra
-# differ, by a Markov prior of inclusion. The dissertation's curves are a
-# picture; ours are four Gaussian peaks.
+# spectra, inclusion along the curve: peaks at which two groups of simulated spectra differ, by a
+# Markov prior of inclusion. The dissertation's curves are a picture; ours are four Gaussian peaks.
 
 about <- list(
   title = "spectra, inclusion along the curve", where = "Figure 4.3",

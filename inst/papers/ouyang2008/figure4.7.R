@@ -1,6 +1,6 @@
-# spectra, a constant between the groups: peaks at which two groups of simulated spectra
-# differ, by a Markov prior of inclusion. The dissertation's curves are a
-# picture; ours are four Gaussian peaks.
+# spectra, a constant between the groups: peaks at which two groups of simulated spectra differ, by
+# a Markov prior of inclusion. The dissertation's curves are a picture; ours are four Gaussian
+# peaks.
 
 about <- list(
   title = "spectra, a constant between the groups", where = "Figures 4.5 to 4.7",

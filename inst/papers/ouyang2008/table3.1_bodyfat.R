@@ -1,9 +1,8 @@
 # bodyfat, Table 3.1.
 
 about <- list(
-  title = "bodyfat", where = "Table 3.1",
-  data = "bodyfat",
-  minutes = c(quick = 1.5, paper = 3000), packages = "e1071"
+  title = "bodyfat", where = "Table 3.1", data = "bodyfat", minutes = c(quick = 1.5, paper = 3000),
+  packages = "e1071"
 )
 
 run <- function() {

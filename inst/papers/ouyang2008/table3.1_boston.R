@@ -1,9 +1,8 @@
 # boston, Table 3.1.
 
 about <- list(
-  title = "boston", where = "Table 3.1",
-  data = "boston",
-  minutes = c(quick = 1.5, paper = 3000), packages = "e1071"
+  title = "boston", where = "Table 3.1", data = "boston", minutes = c(quick = 1.5, paper = 3000),
+  packages = "e1071"
 )
 
 run <- function() {

@@ -1,8 +1,7 @@
 # banknote, Table 3.2.
 
 about <- list(
-  title = "banknote", where = "Table 3.2",
-  data = "banknote",
+  title = "banknote", where = "Table 3.2", data = "banknote",
   minutes = c(quick = 1.8, paper = 3000), packages = "e1071"
 )
 

@@ -1,8 +1,7 @@
 # ionosphere, Table 3.2.
 
 about <- list(
-  title = "ionosphere", where = "Table 3.2",
-  data = "ionosphere",
+  title = "ionosphere", where = "Table 3.2", data = "ionosphere",
   minutes = c(quick = 1.8, paper = 3000), packages = "e1071"
 )
 

@@ -1,9 +1,8 @@
 # wdbc, Table 3.2.
 
 about <- list(
-  title = "wdbc", where = "Table 3.2",
-  data = "wdbc",
-  minutes = c(quick = 1.8, paper = 3000), packages = "e1071"
+  title = "wdbc", where = "Table 3.2", data = "wdbc", minutes = c(quick = 1.8, paper = 3000),
+  packages = "e1071"
 )
 
 run <- function() {

@@ -1,8 +1,7 @@
 # One fit, and the function under it.
 
 about <- list(
-  title = "sinc, one fit", where = "Figure 1, right",
-  minutes = c(quick = 0.1, paper = 0.1)
+  title = "sinc, one fit", where = "Figure 1, right", minutes = c(quick = 0.1, paper = 0.1)
 )
 
 run <- function() {
@@ -16,9 +15,7 @@ run <- function() {
 
 draw <- function(raw) {
   x <- sinc_test()
-  graphics::plot(raw$data$x, raw$data$y, col = "#D55E00", pch = 4, las = 1,
-    xlab = "x", ylab = ""
-  )
+  graphics::plot(raw$data$x, raw$data$y, col = "#D55E00", pch = 4, las = 1, xlab = "x", ylab = "")
   graphics::lines(x, sinc(x), col = "#0072B2")
   graphics::lines(x, raw$f, col = "#009E73", lwd = 2)
 }

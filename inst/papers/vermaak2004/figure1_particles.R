@@ -6,9 +6,7 @@ about <- list(
 )
 
 run <- function() {
-  sizes <- pick(c(25, 50), c(25, 50, 100, 250, 500), c(
-    25, 50, 100, 250, 500, 1000
-  ))
+  sizes <- pick(c(25, 50), c(25, 50, 100, 250, 500), c(25, 50, 100, 250, 500, 1000))
   rows <- lapply(seq_len(pick(2, 10, 25)), function(set) {
     vapply(stats::setNames(sizes, sizes), function(count) {
       fit <- sinc_fit(set, change = list(particles = count))

@@ -1,9 +1,8 @@
-# The sinc function: error, kernels and noise of the sequential algorithm, with
-# the paper's moves under a valid weight.
+# The sinc function: error, kernels and noise of the sequential algorithm, with the paper's moves
+# under a valid weight.
 
 about <- list(
-  title = "sinc, the paper's moves", where = "Table 1",
-  minutes = c(quick = 0.2, paper = 0.2)
+  title = "sinc, the paper's moves", where = "Table 1", minutes = c(quick = 0.2, paper = 0.2)
 )
 
 run <- function() sinc_numbers("sinc")

@@ -1,5 +1,5 @@
-# Relevance vectors and support vectors on the same data. The paper copies its
-# figures from other papers, whose settings are not given.
+# Relevance vectors and support vectors on the same data. The paper copies its figures from other
+# papers, whose settings are not given.
 
 about <- list(
   title = "sinc, batch methods", where = "Table 1",
@@ -11,14 +11,10 @@ run <- function() {
   averaged(lapply(seq_len(pick(2, 25, 25)), function(set) {
     data <- sinc_data(set)
     rvm <- kernlab::rvm(data$x, data$y, kernel = kernel, verbosity = 0)
-    svm <- kernlab::ksvm(
-      data$x, data$y,
-      kernel = kernel, type = "eps-svr", scaled = FALSE
-    )
+    svm <- kernlab::ksvm(data$x, data$y, kernel = kernel, type = "eps-svr", scaled = FALSE)
     f <- function(fit) kernlab::predict(fit, sinc_test())
     c(
-      "test error, RVM" = sinc_error(f(rvm)),
-      "kernels, RVM" = length(fit_vectors(rvm)),
+      "test error, RVM" = sinc_error(f(rvm)), "kernels, RVM" = length(fit_vectors(rvm)),
       "test error, SVM" = sinc_error(f(svm)), "kernels, SVM" = kernlab::nSV(svm)
     )
   }))

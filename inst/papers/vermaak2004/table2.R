@@ -14,8 +14,7 @@ run <- function() {
     )
     f <- predict(fit, data$new)
     c(
-      "test error" = mean((f - data$truth)^2),
-      "kernels" = mean(fit$posterior$size),
+      "test error" = mean((f - data$truth)^2), "kernels" = mean(fit$posterior$size),
       "mean absolute error" = mean(abs(f - data$truth)),
       "squared error, lm()" = mean((linear_fit(data) - data$truth)^2)
     )

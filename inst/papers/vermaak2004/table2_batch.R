@@ -1,5 +1,5 @@
-# Relevance and support vectors on the same divisions of Boston. The paper
-# copies its figures from a table whose divisions are others.
+# Relevance and support vectors on the same divisions of Boston. The paper copies its figures from a
+# table whose divisions are others.
 
 about <- list(
   title = "Boston, batch methods", where = "Table 2", data = "boston",
@@ -17,28 +17,23 @@ run <- function() {
       mean((f * stats::sd(data$y) + mean(data$y) - data$truth)^2)
     }
     rvm <- kernlab::rvm(pair$x, y, kernel = kernel, verbosity = 0)
-    svm <- kernlab::ksvm(
-      pair$x, y,
-      kernel = kernel, type = "eps-svr", scaled = FALSE
-    )
+    svm <- kernlab::ksvm(pair$x, y, kernel = kernel, type = "eps-svr", scaled = FALSE)
     c(
       "test error, RVM" = mse(rvm),
       "kernels, RVM" = length(methods::slot(rvm, "RVindex")),
       "test error, SVM" = mse(svm), "kernels, SVM" = kernlab::nSV(svm),
       "test error, all kernels" = mean(
-        (all_kernels(pair, y) * stats::sd(data$y) + mean(data$y) -
-          data$truth)^2
+        (all_kernels(pair, y) * stats::sd(data$y) + mean(data$y) - data$truth)^2
       )
     )
   }))
 }
 
-# Ridge regression on the kernels at all rows and a constant, the variances by
-# maximum likelihood: what a choice of kernels can hope for.
+# Ridge regression on the kernels at all rows and a constant, the variances by maximum likelihood:
+# what a choice of kernels can hope for.
 all_kernels <- function(pair, y, width = 5) {
   columns <- function(x) {
-    distance <- outer(rowSums(x^2), rowSums(pair$x^2), "+") -
-      2 * tcrossprod(x, pair$x)
+    distance <- outer(rowSums(x^2), rowSums(pair$x^2), "+") - 2 * tcrossprod(x, pair$x)
     cbind(1, exp(-pmax(distance, 0) / width^2))
   }
   h <- columns(pair$x)

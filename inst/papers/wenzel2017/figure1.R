@@ -40,11 +40,9 @@ run <- function() {
   }
   error <- last("S-BSVM", "error") - last("ECM", "error")
   numbers <- measured(
-    "error, S-BSVM" = last("S-BSVM", "error"),
-    "error, B-BSVM" = last("B-BSVM", "error"),
+    "error, S-BSVM" = last("S-BSVM", "error"), "error, B-BSVM" = last("B-BSVM", "error"),
     "error, ECM" = last("ECM", "error"), "error, S-BSVM minus ECM" = error,
-    "ECM takes times as long as S-BSVM" = near("ECM") / near("S-BSVM"),
-    raw = rows
+    "ECM takes times as long as S-BSVM" = near("ECM") / near("S-BSVM"), raw = rows
   )
   # A paired difference of two classifiers on the same rows.
   numbers$mc_error[4] <- sqrt(max(abs(error), 1 / length(test)) / length(test))
@@ -54,8 +52,7 @@ run <- function() {
 draw <- function(raw) {
   engines <- unique(raw$engine)
   graphics::plot(
-    raw$seconds, raw$error,
-    col = match(raw$engine, engines), pch = 19, log = "x", las = 1,
+    raw$seconds, raw$error, col = match(raw$engine, engines), pch = 19, log = "x", las = 1,
     xlab = "CPU seconds", ylab = "error"
   )
   graphics::legend("topright", engines, col = seq_along(engines), pch = 19)

@@ -1,5 +1,4 @@
-# Digits 3 and 5: error by the number of inducing points, by k-means and by
-# random rows.
+# Digits 3 and 5: error by the number of inducing points, by k-means and by random rows.
 
 about <- list(
   title = "digits, error by inducing points", where = "Figure 3", data = "usps",
@@ -26,9 +25,7 @@ run <- function() {
     }, 0)
   }
   rows <- lapply(c(kmeans = "kmeans", random = "random"), function(seeding) {
-    vapply(stats::setNames(counts, counts), errors, numeric(length(folds)),
-      seeding = seeding
-    )
+    vapply(stats::setNames(counts, counts), errors, numeric(length(folds)), seeding = seeding)
   })
   out <- averaged(cbind(
     "error, 10 points, kmeans" = rows$kmeans[, "10"],

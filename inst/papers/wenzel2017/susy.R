@@ -25,8 +25,7 @@ run <- function() {
   area <- auc(positive, p)
   out <- measured(
     "AUC" = area, "Brier" = mean((p - positive)^2),
-    "Brier, eq. 13 as printed" = mean((printed - positive)^2),
-    "seconds" = done$seconds
+    "Brier, eq. 13 as printed" = mean((printed - positive)^2), "seconds" = done$seconds
   )
   out$mc_error[1] <- sqrt(area * (1 - area) / min(table(positive)))
   out$mc_error[2] <- stats::sd((p - positive)^2) / sqrt(sum(test))

@@ -1,5 +1,5 @@
-# Table 1, solar flare: error, Brier score and time over ten folds. Minibatches of
-# 10 rows, full passes, ECM, a Gaussian process classifier and libsvm.
+# Table 1, solar flare: error, Brier score and time over ten folds. Minibatches of 10 rows, full
+# passes, ECM, a Gaussian process classifier and libsvm.
 
 about <- list(
   title = "solar flare", where = "Table 1", data = "flare_solar",
