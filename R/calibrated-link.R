@@ -173,7 +173,7 @@ step_left_out <- function(mean, var, sign, power, copies = 1, mean_field = TRUE,
   var <- var - residual
   open <- var > 0
   left <- 1 - ifelse(open, kappa * var, 0) / copies
-  far <- left < 0.5
+  far <- left < 0.2
   left <- pmax(left, 0.05)
   out <- list(
     mean = mean - ifelse(open, var * gradient, 0) / copies / left, var = var / left + residual
@@ -269,7 +269,7 @@ response_left_out <- function(influence, mean, var, sign, power, copies = 1) {
   copies <- pmax(copies, 1)
   own <- row_influence(influence, copies)
   out <- list(mean = own$left_mean, var = var / pmax(own$share, 0.05))
-  cavities_where(own$share < 0.5, out, mean, var, sign, power, copies)
+  cavities_where(own$share < 0.2, out, mean, var, sign, power, copies)
 }
 
 # Of rows that stand for several copies the cavities leave all of them out: puts all but one of them

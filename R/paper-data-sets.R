@@ -77,7 +77,7 @@ make_balance <- function() {
   table <- expand.grid(
     right_distance = 1:5, right_weight = 1:5, left_distance = 1:5, left_weight = 1:5
   )[4:1]
-  turn <- with(table, left_weight * left_distance - right_weight * right_distance)
+  turn <- table$left_weight * table$left_distance - table$right_weight * table$right_distance
   data.frame(table, class = factor(c("R", "B", "L")[sign(turn) + 2]))
 }
 
