@@ -142,8 +142,8 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 #'   the bound by importance sampling, and `"slice"` (sum alone), by steps of a sampler, which give
 #'   standard deviations and limits; `"enumerate"`, subsets (binary) by the bound. The sampler draws
 #'   them.
-#' @param class_weights Of a process: `"none"` (default), `"balanced"`, which gives every class the
-#'   same share of the likelihood, or positive numbers named by classes. The likelihood of a row is
+#' @param class_weights For a process: `"none"` (default), `"balanced"`, which gives every class
+#'   the same share of the likelihood, or positive numbers named by classes. The likelihood of a row is
 #'   raised to the weight of its class. With `method = "vb"`.
 #' @param latent_scales For `coefficients = "weights"`, the precision of the coefficients:
 #'   `"class"`, one for every class and regressor; `"shared"` by the classes, which costs one

@@ -301,8 +301,8 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
 #' @param variance,intercept For `coefficients = "process"`, to which the others
 #'   do not apply: variance of the process and standard deviation of the constant
 #'   of each class, positive numbers. `NULL`, the default: tuned, from 16 and 3.
-#' @param groups Of `coefficients = "process"`: variance of the effects of every grouping factor,
-#'   `(1 | g)`, a positive number. `NULL`, the default: tuned, one each, from 1.
+#' @param groups With `coefficients = "process"`: variance of the effects of every grouping
+#'   factor, `(1 | g)`, a positive number. `NULL`, the default: tuned, one each, from 1.
 #' @return An object of class `c("mkprobit_prior", "bayeskernel_prior")`, a list
 #'   with the arguments as elements; `weights` and what was not given are `NULL`
 #'   until [mkprobit()] knows the composite.

@@ -4,8 +4,8 @@
 #' models of this package, and compares its numbers with the printed ones.
 #'
 #' Each item is a small script in the folder `papers` of the installed package,
-#' `system.file("papers", package = "bayeskernel")`, which uses nothing but exported functions. The
-#' paper's numbers are in `published.csv` beside it, the results of an earlier run in `results.csv`.
+#' `system.file("papers", package = "bayeskernel")`, which uses exported functions only. The paper's
+#' numbers are in `published.csv` next to it, the results of an earlier run in `results.csv`.
 #'
 #' A number of the paper and ours agree where they differ by less than two standard errors of the
 #' difference, or half a unit of the paper's last digit beyond it. The standard error of the paper's

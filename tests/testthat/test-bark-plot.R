@@ -103,6 +103,7 @@ test_that("calibration takes labels from the new rows or from y", {
 test_that("names that are numbers become the axis of an ordered inclusion", {
   along <- fits$blocks
   along$columns <- c("1000.5", "1002")
+  along <- stamped(along)
   grDevices::pdf(NULL)
   on.exit(grDevices::dev.off())
   plot(along)

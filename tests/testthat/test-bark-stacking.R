@@ -168,6 +168,7 @@ test_that("a chain that predicts nothing is left out", {
   expect_gt(both$chain_weights[1], 0.99)
   one <- quick_bark(y ~ a + g, d, warmup = 3000, chains = 1)
   both$chain_weights <- c(1, 0)
+  both <- stamped(both)
   expect_equal(predict(both, d), predict(one, d))
   expect_equal(predict(both, d, se.fit = TRUE), predict(one, d, se.fit = TRUE))
   expect_equal(inclusion_by(both), inclusion_by(one))

@@ -32,7 +32,7 @@ fit_rows <- function(..., model = bkm) {
 # All but how long it took and who was asked.
 said <- function(fit) {
   fit$diagnostics$seconds <- NULL
-  fit[setdiff(names(fit), c("elapsed", "call"))]
+  fit[setdiff(names(fit), c("elapsed", "call", "stamp"))]
 }
 
 expect_shared <- function(cluster, ...) {

@@ -66,7 +66,8 @@ test_that("a state that was changed is not gone on from", {
   broken <- fit
   broken$state[[1]]$frame[1] <- 7
   expect_error(
-    quick_klr(x, d$y, ndraws = 50, resume = stamped(broken)), "frame", class = "bayeskernel_error_argument"
+    quick_klr(x, d$y, ndraws = 50, resume = stamped(broken)), "frame",
+    class = "bayeskernel_error_argument"
   )
   broken <- fit
   broken$posterior$kernels[[1]]$centre[1] <- 1e6

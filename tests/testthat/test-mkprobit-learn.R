@@ -160,7 +160,7 @@ test_that("the spread of weights is shown, and is in predictions", {
   fit <- learn(weights_method = "slice", tol = 1e-6, max_iter = 300)
   table <- kernel_weights(fit)
   expect_output(print(fit), "sd 0", fixed = TRUE)
-  expect_output(print(summary(fit)), "worth", fixed = TRUE)
+  expect_output(print(summary(fit)), "effective sample size of the weights", fixed = TRUE)
   shown <- tidy(fit)
   at <- match(sprintf("weight[%s]", table$space), shown$term)
   expect_equal(shown$estimate[at], table$mean)

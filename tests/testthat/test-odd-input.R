@@ -136,12 +136,6 @@ test_that("missing = \"omit\" leaves out rows without a response", {
 
 test_that("advice leads somewhere", {
   d <- data.frame(y = factor(rep(letters[1:3], 20)), x = sin(1:60), g = gl(10, 6))
-  error <- expect_bk_error(mkprobit(y ~ x + (1 | g), d), "argument")
-  expect_match(conditionMessage(error), "categorical(columns", fixed = TRUE)
-  fit <- mkprobit(
-    y ~ x + g, d, kernel = rbf(columns = "x") + categorical(columns = "g"), threads = 1
-  )
-  expect_identical(dim(predict(fit, d[1:3, ], type = "prob")), c(3L, 3L))
   error <- expect_bk_error(seqkr(y ~ x, d, family = "binomial"), "response")
   expect_no_match(conditionMessage(error), "bark|ordinal")
 })
