@@ -96,11 +96,17 @@ changed_element <- function(fit) {
   if (!is.list(then) || !identical(dim(then$numbers), c(5L, length(then$text)))) {
     return("stamp")
   }
+  # What a user has added changes nothing, and data may be taken out.
   paths <- names(then$text)
   found <- names(now$text)
-  if (!identical(found, paths)) {
-    return(c(setdiff(paths, found), setdiff(found, paths), "names")[1])
+  known <- sub("[$].*$", "", found) %in% sub("[$].*$", "", paths)
+  gone <- if (is.null(fit$data)) grep("^data([$]|$)", setdiff(paths, found), value = TRUE)
+  paths <- setdiff(paths, gone)
+  if (!identical(found[known], paths)) {
+    return(c(setdiff(paths, found), setdiff(found[known], paths), "names")[1])
   }
+  then <- list(text = then$text[paths], numbers = then$numbers[, paths, drop = FALSE])
+  now <- list(text = now$text[paths], numbers = now$numbers[, paths, drop = FALSE])
   size <- then$numbers[c(1, 1, 3, 3, 3), , drop = FALSE]
   size[5, ] <- size[5, ] * size[1, ]
   same <- then$text == now$text & colSums(abs(now$numbers - then$numbers) > 1e-12 * size) == 0

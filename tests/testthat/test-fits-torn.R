@@ -46,3 +46,21 @@ test_that("nodes that a quadrature does not have are refused", {
   }
   expect_bk_error(mkprobit(Species ~ ., d, control = list(nodes = 1e9)), "argument")
 })
+
+test_that("a fit takes what a user adds, and gives up its data, but not a number of its own", {
+  fit <- bkm(mpg ~ wt, mtcars, threads = 1)
+  known <- predict(fit, mtcars[1:3, ])
+  own <- fit
+  own$label <- "first model"
+  expect_identical(predict(own, mtcars[1:3, ]), known)
+  lean <- fit
+  lean$data <- NULL
+  expect_identical(predict(lean, mtcars[1:3, ]), known)
+  expect_identical(summary(lean)$coefficients, summary(fit)$coefficients)
+  changed <- fit
+  changed$transform$center[1] <- 3
+  expect_bk_error(predict(changed, mtcars[1:3, ]), "argument", "transform")
+  changed <- fit
+  changed$posterior <- NULL
+  expect_bk_error(predict(changed, mtcars[1:3, ]), "argument", "posterior")
+})
