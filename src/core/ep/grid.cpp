@@ -446,6 +446,7 @@ void EpGrid::set_axes() {
   const Index d = hyper_.size();
   grid_ = GridSettings::of(d);
   if (!roomy()) grid_ = grid_.thin();
+  if (lattice) grid_ = *lattice;
   MatrixXd hessian(d, d);
   if (d == 1 && mode_.updates > 0) {
     hessian(0, 0) = 1.0 / mode_.inverse_hessian(0, 0);

@@ -77,6 +77,8 @@ class EpGrid {
   // Numbers that all points together may hold of groups, and of messages, of
   // which those are kept in any case that points on lines are started from.
   double room = 2e7;
+  // Instead of the one that the number of variances and the room ask for.
+  std::optional<GridSettings> lattice;
   bool scattered = false;  // points, however few the variances
 
   void run(const EpSettings& settings);
