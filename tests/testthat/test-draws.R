@@ -52,7 +52,7 @@ test_that("posterior reads every format", {
 })
 
 test_that("a fit without draws and without a sampler of q is a classed error", {
-  fit <- stamped(structure(list(), class = c("unknown_model", "bayeskernel_fit")))
+  fit <- stamped(structure(list(method = "none"), class = c("unknown_model", "bayeskernel_fit")))
   expect_bk_error(as.matrix(fit), "argument", "unknown_model")
   expect_bk_error(as.matrix(fit, ndraws = 0), "argument", "`ndraws`")
   expect_bk_error(as.matrix(fit, seed = "a"), "argument", "`seed`")
