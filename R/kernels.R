@@ -226,7 +226,7 @@ Ops.bayeskernel_kernel <- function(e1, e2) {
       paste("Found:", describe_operation(.Generic, e1, if (!missing(e2)) e2)),
       "Accepted: kernel + kernel, kernel * kernel, positive number * kernel"
     ),
-    column = .Generic
+    column = .Generic, call = call
   )
 }
 
