@@ -39,7 +39,7 @@ published_reasons <- list(
     chains = c("", "one run"),
     ndraws = c("", "100,000 sweeps, section 4.1"),
     "control$warmup" = c("", "a tenth of the sweeps"),
-    "control$tol" = c("", "the bound changes by less than 0.1 %"),
+    "control$tol" = c("", "the bound changes by less than a thousandth"),
     "control$max_iter" = c("", "50 in Table 2, 100 for several kernels"),
     "control$weights_method" = c("\"loo\"", "importance weights, eq. 9; subsets: all are compared")
   ),
@@ -131,8 +131,7 @@ default_text <- function(fitter, argument) {
 published_sections <- function() {
   unlist(lapply(names(published_models), function(paper) {
     table <- published_table(paper)
-    cells <- function(x) gsub("%", "\\%", x, fixed = TRUE)
-    code <- function(x) sprintf("\\code{%s}", cells(x))
+    code <- function(x) sprintf("\\code{%s}", x)
     c(
       sprintf("@section Paper \"%s\":", paper), "\\tabular{lllll}{",
       paste(
@@ -140,8 +139,8 @@ published_sections <- function() {
         "\\strong{why} \\cr", sep = " \\tab "
       ),
       paste(
-        cells(table$model), code(table$argument), cells(table$default), code(table$published),
-        paste(cells(table$why), "\\cr"), sep = " \\tab "
+        table$model, code(table$argument), table$default, code(table$published),
+        paste(table$why, "\\cr"), sep = " \\tab "
       ),
       "}"
     )
