@@ -15,7 +15,7 @@
 #' @seealso [bark_prior()], [bark()].
 #' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
 #'   thesis, Duke University, section 3.1 and appendix B, which has a bound of
-#'   the continuous error in place of its value.
+#'   the continuous error instead of its value.
 #' @examples
 #' levy()
 #' levy(alpha = 1.5, gamma = 2, epsilon = 0.1)

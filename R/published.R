@@ -11,6 +11,14 @@ published_model <- function(fitter, ...) {
   list(fitter = fitter, arguments = as.list(substitute(list(...)))[-1L])
 }
 
+# One of the four models of section 3.2.2.
+published_bark <- function(scales, select) {
+  eval(bquote(published_model(
+    "bark", scales = .(scales), select = .(select), prior = bark_prior(gamma = 5, epsilon = 0.5),
+    ndraws = 4000, until = NULL, control = bark_control(warmup = 2e6, thin = 500)
+  )))
+}
+
 published_models <- list(
   luts2014 = list(
     penalty = published_model(
@@ -100,22 +108,9 @@ published_models <- list(
     )
   ),
   ouyang2008 = list(
-    equal = published_model(
-      "bark", scales = "equal", select = FALSE, prior = bark_prior(gamma = 5, epsilon = 0.5),
-      ndraws = 4000, until = NULL, control = bark_control(warmup = 2e6, thin = 500)
-    ),
-    different = published_model(
-      "bark", scales = "different", select = FALSE, prior = bark_prior(gamma = 5, epsilon = 0.5),
-      ndraws = 4000, until = NULL, control = bark_control(warmup = 2e6, thin = 500)
-    ),
-    select_equal = published_model(
-      "bark", scales = "equal", select = TRUE, prior = bark_prior(gamma = 5, epsilon = 0.5),
-      ndraws = 4000, until = NULL, control = bark_control(warmup = 2e6, thin = 500)
-    ),
-    select_different = published_model(
-      "bark", scales = "different", select = TRUE, prior = bark_prior(gamma = 5, epsilon = 0.5),
-      ndraws = 4000, until = NULL, control = bark_control(warmup = 2e6, thin = 500)
-    ),
+    equal = published_bark("equal", FALSE), different = published_bark("different", FALSE),
+    select_equal = published_bark("equal", TRUE),
+    select_different = published_bark("different", TRUE),
     projection = published_model("klr", until = NULL)
   ),
   vermaak2004 = list(

@@ -365,6 +365,19 @@ numerals_trial <- function(data, k) {
   )
 }
 
+# Tables 8 and 9: quadratic kernels of views whose rows have norm 1; `errors` of the fits to each.
+protein_errors <- function(errors) {
+  data <- paper_data("protein")
+  averaged(lapply(seq_len(pick(1, 1, 5)), function(k) {
+    trial <- protein_trial(data, k)
+    scales <- pick("class", "shared", "class")
+    errors(single_fits(
+      trial, kernel = polynomial(),
+      change = list(standardize = FALSE, control = list(latent_scales = scales))
+    ), trial)
+  }))
+}
+
 # The published division of the proteins, then random ones of the same sizes.
 protein_trial <- function(data, k) {
   train <- data$set == "train"
@@ -670,6 +683,11 @@ draw_spectra <- function(raw) {
 }
 
 # Differences that the dissertation speaks of: the right rank is the best.
+low_rank_losses <- function(set, right) {
+  out <- figure2_1(simulated_run(function(n, noisy) simulate_low_rank(set, n)))
+  best_first(out, right)
+}
+
 best_first <- function(out, right) {
   rows <- do.call(rbind, attr(out, "raw"))
   others <- setdiff(colnames(rows), right)

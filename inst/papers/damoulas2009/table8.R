@@ -5,17 +5,4 @@ about <- list(
   minutes = c(quick = 1, paper = 30)
 )
 
-# Quadratic kernels of views whose rows have norm 1.
-quadratic <- function() polynomial()
-
-run <- function() {
-  data <- paper_data("protein")
-  averaged(lapply(seq_len(pick(1, 1, 5)), function(k) {
-    trial <- protein_trial(data, k)
-    fits <- single_fits(
-      trial,
-      kernel = quadratic(), change = list(standardize = FALSE, control = list(latent_scales = pick("class", "shared", "class")))
-    )
-    single_errors(fits, trial)
-  }))
-}
+run <- function() protein_errors(single_errors)

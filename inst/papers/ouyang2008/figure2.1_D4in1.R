@@ -5,11 +5,6 @@ about <- list(
   minutes = c(quick = 1, paper = 60), packages = "e1071"
 )
 
-run <- function() {
-  out <- figure2_1(simulated_run(function(n, noisy) {
-    simulate_low_rank("D4in1", n)
-  }))
-  best_first(out, "rank 1")
-}
+run <- function() low_rank_losses("D4in1", "rank 1")
 
 draw <- draw_losses
