@@ -2,11 +2,13 @@
 # = plogis(a + kappa m / sqrt(1 + pi kappa^2 v / 8)) for f of mean m and variance v, two classes;
 # the softmax of the same, with one kappa and an intercept for each class, of more. Both come from
 # moments of each row given the others. Where a class was given up v is out of proportion to what m
-# varies by, and `spread`, by which v is multiplied, may be 0. Rows are not kept: the fit has
-# `link`, a list of `intercept`, `slope`, `spread`, `rows`, `value`, minus what they maximise,
-# `smooth`, the same with spread 1, `loss`, the mean log-loss of these rows, `robust`, whether m and
-# v are those of a normal law with the quantiles of the draws, and `new`, another such list for rows
-# of groups that the fit has not seen; or of `why` there is none.
+# varies by: there is a second form, in which v counts only beyond an offset that nearly all rows
+# are below, and m is damped towards its center (src/core/predict/calibrated_link.hpp). Rows
+# are not kept: the fit has `link`, a list of `intercept`, `slope`, `center`, `offset`, 0 in the
+# first form, `rows`, `value`, minus what they maximise, `by_variance`, the same by the first form,
+# `loss`, the mean log-loss of these rows, `robust`, whether m and v are those of a normal law with
+# the quantiles of the draws, and `new`, another such list for rows of groups that the fit has not
+# seen; or of `why` there is none.
 
 most_link_rows <- 20000L
 
@@ -67,9 +69,7 @@ calibrate_link <- function(rows, classes, seed = NULL) {
   y <- as.integer(y[at$rows])
   weights <- weights[use] * at$times
   found <- core_call(calibrated_link_cpp(mean, var, y - 1L, weights, FALSE))
-  found <- c(
-    found[c("intercept", "slope", "spread", "value", "smooth")], list(rows = sum(copies[at$rows]))
-  )
+  found <- c(found[c(link_numbers, "value", "by_variance")], list(rows = sum(copies[at$rows])))
   judge_link(found, mean, var, y, weights)
 }
 
@@ -549,14 +549,27 @@ process_left_out <- function(fit, core, job, rows) {
 # What the intercept and slope make of moments of f, of one machine or a column each: of the second
 # class, or of every class.
 calibrated_probability <- function(link, mean, var) {
-  eta <- link$slope * mean / link_shrink(link, var * link_spread(link))
-  if (NCOL(eta) == 1L) {
-    return(stats::plogis(link$intercept + eta))
-  }
-  softmax_rows(eta + rep(link$intercept, each = nrow(eta)))
+  eta <- link_eta(link, mean, var)
+  if (NCOL(eta) == 1L) stats::plogis(eta) else softmax_rows(eta)
 }
 
-link_spread <- function(link) link$spread %||% 1
+link_numbers <- c("intercept", "slope", "center", "offset")
+
+link_eta <- function(link, mean, var) {
+  link <- with_offset(link)
+  at <- function(name) if (NCOL(mean) > 1L) rep(link[[name]], each = nrow(mean)) else link[[name]]
+  damped <- (mean - at("center")) / link_shrink(link$slope, var, at("offset"))
+  at("intercept") + link$slope * (at("center") + damped)
+}
+
+# Fits of before 0.9.0 have `spread`, 0 where no variance counts.
+with_offset <- function(link) {
+  if (is.null(link$offset)) {
+    link$center <- 0 * link$intercept
+    link$offset <- ifelse((link$spread %||% 1) == 0, 1e200, 0) + link$center
+  }
+  link
+}
 
 # The moments, from latent(), that the link is about.
 moments_of_link <- function(link, at) {
@@ -574,24 +587,23 @@ link_of_rows <- function(link, rows) {
     return(link)
   }
   new <- Reduce(`&`, lapply(rows$random, function(term) term$group == 0L))
-  for (name in c("intercept", "slope", "spread")) {
-    link[[name]] <- ifelse(new, link$new[[name]], link[[name]])
-  }
+  link <- with_offset(link)
+  of_new <- with_offset(link$new)
+  for (name in link_numbers) link[[name]] <- ifelse(new, of_new[[name]], link[[name]])
   link
 }
 
 # The numbers of every row `times` times.
 repeat_link <- function(link, times) {
   if (length(link$slope) > 1L) {
-    for (name in c("intercept", "slope", "spread")) {
-      link[[name]] <- rep(link[[name]], each = times)
-    }
+    for (name in link_numbers) link[[name]] <- rep(link[[name]], each = times)
   }
   link
 }
 
-link_shrink <- function(link, var) {
-  sqrt(1 + pi * link$slope^2 * pmax(var, 0) / 8)
+link_shrink <- function(slope, var, offset = 0) {
+  q <- function(v) 1 + pi * slope^2 * v / 8
+  sqrt(q(pmax(var, offset)) / q(offset))
 }
 
 softmax_rows <- function(eta) {
@@ -603,11 +615,11 @@ softmax_rows <- function(eta) {
 # As a function of f whose mean over N(mean, var) is that probability to about .01: f as slope and
 # intercept of the logistic curve make it.
 calibrated_f <- function(link, f, mean, var, machine = 1L) {
-  shrink <- link_shrink(link, var)
-  intercept <- link$intercept
-  if (length(link$slope) == 1L) intercept <- intercept[machine]
-  fixed <- intercept + link$slope * mean / link_shrink(link, var * link_spread(link))
-  fixed * shrink + link$slope * (f - mean)
+  own <- with_offset(link)
+  if (length(link$slope) == 1L) {
+    for (name in setdiff(link_numbers, "slope")) own[[name]] <- own[[name]][machine]
+  }
+  link_eta(own, mean, var) * link_shrink(link$slope, var) + link$slope * (f - mean)
 }
 
 # Standard deviation of the probability over f ~ N(mean, var).
@@ -618,27 +630,48 @@ calibrated_sd <- function(link, mean, var, threads = 1L) {
 # Draws of it from draws of f, draws x n or draws x n x classes.
 calibrated_draws <- function(link, f) {
   link <- repeat_link(link, nrow(f))
-  curve <- function(f, machine = 1L) {
+  moments <- function(f) {
     if (isTRUE(link$robust)) {
       at <- column_quantiles(f, stats::pnorm(-1:1))
-      mean <- rep(at[2L, ], each = nrow(f))
-      var <- rep((at[3L, ] - at[1L, ])^2 / 4, each = nrow(f))
-    } else {
-      mean <- rep(colMeans(f), each = nrow(f))
-      var <- rep(colMeans((f - mean)^2), each = nrow(f))
+      return(list(
+        mean = rep(at[2L, ], each = nrow(f)), var = rep((at[3L, ] - at[1L, ])^2 / 4, each = nrow(f))
+      ))
     }
-    calibrated_f(link, f, mean, var, machine)
+    mean <- rep(colMeans(f), each = nrow(f))
+    list(mean = mean, var = rep(colMeans((f - mean)^2), each = nrow(f)))
   }
   if (length(dim(f)) == 2L) {
-    f[] <- stats::plogis(curve(f))
+    at <- moments(f)
+    eta <- calibrated_f(link, f, at$mean, at$var)
+    if (any(with_offset(link)$offset > 0)) {
+      eta <- shifted_to(eta, matrix(calibrated_probability(link, at$mean, at$var), nrow(f))[1L, ])
+    }
+    f[] <- stats::plogis(eta)
     return(f)
   }
   for (k in seq_along(link$intercept)) {
-    f[, , k] <- curve(matrix(f[, , k], dim(f)[1]), k)
+    own <- matrix(f[, , k], dim(f)[1])
+    at <- moments(own)
+    f[, , k] <- calibrated_f(link, own, at$mean, at$var, k)
   }
   size <- dim(f)
   out <- softmax_rows(matrix(f, prod(size[1:2])))
   array(out, size, dimnames(f))
+}
+
+# Each column of eta moved so that its mean probability is `target`: draws that are far wider than
+# what their means vary by, and skew, have another one.
+shifted_to <- function(eta, target) {
+  low <- stats::qlogis(target) - apply(eta, 2L, max)
+  high <- stats::qlogis(target) - apply(eta, 2L, min)
+  moved <- function(by) eta + rep(by, each = nrow(eta))
+  for (halving in 1:30) {
+    middle <- (low + high) / 2
+    above <- colMeans(stats::plogis(moved(middle))) > target
+    high <- ifelse(above, middle, high)
+    low <- ifelse(above, low, middle)
+  }
+  moved((low + high) / 2)
 }
 
 # The curve at f itself, as a link of glm(), of two classes.

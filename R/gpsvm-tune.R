@@ -472,7 +472,7 @@ score_left_out <- function(tuner, kernel, at, data, classes,
   forms <- core_call(calibrated_link_cpp(
     core$mean, core$var, as.integer(y), as.double(data$users), TRUE
   ))
-  -c(forms$smooth, forms$narrow + worth_of_form)
+  -c(forms$by_variance, forms$by_excess + worth_of_form)
 }
 
 row_powers <- function(data) {

@@ -69,9 +69,9 @@
 #'   those of the data as they are.
 #'
 #'   The means of f of a class that is never predicted still rank rows, by differences
-#'   that are far below their variances. The calibrated link then leaves these
-#'   out (`fit$link$spread` is 0), where that makes the rows given the others more
-#'   probable by a factor of 20 or more: probabilities need no weights, slopes do.
+#'   that are far below their variances. The calibrated link then counts a variance
+#'   only beyond those of 19 of 20 rows (`fit$link$offset`), where that makes the rows given the others
+#'   more probable by a factor of 20 or more: probabilities need no weights, slopes do.
 #'
 #'   With one slope of 1 and 1000 rows, prevalences .3, .2, .09 and .03 (25 sets each), the mean
 #'   slope was .32, .00, .00 and .00 without weights, and 1.02, 1.02, 1.02 and .98 with them;

@@ -24,10 +24,11 @@ Rcpp::List calibrated_link_cpp(const Rcpp::NumericMatrix& mean,
     const bayeskernel::CalibratedLink link = fit.run(quick);
     return r_list({{"intercept", link.intercept},
                    {"slope", link.slope},
-                   {"spread", link.spread ? 1.0 : 0.0},
+                   {"center", link.centre},
+                   {"offset", link.offset},
                    {"value", fit.value()},
-                   {"smooth", fit.with_spread()},
-                   {"narrow", fit.without_spread()}});
+                   {"by_variance", fit.by_variance()},
+                   {"by_excess", fit.by_excess()}});
   });
 }
 

@@ -1,6 +1,5 @@
-#include "predict/calibrated_link.hpp"
-
 #include "check.hpp"
+#include "predict/calibrated_link.hpp"
 
 using bayeskernel::CalibratedLink;
 using bayeskernel::CalibratedLinkFit;
@@ -13,7 +12,8 @@ namespace {
 // Numbers that look random, without a generator.
 double hash(Index i, Index k) {
   const double x = std::sin(12.9898 * static_cast<double>(i + 1) +
-                            78.233 * static_cast<double>(k + 1)) * 43758.5453;
+                            78.233 * static_cast<double>(k + 1)) *
+                   43758.5453;
   return x - std::floor(x);
 }
 
@@ -29,6 +29,7 @@ Problem problem(Index n, const VectorXd& a, double kappa) {
   Problem out{MatrixXd(n, k), MatrixXd(n, k), Eigen::VectorXi(n), VectorXd(n)};
   CalibratedLink link;
   link.intercept = a;
+  link.centre = link.offset = VectorXd::Zero(k);
   link.slope = kappa;
   VectorXd p;
   for (Index i = 0; i < n; ++i) {
@@ -59,8 +60,10 @@ CalibratedLinkFit fit_of(const Problem& at) {
 TEST("gradient and second derivatives are those of the objective") {
   for (const Index k : {1, 3}) {
     const Problem at = problem(60, VectorXd::LinSpaced(k, -0.5, 1.0), 1.3);
-    const CalibratedLinkFit fit = fit_of(at);
-    for (const double t : {-1.0, 0.4, 2.0}) {
+    for (const double t : {-1.0, 0.4, 2.0, 2.5}) {
+      // The second form, whose offset is below some of the variances, too.
+      const VectorXd offset = VectorXd::Constant(k, t < 2.2 ? 0.0 : 1.2);
+      const CalibratedLinkFit fit(at.m, at.v, at.y, at.w, offset);
       VectorXd theta = VectorXd::LinSpaced(k + 1, 0.3, -0.7);
       theta[k] = t;
       VectorXd gradient, above, below;
@@ -173,12 +176,17 @@ TEST("where all means are nearly the same and variances are not, ranks count") {
       at.y[i] = c;
     }
     const CalibratedLink link = fit_of(at).run();
-    CHECK(!link.spread);
+    CHECK(link.offset.minCoeff() > 0.0);
     CHECK(std::abs(link.slope / 1000.0 - 1.0) < 0.25);
-    // All eta are 0 at m = -1, whatever the variance.
-    VectorXd p;
-    const VectorXd m = VectorXd::Constant(k, -1.0), v = m.cwiseAbs();
+    // All eta are 0 at m = -1, where the variance is one of the rows.
+    VectorXd p, far;
+    const VectorXd m = VectorXd::Constant(k, -1.0);
+    const VectorXd v = VectorXd::Constant(k, 1e-3), large = 1e9 * v;
     link.row(m.data(), v.data(), 1, p);
     CHECK(std::abs(p[0] - (k == 1 ? 1.0 / 2.0 : 1.0 / 3.0)) < 0.08);
+    // A row far from all others is one of the mean m.
+    link.row(m.data(), large.data(), 1, far);
+    link.row(link.centre.data(), v.data(), 1, p);
+    CHECK((far - p).cwiseAbs().maxCoeff() < 1e-3);
   }
 }

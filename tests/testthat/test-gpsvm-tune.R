@@ -171,7 +171,7 @@ test_that("there are more points where rows left out are told better by them", {
   expect_identical(more$kernel, few$kernel)
   expect_gt(more$tuned$bound, few$tuned$bound + worth_of_points)
   # The score is that of the fit.
-  expect_lt(abs(more$tuned$bound + more$link$smooth), 0.05)
+  expect_lt(abs(more$tuned$bound + more$link$by_variance), 0.05)
   expect_output(print(more), "better by leave-one-out than 80")
   # Where they are not there are none, nor where nobody asked.
   fit <- gpsvm(x, d$y, threads = 1, seed = 1)

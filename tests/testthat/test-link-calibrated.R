@@ -114,7 +114,7 @@ test_that("probabilities of a class that was given up are those of its ranks", {
     y <- new$y == "yes"
     fit <- suppressWarnings(bsvm(y ~ x + z, d, threads = 1))
     expect_identical(fit$given_up, "yes")
-    expect_identical(fit$link$spread, 0)
+    expect_gt(fit$link$offset, 0)
     p <- predict(fit, new, type = "response")
     expect_lt(abs(mean(p) - mean(y)), 0.04)
     # Draws and standard errors are of the same probabilities.
@@ -437,4 +437,17 @@ test_that("a column that few rows have and that selection leaves open does not s
   known <- glm(y ~ X1 + X2, binomial, d)
   expect_lt(loss(p), 1.05 * loss(predict(known, new, type = "response")))
   expect_gt(fit$link$slope, 0.5)
+})
+
+test_that("rows far from all others are not certain by either form of the link", {
+  skip_if_not_installed("mlbench")
+  data("Vehicle", package = "mlbench", envir = environment())
+  set.seed(1)
+  rows <- sample(nrow(Vehicle))
+  new <- Vehicle[rows[401:846], ]
+  fit <- gpsvm(Class ~ ., Vehicle[rows[1:400], ], inducing = 100, seed = 1, threads = 1)
+  own <- predict(fit, new, type = "prob")[cbind(seq_along(new$Class), as.integer(new$Class))]
+  # Six of these rows had probabilities of 1e-13 to 1e-6 where no variance counted.
+  expect_gt(min(own), 1e-4)
+  expect_lt(-mean(log(own)), 0.45)
 })

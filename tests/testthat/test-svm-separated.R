@@ -82,7 +82,9 @@ test_that("moments of the link are those of the quantiles of the draws", {
   m <- q[2, ]
   v <- (q[3, ] - q[1, ])^2 / 4
   k <- fit$link$slope
-  right <- plogis(fit$link$intercept + k * m / sqrt(1 + fit$link$spread * pi * k^2 * v / 8))
+  q <- function(v) 1 + pi * k^2 * v / 8
+  damped <- (m - fit$link$center) * sqrt(q(fit$link$offset) / q(pmax(v, fit$link$offset)))
+  right <- plogis(fit$link$intercept + k * (fit$link$center + damped))
   got <- predict(fit, new, type = "prob")[, 2]
   expect_equal(unname(got), unname(right), tolerance = 0.01)
   # A saved fit says the same.

@@ -4,19 +4,26 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <vector>
 
 #include "eigen.hpp"
 
 namespace bayeskernel {
+
+double CalibratedLink::shrink(double v, Eigen::Index c) const {
+  const double spread = kSpread * slope * slope;
+  return std::sqrt((1.0 + spread * std::max(v, offset[c])) /
+                   (1.0 + spread * offset[c]));
+}
 
 void CalibratedLink::row(const double* m, const double* v, Eigen::Index stride,
                          Eigen::VectorXd& p) const {
   const Eigen::Index k = intercept.size();
   p.resize(k);
   for (Eigen::Index c = 0; c < k; ++c) {
-    const double wide =
-        spread ? kSpread * slope * slope * std::max(v[c * stride], 0.0) : 0.0;
-    p[c] = intercept[c] + slope * m[c * stride] / std::sqrt(1.0 + wide);
+    const double off = m[c * stride] - centre[c];
+    p[c] = intercept[c] + slope * (centre[c] + off / shrink(v[c * stride], c));
   }
   if (k == 1) {
     p[0] = 1.0 / (1.0 + std::exp(-p[0]));
@@ -29,8 +36,13 @@ void CalibratedLink::row(const double* m, const double* v, Eigen::Index stride,
 CalibratedLinkFit::CalibratedLinkFit(const Eigen::Ref<const MatrixXd>& mean,
                                      const Eigen::Ref<const MatrixXd>& variance,
                                      const Eigen::Ref<const Eigen::VectorXi>& y,
-                                     const Eigen::Ref<const VectorXd>& weight)
-    : m_(mean), v_(variance.cwiseMax(0.0)), y_(y), w_(weight) {
+                                     const Eigen::Ref<const VectorXd>& weight,
+                                     const VectorXd& offset)
+    : m_(mean),
+      v_(variance.cwiseMax(0.0)),
+      offset_(offset.size() > 0 ? offset : VectorXd::Zero(mean.cols())),
+      y_(y),
+      w_(weight) {
   const double total = std::max(w_.sum(), 1e-300);
   const double k = static_cast<double>(m_.cols());
   const double centre = (w_.transpose() * m_).sum() / (total * k);
@@ -65,12 +77,15 @@ double CalibratedLinkFit::objective(const VectorXd& theta, VectorXd* gradient,
   for (Index i = 0; i < n; ++i) {
     if (w_[i] == 0.0) continue;
     for (Index c = 0; c < k; ++c) {
-      const double q = 1.0 + spread * v_(i, c);
-      const double along = kappa * m_(i, c) / std::sqrt(q);
+      const double q = 1.0 + spread * std::max(v_(i, c), offset_[c]);
+      const double usual = 1.0 + spread * offset_[c];
+      const double along = kappa * m_(i, c) * std::sqrt(usual / q);
       eta[c] = theta[c] + along;
       // d eta / dt, d^2 eta / dt^2.
-      first[c] = along / q;
-      second[c] = first[c] * (3.0 / q - 2.0);
+      const double g = 1.0 + 1.0 / q - 1.0 / usual;
+      first[c] = along * g;
+      second[c] = along * (g * g - 2.0 * (q - 1.0) / (q * q) +
+                           2.0 * (usual - 1.0) / (usual * usual));
     }
     // Of two classes the other one has eta = 0.
     const double top = k == 1 ? std::max(eta[0], 0.0) : eta.maxCoeff();
@@ -107,17 +122,37 @@ CalibratedLink CalibratedLinkFit::run(bool quick) {
   VectorXd found = climb(quick);
   out.intercept = found.head(k);
   out.slope = std::exp(found[k]) / scale_;
-  with_spread_ = best_;
+  out.centre = out.offset = VectorXd::Zero(k);
+  by_variance_ = best_;
   const VectorXd centre = m_.transpose() * w_ / std::max(w_.sum(), 1e-300);
-  CalibratedLinkFit narrow(m_.rowwise() - centre.transpose(),
-                           MatrixXd::Zero(m_.rows(), k), y_, w_);
-  found = narrow.climb(quick);
-  without_spread_ = narrow.best_;
-  if (narrow.best_ < best_ - kWorth) {
-    best_ = narrow.best_;
-    out.spread = false;
-    out.slope = std::exp(found[k]) / narrow.scale_;
+  CalibratedLinkFit second(m_.rowwise() - centre.transpose(), v_, y_, w_,
+                           usual_variance());
+  found = second.climb(quick);
+  by_excess_ = second.best_;
+  if (second.best_ < best_ - kWorth) {
+    best_ = second.best_;
+    out.slope = std::exp(found[k]) / second.scale_;
     out.intercept = found.head(k) - out.slope * centre;
+    out.centre = centre;
+    out.offset = second.offset_;
+  }
+  return out;
+}
+
+auto CalibratedLinkFit::usual_variance() const -> VectorXd {
+  VectorXd out(v_.cols());
+  std::vector<Index> order(static_cast<std::size_t>(v_.rows()));
+  for (Index c = 0; c < v_.cols(); ++c) {
+    std::iota(order.begin(), order.end(), Index{0});
+    std::sort(order.begin(), order.end(),
+              [&](Index a, Index b) { return v_(a, c) < v_(b, c); });
+    double below = 0.0;
+    out[c] = 0.0;
+    for (const Index i : order) {
+      if (below >= kBelow * w_.sum()) break;
+      below += w_[i];
+      out[c] = v_(i, c);
+    }
   }
   return out;
 }

@@ -5,11 +5,14 @@
 // kappa and an intercept a class, whose sum the prior holds at 0. They maximise
 //   sum w log P(y) - log(kappa sd(m))^2 / (2 1.5^2) - |a|^2 / (2 3^2)
 // over rows whose moments are those of the fit without the row: its own
-// moments have seen y. Where a class was given up all m are nearly the same, and
-// v is many times what they vary by: they rank rows, and the formula does not
-// show it. So there is a second form, in which v is left out and the prior is of
-// intercepts at the mean m of the machine; it counts where it is better by more
-// than 3, on the scale of the above.
+// moments have seen y. Where a class was given up all m are nearly the same,
+// and v is many times what they vary by: they rank rows, and the formula does
+// not show it. So there is a second form, of the offset o_c that 19 of 20
+// rows are below and the centre b_c, the mean of m_c,
+//   eta_c = a_c + kappa (b_c + (m_c - b_c) sqrt(q(o_c) / q(max(v_c, o_c)))),
+// q(v) = 1 + pi kappa^2 v / 8: v counts for rows that are farther from the data
+// than nearly all of them. The prior is of eta at the centre. It is used where
+// it is better by more than 3, on the scale of the above.
 #ifndef BAYESKERNEL_PREDICT_CALIBRATED_LINK_HPP
 #define BAYESKERNEL_PREDICT_CALIBRATED_LINK_HPP
 
@@ -20,9 +23,12 @@ namespace bayeskernel {
 struct CalibratedLink {
   static constexpr double kSpread = 0.39269908169872415;  // pi / 8
 
-  Eigen::VectorXd intercept;  // a: one a machine
-  double slope = 1.0;         // kappa
-  bool spread = true;         // whether v counts
+  Eigen::VectorXd intercept;       // a: one a machine
+  Eigen::VectorXd centre, offset;  // b and o: 0 in the first form
+  double slope = 1.0;              // kappa
+
+  // By what m - b of machine c is divided.
+  double shrink(double v, Eigen::Index c) const;
 
   // Probabilities of the classes, or of the second of two, for a row's moments.
   void row(const double* m, const double* v, Eigen::Index stride,
@@ -38,11 +44,12 @@ class CalibratedLinkFit {
   static constexpr double kSlopePrior = 1.5, kInterceptPrior = 3.0;
 
   // Moments rows x machines; y, numbers of classes from 0: of two classes 1 is
-  // that of the machine. Weights 0 leave rows out.
+  // that of the machine. Weights 0 leave rows out. `offset`: 0 if not given.
   CalibratedLinkFit(const Eigen::Ref<const MatrixXd>& mean,
                     const Eigen::Ref<const MatrixXd>& variance,
                     const Eigen::Ref<const Eigen::VectorXi>& y,
-                    const Eigen::Ref<const VectorXd>& weight);
+                    const Eigen::Ref<const VectorXd>& weight,
+                    const VectorXd& offset = VectorXd());
 
   Index size() const { return m_.cols() + 1; }
   double scale() const { return scale_; }
@@ -57,11 +64,14 @@ class CalibratedLinkFit {
 
   // Of the best end, and of those of the two forms.
   double value() const { return best_; }
-  double without_spread() const { return without_spread_; }
-  double with_spread() const { return with_spread_; }
+  double by_excess() const { return by_excess_; }
+  double by_variance() const { return by_variance_; }
 
  private:
-  static constexpr double kWorth = 3.0;
+  static constexpr double kWorth = 3.0, kBelow = 0.95;
+
+  // What the share kBelow of the weight of v is at or below, of each machine.
+  VectorXd usual_variance() const;
 
   // The best end from three starts, or that from the shares of the classes.
   VectorXd climb(bool quick);
@@ -71,10 +81,11 @@ class CalibratedLinkFit {
   double descend(VectorXd& theta) const;
 
   MatrixXd m_, v_;
+  VectorXd offset_;
   Eigen::VectorXi y_;
   VectorXd w_;
-  double scale_ = 1.0, best_ = 0.0, with_spread_ = 0.0;
-  double without_spread_ = 0.0;
+  double scale_ = 1.0, best_ = 0.0, by_variance_ = 0.0;
+  double by_excess_ = 0.0;
 };
 
 }  // namespace bayeskernel
