@@ -62,7 +62,9 @@
 #'   with values missing at random, see [imputed()]. Refused are missing values in smooths or
 #'   polynomials, in products of two predictors that both have some, in a grouping factor, in the
 #'   response and in weights. At `learning_rate = 1` the coefficient of a predictor with many missing
-#'   values is pulled away from 0; at the calibrated rate, the default, little of that is left.
+#'   values is pulled away from 0; at the calibrated rate, the default, little of that is left. The
+#'   loss is no likelihood: a missing level of a factor is taken to be the one that fits the label
+#'   best, and its coefficients may be far off. Use [bkm()] with `family = "logit"` for these.
 #'
 #' @section Crossed random terms: Terms with up to 500 levels in all are exact. See
 #'   [bayeskernel-large] for more levels.

@@ -55,8 +55,11 @@
 #'   chains of the probability of a row.
 #'
 #' @section Many predictors: Use at most a tenth as many predictors as rows, unless they are
-#'   correlated. With more, select some first, as by `inclusion(bsvm(x, y, select = TRUE))`. A
-#'   warning, `bayeskernel_warning_identification`, says if the draws do not agree on any direction.
+#'   correlated. In 200 rows of which two predictors count, the error in new rows was 0.08 with 20
+#'   predictors, 0.13 with 40, 0.17 with 60 and 0.21 with 100 (at best 0.07); in 80 rows with 50
+#'   predictors 0.22 to 0.31. With more predictors than rows it is no better than chance: 0.50 in 40
+#'   rows with 50. Select some first, as by `inclusion(bsvm(x, y, select = TRUE))`. A warning,
+#'   `bayeskernel_warning_identification`, says if the draws do not agree on any direction.
 #'
 #' @section Draws: Variables of `fit$draws`, of which each means the same in every draw: `intercept`
 #'   (b_0); `J`, the number of kernels; `mu` and `sd`, mean and standard deviation of the log

@@ -155,24 +155,41 @@ seqkr_run <- function(job) {
   factors <- 2^(seq(-4, 4) / 2)
   tried <- rep(NA_real_, length(factors))
   best <- NULL
-  for (g in seq_along(factors)) {
+  while (length(g <- next_factor(tried))) {
     log <- log(parameters)
     log[scaled] <- log[scaled] + log(factors[g])
     core <- run(update_kernel(job$kernel, log))
     if (core$interrupted) {
       return(core)
     }
-    tried[g] <- sum(core$steps[, "log_evidence"])
+    evidence <- sum(core$steps[, "log_evidence"])
+    tried[g] <- if (is.na(evidence)) -Inf else evidence
     if (is.null(best) || tried[g] > max(tried[-g], na.rm = TRUE)) best <- core
   }
   rows <- length(job$order)
   job$order <- whole
   if (rows < length(whole)) best <- run(best$kernel)
   best$tuned <- list(
-    by = "evidence", grid = data.frame(factor = factors, log_evidence = tried),
+    by = "evidence",
+    grid = data.frame(factor = factors, log_evidence = tried)[!is.na(tried), , drop = FALSE],
     rows = rows, by_default = by_default
   )
   best
+}
+
+# Which of the nine to try next, none in the end: every other one from the shortest, up to the first
+# after the middle that is worse than the one before, as wide kernels take the most time; then the
+# neighbors of the best.
+next_factor <- function(tried) {
+  for (g in seq(1L, 9L, by = 2L)) {
+    if (is.na(tried[g])) {
+      return(g)
+    }
+    if (g >= 5L && tried[g] < tried[g - 2L]) break
+  }
+  near <- which.max(tried) + c(-1L, 1L)
+  near <- near[near >= 1L & near <= 9L]
+  utils::head(near[is.na(tried[near])], 1L)
 }
 
 # Rows by whose evidence a length-scale that nobody gave is chosen, so that it takes a few seconds.

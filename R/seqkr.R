@@ -29,7 +29,8 @@
 #' @param grid `"seen"` (default): centers are inputs of rows seen so far. Or a matrix of
 #'   candidates.
 #' @param tune Choose a common factor of the length-scales, out of nine from 1/4 to 4, by the
-#'   evidence. Default: if the kernel leaves a length-scale open.
+#'   evidence; those far from the best are not tried. Default: if the kernel leaves a length-scale
+#'   open.
 #' @param prior Made by [seqkr_prior()].
 #' @param standardize Center and scale predictors, and a numeric response, by the rows of this call
 #'   (default). [extend()] keeps the scale.
@@ -157,7 +158,8 @@ check_grid <- function(grid, name) {
 #' They refer to the standardized predictors and response, if these are.
 #'
 #' @param lambda Mean of the Poisson distribution of the number of kernels
-#'   before it is cut, positive; default 1.
+#'   before it is cut, positive; default 4. The published model has 1, which
+#'   smooths functions of several predictors too much.
 #' @param kmax Most kernels, a whole number; default 50. With 0 there is the constant alone.
 #' @param noise `c(a, b)`: the variance of the noise has a density proportional
 #'   to x^(-a - 1) exp(-b / x), default `c(1, 0.01)`; or one number, the
@@ -178,7 +180,7 @@ check_grid <- function(grid, name) {
 #' seqkr_prior()
 #' seqkr_prior(lambda = 5, noise = 0.01)
 #' @export
-seqkr_prior <- function(lambda = 1, kmax = 50, noise = c(1, 0.01), coef = c(1, 1)) {
+seqkr_prior <- function(lambda = 4, kmax = 50, noise = c(1, 0.01), coef = c(1, 1)) {
   variance <- function(x, name) {
     if (length(x) == 1L) {
       return(prior_number(x, name))

@@ -316,13 +316,16 @@ print_tables <- function(table) {
   }
 }
 
-# What is beyond the bounds by more than two standard errors.
+# What is beyond the bounds by more than the error of these data sets: 95 % limits of a mean by
+# Student's t, and of a share.
 print_outside <- function(table, methods = c("ep", "vb", "gibbs")) {
   own <- table[table$method %in% methods & table$sets > 1, ]
-  biased <- abs(own$excess) - 2 * own$excess_se > 0.05
-  error <- 2 * sqrt(0.09 / own$sets)
-  nominal <- own$method == "vb" | own$family == "hinge" |
-    (own$cover > 0.86 - error & own$cover < 0.94 + error)
+  biased <- abs(own$excess) - stats::qt(0.975, own$sets - 1) * own$excess_se > 0.05
+  hits <- round(own$cover * own$sets)
+  nominal <- own$method == "vb" | own$family == "hinge" | (
+    stats::pbinom(hits, own$sets, 0.86) > 0.025 &
+      stats::pbinom(hits - 1, own$sets, 0.94, lower.tail = FALSE) > 0.025
+  )
   cat(sprintf(
     "\nOf %d coefficients %d have an excess bias above .05 sd, %d another cover\n",
     nrow(own), sum(biased), sum(!nominal)

@@ -54,7 +54,7 @@ score_known <- function(design, seeds = 30) {
   found <- vapply(seq_len(seeds), function(seed) {
     quietly(seqkr(
       cbind(x), y, kernel = kernel, control = seqkr_control(grid = cbind(x = at)), order = "given",
-      prior = seqkr_prior(noise = 0.02, coef = design$spread), standardize = FALSE, seed = seed,
+      prior = seqkr_prior(lambda = 1, noise = 0.02, coef = design$spread), standardize = FALSE, seed = seed,
       particles = 200, sweeps = 30, threads = 1
     ))$log_evidence
   }, 0)

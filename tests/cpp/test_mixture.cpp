@@ -124,6 +124,97 @@ TEST("with holes the model is what its own completions say") {
   }
 }
 
+// The log density of all that is seen, row by row, less what the ridge adds:
+// half a row of variance `ridge` in each predictor for each row.
+static double log_density_seen(const MatrixXd& x, const Mixture& model,
+                               const VectorXd& ridge) {
+  const MatrixXd& all = model.covariance[0];
+  double out = 0.0;
+  for (Index i = 0; i < x.rows(); ++i) {
+    std::vector<Index> seen;
+    for (Index j = 0; j < x.cols(); ++j) {
+      if (!std::isnan(x(i, j))) seen.push_back(j);
+    }
+    const Index s = static_cast<Index>(seen.size());
+    if (s == 0) continue;
+    MatrixXd own(s, s);
+    VectorXd gap(s);
+    for (Index a = 0; a < s; ++a) {
+      gap[a] = x(i, seen[a]) - model.mean(seen[a], 0);
+      for (Index b = 0; b < s; ++b) own(a, b) = all(seen[a], seen[b]);
+    }
+    out -= 0.5 * (std::log(own.determinant()) + gap.dot(own.inverse() * gap));
+  }
+  const double rows = static_cast<double>(x.rows());
+  return out - 0.5 * rows * all.inverse().diagonal().dot(ridge);
+}
+
+// One step of EM in the textbook's form.
+static void em_step(const MatrixXd& x, VectorXd& mean, MatrixXd& covariance) {
+  const Index p = x.cols();
+  VectorXd sum = VectorXd::Zero(p);
+  MatrixXd square = MatrixXd::Zero(p, p);
+  for (Index i = 0; i < x.rows(); ++i) {
+    const Given at = given(x.row(i).transpose(), mean, covariance);
+    sum += at.mean;
+    square += at.mean * at.mean.transpose() + at.covariance;
+  }
+  mean = sum / static_cast<double>(x.rows());
+  covariance =
+      square / static_cast<double>(x.rows()) - mean * mean.transpose();
+}
+
+// The last column decides which of the others are missing, as a response may.
+TEST("each step of EM makes what is seen more likely, up to the joint normal") {
+  for (const unsigned seed : {31u, 32u, 33u}) {
+    MatrixXd x = predictors(150, seed, false);
+    const double middle = x.col(3).mean();
+    Draw draw(seed + 100);
+    for (Index i = 0; i < x.rows(); ++i) {
+      if (x(i, 3) > middle) x(i, draw.below(3)) = kMissing;
+      if (i % 3 == 0) x(i, draw.below(3)) = kMissing;
+    }
+    const Codes none;
+    const std::vector<int> one(x.rows(), 0);
+    for (const double ridge : {1e-3, 0.0}) {
+      MixtureFit::Options options;
+      options.ridge = ridge;
+      options.most = 0;
+      Mixture model = MixtureFit().fit(x, one, 1, none, Cells(), options);
+      const VectorXd added = ridge * observed_variance(x);
+      options.most = 1;
+      const double first = log_density_seen(x, model, added);
+      double last = first, fall = 0.0;
+      for (int step = 0; step < 60; ++step) {
+        options.start = &model;
+        Mixture next = MixtureFit().fit(x, one, 1, none, Cells(), options);
+        model = std::move(next);
+        const double now = log_density_seen(x, model, added);
+        fall = std::max(fall, last - now);
+        last = now;
+      }
+      CHECK(fall < 1e-8);
+      CHECK(last > first + 1.0);
+    }
+    MixtureFit::Options options;
+    options.ridge = 0.0;
+    const Mixture model =
+        MixtureFit().fit(x, one, 1, none, Cells(), options);
+    VectorXd mean = VectorXd::Zero(4);
+    MatrixXd covariance = observed_variance(x).asDiagonal();
+    for (int step = 0; step < 5000; ++step) em_step(x, mean, covariance);
+    const VectorXd sd = covariance.diagonal().cwiseSqrt();
+    for (Index j = 0; j < 4; ++j) {
+      CHECK_NEAR((model.mean(j, 0) - mean[j]) / sd[j], 0.0, 1e-6);
+      for (Index k = 0; k < 4; ++k) {
+        CHECK_NEAR(
+            (model.covariance[0](j, k) - covariance(j, k)) / (sd[j] * sd[k]),
+            0.0, 1e-6);
+      }
+    }
+  }
+}
+
 static Atoms atoms_of(const Mixture& model, const MatrixXd& x) {
   AtomMaker maker(model);
   Atoms out;

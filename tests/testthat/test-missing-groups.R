@@ -96,6 +96,48 @@ test_that("a Gaussian response tells about what is missing: EM of all", {
   }
 })
 
+test_that("the law of the predictors is that of the joint normal of all columns", {
+  set.seed(9)
+  n <- 200L
+  d <- data.frame(z = rnorm(n))
+  d$x <- 0.5 * d$z + rnorm(n)
+  d$w <- d$x - d$z + rnorm(n)
+  d$y <- 1 + d$x - 0.5 * d$w + rnorm(n)
+  d$x[runif(n) < plogis(-1 + 1.5 * d$y)] <- NA
+  d$w[runif(n) < plogis(-1 - d$y)] <- NA
+  v <- as.matrix(d[c("x", "w", "z", "y")])
+  mean <- colMeans(v, na.rm = TRUE)
+  cov <- diag(apply(v, 2, var, na.rm = TRUE))
+  for (k in 1:1000) {
+    sum <- numeric(4)
+    square <- matrix(0, 4, 4)
+    for (rows in split(seq_len(n), apply(is.na(v), 1, paste, collapse = ""))) {
+      gone <- is.na(v[rows[1], ])
+      filled <- v[rows, , drop = FALSE]
+      left <- matrix(0, 4, 4)
+      if (any(gone)) {
+        b <- solve(cov[!gone, !gone], cov[!gone, gone, drop = FALSE])
+        gap <- filled[, !gone, drop = FALSE] - rep(mean[!gone], each = length(rows))
+        filled[, gone] <- rep(mean[gone], each = length(rows)) + gap %*% b
+        left[gone, gone] <- cov[gone, gone] - cov[gone, !gone] %*% b
+      }
+      sum <- sum + colSums(filled)
+      square <- square + crossprod(filled) + length(rows) * left
+    }
+    mean <- sum / n
+    cov <- square / n - tcrossprod(mean)
+  }
+  fit <- bkm(y ~ x + w + z, d, family = "gaussian", method = "vb", missing = "model", threads = 1)
+  holes <- fit$design$holes
+  at <- match(c("x", "w", "z"), holes$predictors)
+  sd <- sqrt(diag(cov))[1:3]
+  scale <- holes$scale[at]
+  law <- fit$holes$model
+  expect_lt(max(abs(holes$center[at] + scale * law$mean[at, 1] - mean[1:3]) / sd), 1e-6)
+  own <- law$cov[[1]][at, at] * tcrossprod(scale)
+  expect_lt(max(abs(own - cov[1:3, 1:3]) / tcrossprod(sd)), 1e-6)
+})
+
 # Which levels of a group are seen depends on the group's effect on the response.
 test_that("levels in groups may be missing by the response", {
   one <- function(seed) {

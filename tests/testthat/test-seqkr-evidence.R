@@ -42,7 +42,7 @@ test_that("the evidence of almost equal centres is that of all sets", {
     ratio <- vapply(1:16, function(seed) {
       fit <- quick_seqkr(cbind(x), y,
         kernel = rbf(7), grid = cbind(x = candidates), order = "given",
-        prior = seqkr_prior(noise = 0.02, coef = spread),
+        prior = seqkr_prior(lambda = 1, noise = 0.02, coef = spread),
         standardize = FALSE, seed = seed, particles = 200
       )
       exp(fit$log_evidence - exact)
@@ -79,4 +79,23 @@ test_that("one row that one particle explains warns, once", {
     class = "bayeskernel_warning_convergence"
   )
   expect_lt(fit$trace$steps$ess[40], 2)
+})
+
+# A mean of one kernel smooths too much: .130 and .81.
+test_that("limits of a function of two predictors hold it", {
+  skip_if_not(identical(Sys.getenv("BAYESKERNEL_SLOW"), "true"), "BAYESKERNEL_SLOW is not true")
+  found <- vapply(1:4, function(seed) {
+    set.seed(seed)
+    d <- data.frame(a = runif(200, -2, 2), b = runif(200, -2, 2))
+    f <- sin(2 * d$a) + d$b^2 / 2
+    d$y <- f + rnorm(200, sd = 0.3)
+    fit <- seqkr(y ~ a + b, d, seed = seed, threads = 1)
+    limits <- predict(fit, d, interval = "credible", level = 0.9)
+    c(
+      rmse = sqrt(mean((limits[, "fit"] - f)^2)),
+      cover = mean(limits[, "lwr"] <= f & f <= limits[, "upr"])
+    )
+  }, numeric(2))
+  expect_lt(mean(found["rmse", ]), 0.12)
+  expect_gt(mean(found["cover", ]), 0.83)
 })

@@ -186,11 +186,26 @@ test_that("intervals are quantiles of the mixture", {
 test_that("the evidence prefers the right width", {
   d <- wave_data(60)
   fit <- quick_seqkr(y ~ x, d, kernel = rbf(0.05), tune = TRUE, particles = 100)
-  expect_identical(nrow(fit$tuned$grid), 9L)
+  expect_true(all(fit$tuned$grid$factor %in% 2^(seq(-4, 4) / 2)))
   expect_gt(kernel_parameters(fit$kernel)[["lengthscale"]], 0.15)
   expect_equal(
     max(fit$tuned$grid$log_evidence) - 60 * log(fit$transform$response[2]), log_evidence(fit)
   )
+})
+
+# Wide kernels are the slow ones.
+test_that("length-scales far from the best are not tried", {
+  path <- function(evidence) {
+    tried <- rep(NA_real_, 9)
+    while (length(g <- next_factor(tried))) tried[g] <- evidence[g]
+    which(!is.na(tried))
+  }
+  expect_identical(path(-abs(1:9 - 3.8)), 1:5)
+  expect_identical(path(9:1), c(1:3, 5L))
+  expect_identical(path(1:9), c(1L, 3L, 5L, 7:9))
+  # Of any single peak the top is found.
+  for (peak in 1:9) expect_true(peak %in% path(-abs(1:9 - peak)))
+  expect_true(5L %in% path(rep(-Inf, 9)))
 })
 
 test_that("an endless stream costs the same row after row", {

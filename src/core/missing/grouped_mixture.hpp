@@ -56,7 +56,7 @@ class GroupedMixtureFit {
     MatrixXd precision;
   };
 
-  static constexpr double kStill = 1e-5, kRidge = 1e-6;
+  static constexpr double kStill = 1e-5, kRidge = 1e-7;
   static constexpr int kInner = 3, kSweeps = 10;
   static constexpr Index kMany = 100000;  // rows
   static constexpr int kMostOfMany = 25;
