@@ -203,9 +203,9 @@ mkprobit_control <- function(warmup = 1000, thin = 1, resume = NULL, weights_met
                              class_weights = c("none", "balanced"),
                              latent_scales = c("class", "shared", "fixed"), sparse = FALSE,
                              bias = NULL, normalize = FALSE, nodes = NULL,
-                             zeta_moment = c("exact", "point"), tol = NULL, tolw = Inf,
-                             max_iter = NULL, accelerate = TRUE, collapsed = TRUE,
-                             allow_empty = FALSE, force = FALSE, cluster = NULL,
+                             zeta_moment = c("exact", "point"), is_target = c("exact", "point"),
+                             tol = NULL, tolw = Inf, max_iter = NULL, accelerate = TRUE,
+                             collapsed = TRUE, allow_empty = FALSE, force = FALSE, cluster = NULL,
                              progress = getOption(
                                "bayeskernel.progress", interactive()
                              ), on_interrupt = c("stop", "keep")) {

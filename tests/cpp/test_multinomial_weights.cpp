@@ -189,7 +189,7 @@ TEST("the bound rises with weights of fixed points") {
       WeightSettings set;
       set.points = 2000;
       WeightPosterior q(2, set);
-      const MultinomialResult result = learner.spread(q, go_on);
+      const MultinomialResult result = learner.spread({&q}, go_on);
       CHECK(result.bound.size() > 40);
       for (std::size_t k = 1; k < result.bound.size(); ++k) {
         CHECK(result.bound[k] >=
@@ -215,7 +215,7 @@ TEST("the bound with weights that are not known is that of its terms") {
   set.slice = true;  // its points are equally probable
   set.steps = 400;
   WeightPosterior q(2, set);
-  const MultinomialResult result = learner.spread(q, go_on);
+  const MultinomialResult result = learner.spread({&q}, go_on);
   const MatrixXd points = q.draws(400);
   MatrixXd gram = MatrixXd::Zero(21, 21), mean = MatrixXd::Zero(21, 20);
   for (Index k = 0; k < 400; ++k) {
@@ -260,7 +260,7 @@ TEST("weights of a product by points are those of the sampler") {
     set.points = 400;
     set.steps = 400;
     found.emplace_back(2, set);
-    const MultinomialResult result = learner.spread(found.back(), go_on);
+    const MultinomialResult result = learner.spread({&found.back()}, go_on);
     CHECK(std::isfinite(result.bound.back()));
     CHECK(found.back().effective() >= WeightPosterior::kFewest);
   }
@@ -287,7 +287,7 @@ TEST("predictions know the spread of the weights") {
   set.slice = true;
   set.steps = 400;
   WeightPosterior q(2, set);
-  learner.spread(q, go_on);
+  learner.spread({&q}, go_on);
   std::vector<bayeskernel::RegressionFactor> factors;
   factors.push_back(fit.factor(0));
   const MatrixXd v = factors[0].covariance();
