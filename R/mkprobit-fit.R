@@ -667,13 +667,18 @@ warn_stuck <- function(fit) {
   }
 }
 
-# One space of numbers: what pictures over its predictors read.
+# One space of numbers: what pictures over its predictors read; of features, which have no points,
+# where the rows are.
 plane_of_fit <- function(fit, rows) {
   space <- fit$spaces[[1]]
   if (is.null(rows$spaces) && !is.null(space$z)) {
     fit$inducing <- inducing_on_data_scale(space$z, list(
       scale = space$transform$scale, center = space$transform$center, columns = rows$columns
     ))
+  } else if (is.null(rows$spaces) && space$kernel$kind == "basis") {
+    x <- rows$data$x[, rows$data$source, drop = FALSE]
+    colnames(x) <- rows$columns
+    fit$plane <- list(range = apply(x, 2, range), mean = colMeans(x))
   }
   fit
 }

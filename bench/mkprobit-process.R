@@ -4,8 +4,8 @@
 #
 #   Rscript bench/mkprobit-process.R                    all, one thread
 #   Rscript bench/mkprobit-process.R sets 5 mkprobit    some sets' machines
-#   Rscript bench/mkprobit-process.R table FILE 2 [set ...]  tuned machines beside it, a row a split
-#                                                       added to a CSV file
+#   Rscript bench/mkprobit-process.R table FILE 1:5 [set ...]  tuned machines beside it, a row a
+#                                                       split added to a CSV file
 #   Rscript bench/mkprobit-process.R summary FILE       their means
 #   Rscript bench/mkprobit-process.R proteins | sizes
 
@@ -125,7 +125,7 @@ add_to_table <- function(file, sets, splits) {
     data <- damoulas_data(set)
     if (is.null(data)) next
     y <- droplevels(factor(data$y))
-    for (split in seq_len(splits)) {
+    for (split in splits) {
       at <- divided(y, split)
       x <- data$x[, varying(data$x[at$own, ])]
       for (name in names(tuned_machines)) {
@@ -221,7 +221,7 @@ what <- if (length(arguments)) arguments[1L] else "all"
 if (what == "table") {
   add_to_table(
     arguments[2L], if (length(arguments) > 3L) arguments[-(1:3)] else damoulas_sets$set,
-    if (length(arguments) > 2L) as.integer(arguments[3L]) else 2L
+    if (length(arguments) > 2L) eval(str2lang(arguments[3L])) else 1:2
   )
 }
 if (what == "summary") show_table(arguments[2L])
