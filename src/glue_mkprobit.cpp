@@ -369,8 +369,9 @@ Rcpp::List mkprobit_vb_cpp(const Rcpp::List& data, const Rcpp::List& settings) {
     status["qr"] = found["qr"];
     status["active"] = found["active"];
     status["advice"] = read<bool>(found, "lost_digits") ? "scale" : "";
-    SEXP check = R_NilValue;
+    SEXP check = R_NilValue, scales = R_NilValue;
     if (found.containsElementNamed("check")) check = found["check"];
+    if (found.containsElementNamed("scales")) scales = found["scales"];
     return r_list({{"posterior", r_list({{"components", found["components"]},
                                          {"probability", found["probability"]},
                                          {"bias", job.composite.bias()},
@@ -382,6 +383,7 @@ Rcpp::List mkprobit_vb_cpp(const Rcpp::List& data, const Rcpp::List& settings) {
                    {"latent", found["latent"]},
                    {"weights", found["weights"]},
                    {"kernel", found["kernel"]},
+                   {"scales", scales},
                    {"check", check},
                    {"status", status},
                    {"usable", true}});

@@ -315,3 +315,32 @@ TEST("predictions know the spread of the weights") {
   const MatrixXd variance = second - first.cwiseAbs2();
   CHECK((found.variance - variance).norm() < 1e-8 * variance.norm());
 }
+
+// Those that the paper prints: draws from the prior, which stay.
+TEST("points of the prior have the moments of quadrature") {
+  const Quadratic f = two_weights(60.0, 0.3);
+  const Exact exact = by_quadrature(f);
+  WeightSettings set = held_rho(false, 20000);
+  set.printed = true;
+  set.held = true;
+  set.first = 1.0;
+  WeightPosterior q(2, set);
+  for (int k = 0; k < 3; ++k) q.update(f);
+  const double error = exact.sd / std::sqrt(q.effective());
+  CHECK(q.effective() >= 3000.0);
+  CHECK(std::abs(q.mean()[0] - exact.mean) < 4.5 * error);
+  CHECK(std::abs(std::sqrt(q.covariance()(0, 0)) / exact.sd - 1.0) < 0.06);
+  CHECK(!q.exact());
+  // Weights of passes before count: that of the first was larger.
+  const auto higher = [&](const VectorXd& beta, VectorXd* gradient) {
+    return f(beta, gradient) + 3.0;
+  };
+  const auto other = two_weights(60.0, 0.8);
+  WeightPosterior kept(2, set);
+  kept.update(higher);
+  const double before = kept.mean()[0];
+  kept.update(other);
+  const Exact last = by_quadrature(other);
+  CHECK(std::abs(kept.mean()[0] - before) <
+        std::abs(kept.mean()[0] - last.mean));
+}

@@ -140,13 +140,15 @@ MultinomialResult KernelLearner::spread(const Spread& q,
     const Index m = fit_.gram().rows();
     const MatrixXd covariance =
         q.printed ? MatrixXd::Zero(m, m) : total_covariance();
+    // Points of several passes are compared: the whole of log N(E y | W k, I).
+    const double offset = q.printed ? -0.5 * fit_.y().squaredNorm() : 0.0;
     bool same = true;
     if (q.weights != nullptr) {
-      same = update_weights(*q.weights, covariance);
+      same = update_weights(*q.weights, covariance, offset);
       weights_ = q.weights->mean();
     }
     if (q.scales != nullptr) {
-      same = update_scales(*q.scales, covariance) && same;
+      same = update_scales(*q.scales, covariance, offset) && same;
       set_scales(q.scales->mean());
     }
     known = true;
@@ -300,13 +302,13 @@ double KernelLearner::target(const VectorXd& at, const MatrixXd& covariance,
 }
 
 bool KernelLearner::update_weights(WeightPosterior& q,
-                                   const MatrixXd& covariance) {
+                                   const MatrixXd& covariance, double offset) {
   if (!product()) {
     const Quadratic f = quadratic(covariance);
     return q.update([&](const VectorXd& beta, VectorXd* gradient) {
       const VectorXd bent = f.bend * beta;
       if (gradient != nullptr) *gradient += f.slope - bent;
-      return beta.dot(f.slope - 0.5 * bent);
+      return offset + beta.dot(f.slope - 0.5 * bent);
     });
   }
   return q.update([&](const VectorXd& beta, VectorXd* gradient) {
@@ -315,12 +317,12 @@ bool KernelLearner::update_weights(WeightPosterior& q,
     const double value =
         raw_slopes(covariance, gradient != nullptr, by_weight, by_kernel);
     if (gradient != nullptr) *gradient += by_weight;
-    return value;
+    return offset + value;
   });
 }
 
 bool KernelLearner::update_scales(WeightPosterior& q,
-                                  const MatrixXd& covariance) {
+                                  const MatrixXd& covariance, double offset) {
   std::vector<Index> at;
   for (Index s = 0, before = 0; s < composite_.size(); ++s) {
     for (const Place& place : places_) {
@@ -340,7 +342,7 @@ bool KernelLearner::update_scales(WeightPosterior& q,
                           theta[k];
       }
     }
-    return value;
+    return offset + value;
   });
 }
 

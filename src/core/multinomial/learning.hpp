@@ -167,8 +167,10 @@ class KernelLearner {
                 VectorXd& gradient);
 
   // Whether the bound may be compared with the last.
-  bool update_weights(WeightPosterior& q, const MatrixXd& covariance);
-  bool update_scales(WeightPosterior& q, const MatrixXd& covariance);
+  bool update_weights(WeightPosterior& q, const MatrixXd& covariance,
+                      double offset);
+  bool update_scales(WeightPosterior& q, const MatrixXd& covariance,
+                     double offset);
   void set_scales(const VectorXd& theta);
 
   // <K, B> - <K, R K> / 2 = slope' beta - beta' bend beta / 2 + const of a sum:
