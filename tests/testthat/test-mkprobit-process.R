@@ -272,7 +272,7 @@ test_that("features of two predictors have a picture of their boundaries", {
     expect_equal(unname(fit$plane$range), unname(apply(data[1:2], 2, range)))
     field <- boundary_field(fit, c("a", "b"), as.matrix(data[1:2]), cells = 5L)
     grid <- expand.grid(a = field$x, b = field$y)
-    expect_equal(field$prob[, 2], unname(predict(fit, grid, "prob")))
+    expect_equal(field$prob, unname(predict(fit, grid, "prob")))
     grDevices::pdf(path)
     expect_no_error(plot(fit, "boundary", newdata = data))
     grDevices::dev.off()
