@@ -139,9 +139,9 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 #'   `tune`, `"profile"`), of a sum with weights of any size, of subsets for their probabilities
 #'   (greedy above ten kernels); `"profile"`, the bound is maximized over the weights, which of a
 #'   sum add up to 1; `"map"`, their mode given the rest, pass by pass; `"is"`, their posterior in
-#'   the bound by importance sampling, and `"slice"` (sum alone), by steps of a sampler, which give
-#'   standard deviations and limits; `"enumerate"`, subsets (binary) by the bound. The sampler draws
-#'   them.
+#'   the bound by importance sampling, with `tune` also that of the length-scales, and `"slice"`
+#'   (sum alone), by steps of a sampler, which give standard deviations and limits; `"enumerate"`,
+#'   subsets (binary) by the bound. The sampler draws them.
 #' @param class_weights For a process: `"none"` (default), `"balanced"`, which gives every class
 #'   the same share of the likelihood, or positive numbers named by classes. The likelihood of a row is
 #'   raised to the weight of its class. With `method = "vb"`.
@@ -163,6 +163,8 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 #'   chooses by the number of classes, for an error below 1e-10. At most 10,000.
 #' @param zeta_moment `"exact"`, or `"point"`, the paper's printed update, which
 #'   drops a variance: for comparison only.
+#' @param is_target What `"is"` weighs its points by: `"exact"`, or `"point"`, the paper's printed
+#'   weights, which drop a variance: for comparison only.
 #' @param tol,tolw,max_iter Variational Bayes stops once the bound changes by less than `tol` times
 #'   itself and no coefficient by more than `tolw`; cap on the passes, which warns. `NULL`, the
 #'   default of `tol` and `max_iter`: 0.001, as in the paper, and 100; 1e-6 and 2000 with `sparse`,
@@ -193,19 +195,42 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 #'   limits; its bound has the error of simulation. The number of sets that count is
 #'   `diagnostics$weights_ess` of the fit.
 #'
-#' @section Departures from the paper: The precision's update has the coefficients' second moment
-#'   where (11) prints their squared mean; moments (7) and (8) are by quadrature instead of
-#'   simulation; predictive variances enter (12) as they are derived, not inverted. The bound has
-#'   every constant, rises in every pass, and drives convergence.
+#'   With `tune = TRUE`, `"is"` has the posterior of
+#'   \eqn{\theta = 1 / (2 l^2)}{theta = 1/(2 l^2)} of each length-scale l, with the prior gamma of [mkprobit_prior()]; the kernels are taken at its
+#'   mean. It is the element `theta_table` of the fit.
+#'
+#' @section The paper's choices: With `coefficients = "weights"`. The first choice named is the
+#'   default. \tabular{llll}{
+#'   Quantity \tab Paper \tab As derived \tab As printed \cr
+#'   Moments of y \tab (7), (8) \tab by quadrature \tab by simulation: not available \cr
+#'   Precisions \tab (11), B.3 \tab `zeta_moment = "exact"`: mean of the squared coefficient \tab
+#'     `zeta_moment = "point"`: its squared mean \cr
+#'   Coefficients \tab (9), (10), B.2 \tab mean of K K' over the weights of a sum, and of 1 / zeta
+#'     \tab K at the mean weights with `is_target = "point"` \cr
+#'   Weights beta \tab B.4 \tab `weights_method = "is"`, `is_target = "exact"`: points are weighed
+#'     by exp E log p(y | W, beta) of the current pass \tab `is_target = "point"`: by
+#'     N(E y | E W k, I), and points of earlier passes keep their weights \cr
+#'   Length-scales theta \tab B.4 \tab `weights_method = "is"`, `tune = TRUE`, `is_target = "exact"`
+#'     \tab `is_target = "point"` \cr
+#'   rho; pi, chi \tab B.4 \tab by importance sampling; in closed form given E log beta \tab with
+#'     log E beta: `is_target = "point"` \cr
+#'   rho; pi, chi held \tab 3.1 \tab `mkprobit_prior(weight_hyper = "fixed")` \tab \cr
+#'   Subsets \tab 3.1 \tab `combine = "binary"`, `weights_method = "enumerate"` \tab \cr
+#'   Prediction \tab (12), D.3 \tab predictive variances \tab their inverses: not available \cr
+#'   Bound \tab E.5 to E.7 \tab with every constant; rises in every pass \tab given the precisions:
+#'     not available
+#'   }
+#'   With `"point"` many points have no weight, a warning says so, and the bound rises in no
+#'   particular way.
 #'
 #' @export
 mkprobit_control <- function(warmup = 1000, thin = 1, resume = NULL, weights_method = NULL,
                              class_weights = c("none", "balanced"),
                              latent_scales = c("class", "shared", "fixed"), sparse = FALSE,
                              bias = NULL, normalize = FALSE, nodes = NULL,
-                             zeta_moment = c("exact", "point"), tol = NULL, tolw = Inf,
-                             max_iter = NULL, accelerate = TRUE, collapsed = TRUE,
-                             allow_empty = FALSE, force = FALSE, cluster = NULL,
+                             zeta_moment = c("exact", "point"), is_target = c("exact", "point"),
+                             tol = NULL, tolw = Inf, max_iter = NULL, accelerate = TRUE,
+                             collapsed = TRUE, allow_empty = FALSE, force = FALSE, cluster = NULL,
                              progress = getOption(
                                "bayeskernel.progress", interactive()
                              ), on_interrupt = c("stop", "keep")) {

@@ -48,7 +48,7 @@ mkprobit_job <- function(rows, settings) {
       reference = match(reference, at)
     )
   } else {
-    c(read$engine[c("sparse", "weights_method", "states", "own")], list(
+    c(read$engine[c("sparse", "weights_method", "is_target", "learn", "states", "own")], list(
       zeta_moment = settings$zeta_moment, tol = settings$tol,
       tolw = settings$tolw, max_iter = settings$max_iter,
       accelerate = settings$accelerate, allow_empty = settings$allow_empty
@@ -86,7 +86,8 @@ kernel_regressors <- function(found, points, plain, settings) {
       nu = settings$gamma[2], weights = settings$start_weights, tune = settings$tune,
       learn = settings$learn, prior_weights = settings$prior_weights,
       held_hyper = settings$held_hyper, prior_theta = settings$prior$theta,
-      weights_method = if (settings$learn) by else "fixed",
+      weights_method = if (settings$learn || (by == "is" && settings$tune)) by else "fixed",
+      is_target = settings$is_target,
       states = settings$learn && settings$combine == "binary",
       own = is.null(settings$inducing) && !any(kinds == "basis")
     )
@@ -128,6 +129,7 @@ open_spaces <- function(rows, settings) {
     space$open <- vapply(kernel_leaves(space$kernel), function(leaf) {
       has_lengthscale(leaf) && is.null(leaf$lengthscale)
     }, NA)
+    space$plain <- all(vapply(kernel_leaves(space$kernel), leaf_variance, 1) == 1)
     space$kernel <- resolve_lengthscale(
       space$kernel, function(columns) {
         sqrt((if (is.null(columns)) d else length(columns)) / 2)
@@ -471,6 +473,11 @@ mkprobit_collect <- function(fit, core, job, rows) {
       fit$diagnostics$weights_ess <- core$weights$ess
       warn_few_points(core$weights$ess)
     }
+    if (!is.null(core$scales)) {
+      fit$theta_table <- theta_table(fit, core$scales)
+      fit$diagnostics$theta_ess <- core$scales$ess
+      warn_few_points(core$scales$ess, "length-scales")
+    }
     if (identical(core$status$advice, "scale")) fit <- warn_scale(fit)
   }
   fit <- plane_of_fit(fit, rows)
@@ -537,16 +544,27 @@ variational_weights <- function(fit, found) {
   weights_frame(fit, found$mean, if (binary) found$sd else NA_real_)
 }
 
-# Weights whose posterior rests on few points.
-warn_few_points <- function(ess) {
+# A posterior that rests on few points.
+warn_few_points <- function(ess, what = "weights") {
   if (isTRUE(ess < 50)) {
     bk_warn(
-      "convergence", "The posterior of the weights rests on few points.", c(
-        sprintf("Found: %.1f that count.", ess),
-        "Use weights_method = \"profile\", or \"slice\" for a sum."
+      "convergence", sprintf("The posterior of the %s rests on few points.", what), c(
+        sprintf("Found: %.1f that count.", ess), if (what == "weights") {
+          "Use weights_method = \"profile\", or \"slice\" for a sum."
+        } else {
+          "Use weights_method = \"profile\"."
+        }
       )
     )
   }
+}
+
+# theta = 1 / (2 lengthscale^2), which importance sampling has a posterior of.
+theta_table <- function(fit, found) {
+  data.frame(
+    parameter = lengthscale_names(fit$spaces), mean = found$mean, sd = found$sd,
+    lower = found$lower, upper = found$upper, median = found$median
+  )
 }
 
 # Regressors that are left, of each class or of all.
@@ -649,13 +667,18 @@ warn_stuck <- function(fit) {
   }
 }
 
-# One space of numbers: what pictures over its predictors read.
+# One space of numbers: what pictures over its predictors read; of features, which have no points,
+# where the rows are.
 plane_of_fit <- function(fit, rows) {
   space <- fit$spaces[[1]]
   if (is.null(rows$spaces) && !is.null(space$z)) {
     fit$inducing <- inducing_on_data_scale(space$z, list(
       scale = space$transform$scale, center = space$transform$center, columns = rows$columns
     ))
+  } else if (is.null(rows$spaces) && space$kernel$kind == "basis") {
+    x <- rows$data$x[, rows$data$source, drop = FALSE]
+    colnames(x) <- rows$columns
+    fit$plane <- list(range = apply(x, 2, range), mean = colMeans(x))
   }
   fit
 }

@@ -254,11 +254,12 @@ extras.mkprobit <- function(object) {
 #' @exportS3Method
 pictures.mkprobit <- function(object) {
   single <- object$design$type != "spaces"
+  flat <- single && !(is.null(object$inducing) && is.null(object$plane))
   list(
     boundary = picture(
       draw_boundary, if (!single) {
         "It has several feature spaces, or a kernel without predictors."
-      } else if (is.null(object$inducing)) {
+      } else if (!flat) {
         "Its regressors are no points."
       } else {
         no_boundary(object)
@@ -271,7 +272,7 @@ pictures.mkprobit <- function(object) {
       "It has one kernel."
     }),
     functions = picture(
-      draw_functions, if (!single || is.null(object$inducing)) {
+      draw_functions, if (!flat) {
         "Its spaces are no predictors of a formula or of one matrix."
       } else if (length(setdiff(object$design$variables, c(object$columns, object$dropped)))) {
         "It has factors, or functions of predictors, among its predictors."

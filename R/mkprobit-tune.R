@@ -27,6 +27,7 @@ tuning_directions <- function(spaces, settings) {
       lapply(at, function(k) one("scale", s, k))
     )
   }
+  terms <- lapply(spaces, open_terms, settings$tune)
   c(
     if (is.null(held$variance)) list(one("variance")),
     if (length(wide)) {
@@ -35,6 +36,9 @@ tuning_directions <- function(spaces, settings) {
         unlist(lapply(wide, each), recursive = FALSE)
       )
     },
+    unlist(lapply(seq_along(spaces), function(s) {
+      lapply(terms[[s]], function(k) one("term", s, k))
+    }), recursive = FALSE),
     if (settings$learn) {
       lapply(seq_along(spaces), function(s) one("weight", s))
     },
@@ -45,18 +49,36 @@ tuning_directions <- function(spaces, settings) {
   )
 }
 
-# Length-scales that were left open, or all; with variances of the terms of a sum, whose ratios are
-# not the process's variance.
+# Length-scales that were left open, or all.
 open_parameters <- function(space, all) {
   if (space$kind != "kernel") {
     return(integer())
   }
-  roles <- parameter_roles(space$kernel)
   leaves <- parameter_leaves(space$kernel)$at
   open <- space$open %||% rep(TRUE, max(leaves, 0L))
-  sum <- has_kind(space$kernel, "sum")
-  which(roles == "lengthscale" & (isTRUE(all) | open[leaves]) |
-    roles == "variance" & sum & any(open))
+  which(parameter_roles(space$kernel) == "lengthscale" & (isTRUE(all) | open[leaves]))
+}
+
+# Variances of the terms of a sum, if none was given, or all; the first is what the others are
+# measured by, since the size of the whole is the process's.
+open_terms <- function(space, all) {
+  if (space$kind != "kernel") {
+    return(integer())
+  }
+  terms <- later_terms(space$kernel) & (isTRUE(all) | isTRUE(space$plain))
+  which(parameter_roles(space$kernel) == "variance" & terms[parameter_leaves(space$kernel)$at])
+}
+
+# Of each leaf whether its variance is that of a term of a sum after the first.
+later_terms <- function(kernel, later = FALSE) {
+  children <- kernel$children
+  if (is.null(children)) {
+    return(later)
+  }
+  sum <- kernel$kind == "sum"
+  unlist(lapply(seq_along(children), function(k) {
+    later_terms(children[[k]], if (sum) k > 1L else later && k == 1L)
+  }))
 }
 
 # log ratios to the start, of everything that may move.
@@ -80,7 +102,7 @@ move_along <- function(moves, direction, step, open) {
     moves$scale <- Map(function(move, at) {
       replace(move, at, move[at] + step)
     }, moves$scale, open)
-  } else if (kind == "scale") {
+  } else if (kind %in% c("scale", "term")) {
     at <- direction$at
     s <- direction$space
     moves$scale[[s]][at] <- moves$scale[[s]][at] + step
@@ -137,7 +159,7 @@ tuning_sample <- function(y, size, seed) {
 feature_engine <- list(
   combine = "sum", bias = FALSE, latent_scales = "fixed", alpha0 = 1, sparse = FALSE, tau = 1,
   nu = 1, weights = 1, tune = FALSE, learn = FALSE, prior_weights = c(1, 1), held_hyper = FALSE,
-  prior_theta = c(1, 1), weights_method = "fixed", states = FALSE, own = FALSE
+  prior_theta = c(1, 1), weights_method = "fixed", is_target = "exact", states = FALSE, own = FALSE
 )
 
 # The process and the spaces' kernels where left-out rows are predicted best, with how that went as
@@ -182,6 +204,12 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
       folds <- found
       search[c("moves", "log_loss")] <- end
     }
+  }
+  # The rows of a fold whose neighbors are in the others are known better than new ones.
+  if (!interrupted && settings$method == "vb") {
+    found <- score$folds(search$moves, by_chance = TRUE)
+    interrupted <- is.null(found)
+    folds <- found %||% folds
   }
   if (interrupted) stop_or_keep_tuning(settings)
   found <- moved_process(process, spaces, search$moves)
@@ -258,18 +286,28 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
       ))
       if (!core$interrupted) judged(core$log_prob, moves)
     },
-    folds = function(moves) {
+    folds = function(moves, by_chance = FALSE) {
       design <- design_at(moves)
-      log_prob <- fold_log_prob(design$phi, y, classes, fold_of(y, design$place), control)
-      if (!is.null(log_prob)) judged(log_prob, moves)
+      divisions <- if (by_chance) chance_folds else list(NULL)
+      log_prob <- lapply(divisions, function(seed) {
+        fold_log_prob(design$phi, y, classes, fold_of(y, design$place, seed), control)
+      })
+      if (!any(lengths(log_prob) == 0L)) {
+        judged(Reduce(`+`, log_prob) / length(log_prob), moves)
+      }
     }
   )
 }
 
-# Five folds of every class, whatever the order of the rows.
-fold_of <- function(y, place) {
+# Five folds of every class, whatever the order of rows and classes: neighbors in different ones, or
+# by chance.
+fold_of <- function(y, place, seed = NULL) {
   fold <- integer(length(y))
-  fold[order(y, place)] <- rep_len(seq_len(5L), length(y))
+  drawn <- lapply(tabulate(y), function(count) {
+    turns <- rep_len(seq_len(5L), count)
+    if (is.null(seed)) turns else with_seed(seed, sample(turns))
+  })
+  fold[order(y, place)] <- unlist(drawn, use.names = FALSE)
   fold
 }
 
@@ -308,7 +346,9 @@ fold_log_prob <- function(phi, y, classes, fold, control) {
 # functions may vary. By how much, left-out rows say; few say little, and on most sets it is a
 # factor of about 2.
 usual_sharpness <- 2
-sharpness_grid <- 2^seq(-1, 2, by = 0.5)
+sharpness_grid <- 2^seq(-1, 4, by = 0.5)
+# Seeds of divisions that it is chosen by.
+chance_folds <- list(1, 2)
 
 # The top of the parabola through the best of the grid and its neighbours.
 best_sharpness <- function(sums, grid) {

@@ -27,8 +27,9 @@
 #' @param coefficients `"process"` (default): the function of each class is a Gaussian process.
 #'   `"weights"`: the paper's model. See The process prior.
 #' @param method `"vb"` (default) or `"gibbs"`.
-#' @param tune `NULL` (default): choose the variance and open length-scales by left-out rows.
-#'   `TRUE`: given length-scales, too. `FALSE`: nothing. With `coefficients = "weights"` the default
+#' @param tune `NULL` (default): choose the variance, open length-scales, and the variances of the
+#'   terms of a sum such as `rbf() + linear()` if none of them is given, by left-out rows. `TRUE`:
+#'   given ones, too. `FALSE`: nothing. With `coefficients = "weights"` the default
 #'   is `FALSE`.
 #' @param inducing A number of objects to which the kernels are computed. Default `NULL`: all, or
 #'   500 if there are more than 2000 objects.
@@ -132,7 +133,8 @@ mkprobit_arguments <- function() {
     coefficients = one_of("process", "weights"),
     kernel_weights = check_kernel_weights,
     weights_method = or_null(one_of("loo", "profile", "map", "is", "slice", "enumerate")),
-    latent_scales = one_of("class", "shared", "fixed"), sparse = check_flag,
+    is_target = one_of("exact", "point"), latent_scales = one_of("class", "shared", "fixed"),
+    sparse = check_flag,
     tune = or_null(check_flag), bias = or_null(check_flag),
     inducing = or_null(count_from(2)), class_weights = check_class_weights, normalize = check_flag,
     nodes = or_null(count_from(5, most_nodes)),
@@ -217,15 +219,24 @@ settle_mkprobit <- function(settings) {
       column = "weights_method", found = by, expected = known
     )
   }
-  spread <- by %in% c("is", "slice") && settings$method == "vb"
-  if (settings$learn && settings$tune && spread) {
+  if (settings$learn && settings$tune && by == "slice" && settings$method == "vb") {
     bk_abort(
       "argument", "This `weights_method` does not learn length-scales.",
       c(
-        sprintf("Found: \"%s\" with tune = TRUE.", by),
-        "Accepted: \"profile\", \"map\", or method = \"gibbs\"."
+        "Found: \"slice\" with tune = TRUE.",
+        "Accepted: \"profile\", \"map\", \"is\", or method = \"gibbs\"."
       ),
-      column = "weights_method", found = by, expected = c("profile", "map")
+      column = "weights_method", found = by, expected = c("profile", "map", "is")
+    )
+  }
+  if (settings$is_target == "point" && by != "is") {
+    bk_abort(
+      "argument", "`is_target` belongs to importance sampling.",
+      c(
+        sprintf("Found: \"point\" with weights_method = \"%s\".", by),
+        "Accepted: weights_method = \"is\"."
+      ),
+      column = "is_target", found = "point", expected = "exact"
     )
   }
   settings$weights_method <- by
@@ -269,6 +280,7 @@ settle_process <- function(settings) {
   other <- c(
     latent_scales = settings$latent_scales != "class",
     sparse = settings$sparse, zeta_moment = settings$zeta_moment == "point",
+    is_target = settings$is_target == "point",
     weights_method = !(settings$weights_method %||% "loo") == "loo",
     "prior$tau" = !is.null(prior$tau), "prior$nu" = !is.null(prior$nu),
     "prior$weights" = !is.null(prior$weights)

@@ -144,6 +144,9 @@ plane_rows <- function(x) {
   if (!is.null(x$inducing)) {
     return(x$inducing)
   }
+  if (!is.null(x$plane)) {
+    return(x$plane$range)
+  }
   out <- sweep(sweep(x$posterior$x, 2, x$transform$scale, "*"), 2, x$transform$center, "+")
   colnames(out) <- x$columns
   out
@@ -171,7 +174,9 @@ boundary_field <- function(x, columns, at, link = NULL, cells = 80L) {
 # Every predictor that predict() asks for at its mean; without standardising, the fit has that of
 # the inducing points alone. Dropped ones do not count.
 held_values <- function(x) {
-  mean <- if (all(x$transform$scale == 1)) {
+  mean <- if (!is.null(x$plane)) {
+    x$plane$mean
+  } else if (all(x$transform$scale == 1)) {
     colMeans(plane_rows(x))
   } else {
     x$transform$center

@@ -51,7 +51,7 @@ draw_functions <- function(x, columns, main) {
     abort_argument(columns, "columns", paste("one of", list_some(quoted(x$columns))))
   }
   held <- held_values(x)
-  limits <- range(x$inducing[, columns])
+  limits <- range(plane_rows(x)[, columns])
   axis <- seq(limits[1], limits[2], length.out = points)
   grid <- as.data.frame(as.list(held), optional = TRUE)
   grid <- grid[rep(1L, points), , drop = FALSE]

@@ -37,7 +37,19 @@ damoulas_data <- function(set) {
     glass = named(packaged("Glass", "mlbench"), 1:9, "Type"),
     vehicle = named(packaged("Vehicle", "mlbench"), 1:18, "Class"),
     soybean = labelled("soybean_small.csv"), wine = labelled("wine.csv"),
-    balance = labelled("balance_scale.csv")
+    balance = labelled("balance_scale.csv"),
+    digits = {
+      table <- utils::read.csv(data_file("mfeat_kar.csv.gz"))
+      list(x = as.matrix(table[-ncol(table)]), y = factor(table[[ncol(table)]]))
+    },
+    satellite = named(packaged("Satellite", "mlbench"), 1:36, "classes"),
+    letters = named(packaged("LetterRecognition", "mlbench"), 2:17, "lettr"),
+    DNA = {
+      table <- packaged("DNA", "mlbench")
+      if (!is.null(table)) {
+        list(x = data.matrix(table[-ncol(table)]), y = factor(table$Class))
+      }
+    }
   )
 }
 

@@ -4,7 +4,9 @@
 #
 #   Rscript bench/mkprobit-process.R                    all, one thread
 #   Rscript bench/mkprobit-process.R sets 5 mkprobit    some sets' machines
-#   Rscript bench/mkprobit-process.R table 2 [set ...]  a table with tuned machines
+#   Rscript bench/mkprobit-process.R table FILE 1:5 [set ...]  tuned machines beside it, a row a
+#                                                       split added to a CSV file
+#   Rscript bench/mkprobit-process.R summary FILE       their means
 #   Rscript bench/mkprobit-process.R proteins | sizes
 
 options(bayeskernel.progress = FALSE)
@@ -100,31 +102,72 @@ class_slope <- function(y, prob) {
   stats::optimize(loss, c(0.1, 10))$minimum
 }
 
-table_of_sets <- function(sets, splits) {
-  cat("set,machine,splits,error,log_loss,slope,seconds,version\n")
+# Two thirds of the rows and the rest; of large sets 400, and 2000 of the rest.
+divided <- function(y, split) {
+  out <- third(y, split)
+  own <- setdiff(seq_along(y), out)
+  if (length(y) > 1000) {
+    set.seed(100 + split)
+    by <- split(own, y[own])
+    own <- unlist(lapply(by, function(rows) {
+      rows[sample.int(length(rows), max(2, round(400 * length(rows) / length(own))))]
+    }), use.names = FALSE)
+    out <- out[sample.int(length(out), min(length(out), 2000))]
+  }
+  list(own = own, out = out)
+}
+
+# Columns that vary among the rows of the fit.
+varying <- function(x) apply(x, 2, function(column) length(unique(column)) > 1L)
+
+add_to_table <- function(file, sets, splits) {
   for (set in sets) {
     data <- damoulas_data(set)
     if (is.null(data)) next
     y <- droplevels(factor(data$y))
-    for (name in names(tuned_machines)) {
-      prob <- seconds <- NULL
-      truth <- factor(character(), levels(y))
-      for (split in seq_len(splits)) {
-        out <- third(y, split)
+    for (split in splits) {
+      at <- divided(y, split)
+      x <- data$x[, varying(data$x[at$own, ])]
+      for (name in names(tuned_machines)) {
         set.seed(split)
         time <- proc.time()
-        own <- tuned_machines[[name]](data$x[-out, ], y[-out], data$x[out, ])
-        seconds <- c(seconds, sum((proc.time() - time)[c("user.self", "sys.self")]))
-        prob <- rbind(prob, own[, levels(y)])
-        truth <- c(truth, y[out])
+        prob <- tuned_machines[[name]](x[at$own, ], y[at$own], x[at$out, ])[, levels(y)]
+        seconds <- sum((proc.time() - time)[c("user.self", "sys.self")])
+        row <- data.frame(
+          set = set, machine = name, split = split, rows = length(at$own), classes = nlevels(y),
+          error = mean(levels(y)[max.col(prob, "first")] != y[at$out]),
+          log_loss = class_log_loss(y[at$out], prob), slope = class_slope(y[at$out], prob),
+          seconds = seconds, version = format(utils::packageVersion("bayeskernel"))
+        )
+        new <- !file.exists(file)
+        utils::write.table(
+          row, file, append = !new, sep = ",", row.names = FALSE, col.names = new
+        )
       }
-      cat(sprintf(
-        "%s,\"%s\",%d,%.3f,%.3f,%.2f,%.1f,%s\n", set, name, splits,
-        mean(levels(y)[max.col(prob, "first")] != truth), class_log_loss(truth, prob),
-        class_slope(truth, prob), mean(seconds), utils::packageVersion("bayeskernel")
-      ))
     }
   }
+}
+
+# Means over the splits that all machines have had.
+show_table <- function(file) {
+  table <- utils::read.csv(file)
+  key <- paste(table$set, table$split)
+  whole <- names(which(table(key) == length(tuned_machines)))
+  table <- table[key %in% whole, ]
+  table$splits <- 1
+  means <- stats::aggregate(
+    table[c("rows", "classes", "error", "log_loss", "slope", "seconds")],
+    table[c("machine", "set")], mean
+  )
+  means$splits <- stats::aggregate(table["splits"], table[c("machine", "set")], sum)$splits
+  means <- means[order(match(means$set, table$set)), ]
+  cat("| set | rows, classes | splits | machine | error | log-loss | slope | CPU s |\n")
+  cat("|---|---|---|---|---|---|---|---|\n")
+  cat(sprintf(
+    "| %s | %.0f, %.0f | %d | %s | %.3f | %.3f | %.2f | %.1f |\n", means$set, means$rows,
+    means$classes, means$splits, means$machine, means$error, means$log_loss, means$slope,
+    means$seconds
+  ), sep = "")
 }
 
 # The given division of protein folds: single spaces, six of equal weight, learned sums and
@@ -176,11 +219,12 @@ compare_sizes <- function(rows) {
 arguments <- commandArgs(TRUE)
 what <- if (length(arguments)) arguments[1L] else "all"
 if (what == "table") {
-  table_of_sets(
-    if (length(arguments) > 2L) arguments[-(1:2)] else damoulas_sets$set,
-    if (length(arguments) > 1L) as.integer(arguments[2L]) else 2L
+  add_to_table(
+    arguments[2L], if (length(arguments) > 3L) arguments[-(1:3)] else damoulas_sets$set,
+    if (length(arguments) > 2L) eval(str2lang(arguments[3L])) else 1:2
   )
 }
+if (what == "summary") show_table(arguments[2L])
 if (what %in% c("all", "sets")) {
   compare_sets(
     if (length(arguments) > 3L) {

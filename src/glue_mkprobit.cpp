@@ -216,18 +216,30 @@ Rcpp::List spread_list(const bayeskernel::WeightPosterior& q, bool product,
   return out;
 }
 
+constexpr Index kMatrices = 200;  // points that cost a product of matrices
+
 bayeskernel::WeightSettings read_spread(const Rcpp::List& settings,
                                         bool product) {
-  constexpr Index kProduct = 200;  // a product of matrices each
   const Rcpp::NumericVector prior = settings["prior_weights"];
   bayeskernel::WeightSettings out;
   out.product = product;
   out.slice = read<std::string>(settings, "weights_method") == "slice";
+  out.printed = read<std::string>(settings, "is_target") == "point";
   out.first = prior[0];
   out.second = prior[1];
   out.held = read<bool>(settings, "held_hyper");
-  if (product) out.points = kProduct;
+  if (product) out.points = kMatrices;
   out.seed = read<std::uint64_t>(settings, "seed");
+  return out;
+}
+
+bayeskernel::WeightSettings read_theta(const Rcpp::List& settings) {
+  const Rcpp::NumericVector prior = settings["prior_theta"];
+  bayeskernel::WeightSettings out = read_spread(settings, true);
+  out.first = prior[0];
+  out.second = prior[1];
+  out.held = true;
+  out.seed += 1;
   return out;
 }
 
@@ -240,6 +252,7 @@ Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
     throw bayeskernel::ArgumentError("no such way to learn weights");
   }
   const bool tune = read<bool>(settings, "tune");
+  const bool learn = read<bool>(settings, "learn");
   const Rcpp::NumericVector weight_prior = settings["prior_weights"];
   const Rcpp::NumericVector theta_prior = settings["prior_theta"];
   bayeskernel::KernelPrior prior;
@@ -253,18 +266,19 @@ Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
   prior.theta_shape = theta_prior[0];
   prior.theta_rate = theta_prior[1];
   bayeskernel::KernelLearner learner(job.composite, job.weights, prior,
-                                     {method != "fixed", tune}, job.fit,
-                                     job.control, job.executor);
+                                     {learn, tune}, job.fit, job.control,
+                                     job.executor);
   MultinomialResult result;
-  std::optional<bayeskernel::WeightPosterior> q;
+  std::optional<bayeskernel::WeightPosterior> q, scales;
   const bool own = read<bool>(settings, "own");
   bayeskernel::SearchCheck check;
   if (spread) {
-    if (tune) {
-      throw bayeskernel::ArgumentError("length-scales have no posterior");
-    }
-    q.emplace(job.composite.size(), read_spread(settings, product));
-    result = learner.spread(*q, job.user.keep_going());
+    if (learn) q.emplace(job.composite.size(), read_spread(settings, product));
+    if (tune) scales.emplace(learner.scale_count(), read_theta(settings));
+    result = learner.spread(
+        {q ? &*q : nullptr, scales ? &*scales : nullptr,
+         read<std::string>(settings, "is_target") == "point"},
+        job.user.keep_going());
   } else if (method == "loo") {
     result = learner.left_out(own, job.user.keep_going());
   } else if (method != "fixed" || tune) {
@@ -286,6 +300,11 @@ Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
       q ? spread_list(*q, product, component)
         : weights_list(weights, VectorXd::Zero(s), NA_REAL, MatrixXd(0, s),
                        MatrixXd(0, s), VectorXd(), VectorXd());
+  if (scales) {
+    // The component is that of the weights.
+    Rcpp::List unused;
+    out["scales"] = spread_list(*scales, true, unused);
+  }
   out["components"] = Rcpp::List::create(component);
   out["probability"] = 1.0;
   add_result(result, out);
@@ -350,8 +369,9 @@ Rcpp::List mkprobit_vb_cpp(const Rcpp::List& data, const Rcpp::List& settings) {
     status["qr"] = found["qr"];
     status["active"] = found["active"];
     status["advice"] = read<bool>(found, "lost_digits") ? "scale" : "";
-    SEXP check = R_NilValue;
+    SEXP check = R_NilValue, scales = R_NilValue;
     if (found.containsElementNamed("check")) check = found["check"];
+    if (found.containsElementNamed("scales")) scales = found["scales"];
     return r_list({{"posterior", r_list({{"components", found["components"]},
                                          {"probability", found["probability"]},
                                          {"bias", job.composite.bias()},
@@ -363,6 +383,7 @@ Rcpp::List mkprobit_vb_cpp(const Rcpp::List& data, const Rcpp::List& settings) {
                    {"latent", found["latent"]},
                    {"weights", found["weights"]},
                    {"kernel", found["kernel"]},
+                   {"scales", scales},
                    {"check", check},
                    {"status", status},
                    {"usable", true}});

@@ -453,6 +453,35 @@ by_sampler <- function() {
   )
 }
 
+# Neal's classes by the quadratic expansion of the two dimensions that matter.
+neal_fit <- function(data, model) {
+  change <- if (model == "gibbs") {
+    pick(
+      list(ndraws = 100, control = list(warmup = 50)),
+      list(ndraws = 2000, control = list(warmup = 1000)), list()
+    )
+  }
+  fit_as(
+    mkprobit, "damoulas2009", model, data$x[, 1:2], data$y, kernel = basis(2), seed = 1,
+    change = c(change, list(prior = mkprobit_prior(tau = 3, nu = 3)))
+  )
+}
+
+# Its error on other rows; the figure is the boundaries.
+neal_figure <- function(model) {
+  data <- simulate_neal(400, 1)
+  new <- simulate_neal(pick(200, 2000, 2000), 2)
+  fit <- neal_fit(data, model)
+  error <- wrong(predict(fit, new$x[, 1:2]), new$y)
+  out <- measured(error = error, raw = list(data = data, fit = fit))
+  out$mc_error <- 100 * sqrt(error / 100 * (1 - error / 100) / nrow(new$x))
+  out
+}
+
+draw_neal <- function(raw) {
+  graphics::plot(raw$fit, "boundary", newdata = raw$data$x[, 1:2], y = raw$data$y)
+}
+
 # Neal's three classes in four dimensions, of which two matter.
 simulate_neal <- function(n, seed) {
   set.seed(seed)

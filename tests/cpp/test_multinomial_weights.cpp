@@ -189,7 +189,7 @@ TEST("the bound rises with weights of fixed points") {
       WeightSettings set;
       set.points = 2000;
       WeightPosterior q(2, set);
-      const MultinomialResult result = learner.spread(q, go_on);
+      const MultinomialResult result = learner.spread({&q}, go_on);
       CHECK(result.bound.size() > 40);
       for (std::size_t k = 1; k < result.bound.size(); ++k) {
         CHECK(result.bound[k] >=
@@ -215,7 +215,7 @@ TEST("the bound with weights that are not known is that of its terms") {
   set.slice = true;  // its points are equally probable
   set.steps = 400;
   WeightPosterior q(2, set);
-  const MultinomialResult result = learner.spread(q, go_on);
+  const MultinomialResult result = learner.spread({&q}, go_on);
   const MatrixXd points = q.draws(400);
   MatrixXd gram = MatrixXd::Zero(21, 21), mean = MatrixXd::Zero(21, 20);
   for (Index k = 0; k < 400; ++k) {
@@ -260,7 +260,7 @@ TEST("weights of a product by points are those of the sampler") {
     set.points = 400;
     set.steps = 400;
     found.emplace_back(2, set);
-    const MultinomialResult result = learner.spread(found.back(), go_on);
+    const MultinomialResult result = learner.spread({&found.back()}, go_on);
     CHECK(std::isfinite(result.bound.back()));
     CHECK(found.back().effective() >= WeightPosterior::kFewest);
   }
@@ -287,7 +287,7 @@ TEST("predictions know the spread of the weights") {
   set.slice = true;
   set.steps = 400;
   WeightPosterior q(2, set);
-  learner.spread(q, go_on);
+  learner.spread({&q}, go_on);
   std::vector<bayeskernel::RegressionFactor> factors;
   factors.push_back(fit.factor(0));
   const MatrixXd v = factors[0].covariance();
@@ -314,4 +314,33 @@ TEST("predictions know the spread of the weights") {
   CHECK((found.mean - first).norm() < 1e-9 * first.norm());
   const MatrixXd variance = second - first.cwiseAbs2();
   CHECK((found.variance - variance).norm() < 1e-8 * variance.norm());
+}
+
+// Those that the paper prints: draws from the prior, which stay.
+TEST("points of the prior have the moments of quadrature") {
+  const Quadratic f = two_weights(60.0, 0.3);
+  const Exact exact = by_quadrature(f);
+  WeightSettings set = held_rho(false, 20000);
+  set.printed = true;
+  set.held = true;
+  set.first = 1.0;
+  WeightPosterior q(2, set);
+  for (int k = 0; k < 3; ++k) q.update(f);
+  const double error = exact.sd / std::sqrt(q.effective());
+  CHECK(q.effective() >= 3000.0);
+  CHECK(std::abs(q.mean()[0] - exact.mean) < 4.5 * error);
+  CHECK(std::abs(std::sqrt(q.covariance()(0, 0)) / exact.sd - 1.0) < 0.06);
+  CHECK(!q.exact());
+  // Weights of passes before count: that of the first was larger.
+  const auto higher = [&](const VectorXd& beta, VectorXd* gradient) {
+    return f(beta, gradient) + 3.0;
+  };
+  const auto other = two_weights(60.0, 0.8);
+  WeightPosterior kept(2, set);
+  kept.update(higher);
+  const double before = kept.mean()[0];
+  kept.update(other);
+  const Exact last = by_quadrature(other);
+  CHECK(std::abs(kept.mean()[0] - before) <
+        std::abs(kept.mean()[0] - last.mean));
 }

@@ -70,10 +70,13 @@ test_that("composites that make no sense are refused", {
     refuses("argument", "enumerate", spaces, y,
       combine = "binary", kernel_weights = "learn", weights_method = by
     )
-    refuses("argument", "gibbs", spaces, y,
-      kernel_weights = "learn", weights_method = by, tune = TRUE
-    )
   }
+  refuses("argument", "gibbs", spaces, y,
+    kernel_weights = "learn", weights_method = "slice", tune = TRUE
+  )
+  refuses("argument", "weights_method = \"is\"", spaces, y,
+    kernel_weights = "learn", is_target = "point"
+  )
   refuses("argument", "length-scale", spaces, y, kernel = linear(), tune = TRUE)
   refuses("dimension", "inducing", spaces, y, inducing = 50)
   refuses("prior", "weights", spaces, y, prior = mkprobit_prior(weights = 0.2))

@@ -284,3 +284,76 @@ test_that("the trace of learned weights has a point for every pass", {
   expect_gt(d$passes, 20)
   expect_true(all(diff(elbo(fit)) > -1e-6 * abs(elbo(fit)[1])))
 })
+
+test_that("a length-scale has the posterior of its conditional law", {
+  set.seed(5)
+  n <- 36
+  x <- matrix(rnorm(2 * n), n)
+  y <- factor(max.col(cbind(x[, 1], -x[, 1], x[, 2]) + matrix(rnorm(3 * n, sd = 0.5), n)))
+  fit_to <- function(target) {
+    suppressWarnings(flat(mkprobit)(
+      x, y, kernel = rbf(1), coefficients = "weights", latent_scales = "fixed", tune = TRUE,
+      weights_method = "is", is_target = target, tol = 1e-7, max_iter = 60, threads = 1, seed = 1,
+      standardize = FALSE, prior = mkprobit_prior(theta = c(2, 2)), progress = FALSE
+    ))
+  }
+  # Of the last pass, by integrals over a grid: W and V at theta's mean, E y by quadrature.
+  apart <- as.matrix(dist(x))^2
+  by_grid <- function(fit, with_variance) {
+    k <- exp(-fit$theta_table$mean * apart)
+    v <- solve(k %*% t(k) + diag(n))
+    w <- fit$coefficients$mean
+    m <- w %*% k
+    t <- as.integer(y)
+    ybar <- m
+    for (i in seq_len(n)) {
+      e <- m[t[i], i] - m[-t[i], i]
+      density <- function(u) dnorm(u) * vapply(u, function(u) prod(pnorm(u + e)), 0)
+      z <- integrate(density, -9, 9, rel.tol = 1e-9)$value
+      pull <- vapply(seq_along(e), function(j) {
+        integrate(function(u) density(u) * dnorm(u + e[j]) / pnorm(u + e[j]), -9, 9)$value / z
+      }, 0)
+      ybar[-t[i], i] <- ybar[-t[i], i] - pull
+      ybar[t[i], i] <- ybar[t[i], i] + sum(pull)
+    }
+    theta <- exp(seq(log(0.01), log(20), length.out = 400))
+    log_density <- vapply(theta, function(theta) {
+      k <- exp(-theta * apart)
+      dgamma(theta, 2, 2, log = TRUE) + log(theta) - sum((ybar - w %*% k)^2) / 2 -
+        if (with_variance) 3 * sum(k * (v %*% k)) / 2 else 0
+    }, 0)
+    p <- exp(log_density - max(log_density))
+    mean <- sum(p * theta) / sum(p)
+    c(mean = mean, sd = sqrt(sum(p * (theta - mean)^2) / sum(p)))
+  }
+  fit <- fit_to("exact")
+  found <- fit$theta_table
+  right <- by_grid(fit, TRUE)
+  # Points that count, five errors of simulation.
+  expect_gte(fit$diagnostics$theta_ess, 50)
+  expect_lt(
+    abs(found$mean - right[["mean"]]), 5 * right[["sd"]] / sqrt(fit$diagnostics$theta_ess)
+  )
+  expect_equal(found$sd, right[["sd"]], tolerance = 0.25)
+  expect_equal(1 / (2 * kernel_parameters(fit$kernel)[["lengthscale"]]^2), found$mean)
+  # The printed weights leave the variance out, and choose larger kernels.
+  printed <- fit_to("point")
+  expect_gt(abs(printed$theta_table$mean - found$mean), 3 * found$sd / sqrt(50))
+  expect_error(fit_to("other"), class = "bayeskernel_error")
+})
+
+test_that("kernels that overflow have no weight in a product", {
+  set.seed(6)
+  n <- 40
+  x <- list(a = matrix(rnorm(3 * n), n), b = matrix(rnorm(2 * n), n))
+  y <- factor(max.col(cbind(x$a[, 1], x$b[, 1], 0) + matrix(rnorm(3 * n, sd = 0.3), n)))
+  for (target in c("exact", "point")) {
+    fit <- suppressWarnings(flat(mkprobit)(
+      x, y, kernel = polynomial(), coefficients = "weights", combine = "product",
+      kernel_weights = "learn", weights_method = "is", is_target = target, max_iter = 15,
+      threads = 1, seed = 1, progress = FALSE
+    ))
+    expect_true(all(is.finite(kernel_weights(fit)$mean)))
+    expect_lt(mean(predict(fit, x) != y), 0.5)
+  }
+})

@@ -241,3 +241,40 @@ test_that("what belongs to the paper's coefficients is refused", {
     spaces, data$y, coefficients = "weights", prior = mkprobit_prior(variance = 2), threads = 1
   ), "prior", "variance")
 })
+
+test_that("variances of a sum's terms are tuned where none is given", {
+  set.seed(9)
+  x <- matrix(rnorm(240), 120, dimnames = list(NULL, c("a", "b")))
+  # All is in b.
+  y <- factor(findInterval(x[, 2] + rnorm(120, sd = 0.3), c(-0.5, 0.5)))
+  ratio <- function(kernel, ...) {
+    fit <- mkprobit(x, y, kernel = kernel, threads = 1, seed = 1, ...)
+    found <- kernel_parameters(fit$kernel)
+    found <- found[grepl("variance", names(found))]
+    found[[2]] / found[[1]]
+  }
+  expect_gt(ratio(rbf(columns = "a") + rbf(columns = "b")), 2)
+  expect_lt(ratio(rbf(columns = "b") + rbf(columns = "a")), 0.5)
+  expect_equal(ratio(rbf(columns = "a") + rbf(columns = "b", variance = 0.5)), 0.5)
+  expect_equal(ratio(rbf(columns = "a") + rbf(columns = "b"), tune = FALSE), 1)
+})
+
+test_that("features of two predictors have a picture of their boundaries", {
+  set.seed(10)
+  data <- data.frame(a = runif(60, 5, 9), b = runif(60))
+  data$y <- factor(ifelse((data$a - 7)^2 + 4 * (data$b - 0.5)^2 < 0.8, "in", "out"))
+  path <- tempfile(fileext = ".pdf")
+  on.exit(unlink(path))
+  for (coefficients in c("weights", "process")) {
+    fit <- mkprobit(
+      y ~ a + b, data, kernel = basis(2), coefficients = coefficients, threads = 1, seed = 1
+    )
+    expect_equal(unname(fit$plane$range), unname(apply(data[1:2], 2, range)))
+    field <- boundary_field(fit, c("a", "b"), as.matrix(data[1:2]), cells = 5L)
+    grid <- expand.grid(a = field$x, b = field$y)
+    expect_equal(field$prob, unname(predict(fit, grid, "prob")))
+    grDevices::pdf(path)
+    expect_no_error(plot(fit, "boundary", newdata = data))
+    grDevices::dev.off()
+  }
+})

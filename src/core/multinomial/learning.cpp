@@ -107,42 +107,57 @@ MultinomialResult KernelLearner::map(const KeepGoing& keep_going) {
   return total;
 }
 
-MultinomialResult KernelLearner::spread(WeightPosterior& q,
+MultinomialResult KernelLearner::spread(const Spread& q,
                                         const KeepGoing& keep_going) {
   MultinomialResult total;
   MultinomialSettings one = set_;
   one.max_passes = 1;
   one.accelerate = false;
+  const bool exact = q.scales == nullptr && q.weights->exact();
+  const bool mixed = q.weights != nullptr && !product() && !q.printed;
   double best = -std::numeric_limits<double>::infinity();
+  bool known = false;
   while (true) {
     run(one, keep_going, total);
     total.converged = false;
-    if (q.known()) {
-      const double bound = fit_.bound() + q.bound();
+    if (known) {
+      double bound = fit_.bound();
+      if (q.weights != nullptr) bound += q.weights->bound();
+      if (q.scales != nullptr) bound += q.scales->bound();
       total.bound.push_back(bound);
-      if (q.exact()) {
-        total.largest_fall = std::max(total.largest_fall, best - bound);
-      }
+      if (exact) total.largest_fall = std::max(total.largest_fall, best - bound);
       total.converged =
           std::abs(bound - best) <= set_.tolerance * std::abs(bound);
       best = bound;
     }
     if (total.interrupted) break;
-    if (q.known() && (total.converged || total.passes >= set_.max_passes)) {
-      break;
-    }
+    if (known && (total.converged || total.passes >= set_.max_passes)) break;
     if (!keep_going({static_cast<double>(total.passes),
                      static_cast<double>(set_.max_passes), "vb"})) {
       total.interrupted = true;
-      if (q.known()) break;
+      if (known) break;
     }
-    if (!update(q)) {
+    const Index m = fit_.gram().rows();
+    const MatrixXd covariance =
+        q.printed ? MatrixXd::Zero(m, m) : total_covariance();
+    // Points of several passes are compared: the whole of log N(E y | W k, I).
+    const double offset = q.printed ? -0.5 * fit_.y().squaredNorm() : 0.0;
+    bool same = true;
+    if (q.weights != nullptr) {
+      same = update_weights(*q.weights, covariance, offset);
+      weights_ = q.weights->mean();
+    }
+    if (q.scales != nullptr) {
+      same = update_scales(*q.scales, covariance, offset) && same;
+      set_scales(q.scales->mean());
+    }
+    known = true;
+    if (!same) {
       total.bound.clear();
       total.largest_fall = 0.0;
       best = -std::numeric_limits<double>::infinity();
     }
-    weights_ = q.mean();
-    if (!product()) beyond_ = spread_gram(q.spread());
+    if (mixed) beyond_ = spread_gram(q.weights->spread());
   }
   return total;
 }
@@ -286,14 +301,14 @@ double KernelLearner::target(const VectorXd& at, const MatrixXd& covariance,
   return value + log_prior();
 }
 
-bool KernelLearner::update(WeightPosterior& q) {
-  const MatrixXd covariance = total_covariance();
+bool KernelLearner::update_weights(WeightPosterior& q,
+                                   const MatrixXd& covariance, double offset) {
   if (!product()) {
     const Quadratic f = quadratic(covariance);
     return q.update([&](const VectorXd& beta, VectorXd* gradient) {
       const VectorXd bent = f.bend * beta;
       if (gradient != nullptr) *gradient += f.slope - bent;
-      return beta.dot(f.slope - 0.5 * bent);
+      return offset + beta.dot(f.slope - 0.5 * bent);
     });
   }
   return q.update([&](const VectorXd& beta, VectorXd* gradient) {
@@ -302,8 +317,45 @@ bool KernelLearner::update(WeightPosterior& q) {
     const double value =
         raw_slopes(covariance, gradient != nullptr, by_weight, by_kernel);
     if (gradient != nullptr) *gradient += by_weight;
-    return value;
+    return offset + value;
   });
+}
+
+bool KernelLearner::update_scales(WeightPosterior& q,
+                                  const MatrixXd& covariance, double offset) {
+  std::vector<Index> at;
+  for (Index s = 0, before = 0; s < composite_.size(); ++s) {
+    for (const Place& place : places_) {
+      if (place.source == s) at.push_back(before + place.parameter);
+    }
+    before += composite_.source(s).parameters();
+  }
+  return q.update([&](const VectorXd& theta, VectorXd* gradient) {
+    set_scales(theta);
+    design_ = std::make_unique<Design>(composite_, weights_, executor_);
+    VectorXd by_weight, by_kernel;
+    const double value = raw_slopes(covariance, false, by_weight, by_kernel);
+    if (gradient != nullptr) {
+      // From log length-scales, -log(2 theta) / 2.
+      for (Index k = 0; k < theta.size(); ++k) {
+        (*gradient)[k] -= 0.5 * by_kernel[at[static_cast<std::size_t>(k)]] /
+                          theta[k];
+      }
+    }
+    return offset + value;
+  });
+}
+
+void KernelLearner::set_scales(const VectorXd& theta) {
+  for (std::size_t k = 0; k < places_.size(); ++k) {
+    Source& source = composite_.source(places_[k].source);
+    VectorXd all = source.log_parameters();
+    const double log_theta =
+        std::log(std::max(theta[static_cast<Index>(k)], 1e-30));
+    all[places_[k].parameter] = std::clamp(
+        -0.5 * (std::log(2.0) + log_theta), -kMostLog, kMostLog);
+    source.set_log_parameters(all);
+  }
 }
 
 auto KernelLearner::quadratic(const MatrixXd& covariance) const -> Quadratic {

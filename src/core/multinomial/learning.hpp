@@ -8,8 +8,8 @@
 //            know nothing of the bound's slack; differences for a gradient
 //   spread   not a point but q(beta), from that function (weight_posterior.hpp)
 //   states   one fit for each on or off pattern, weighed by exp(bound)
-// The printed update has I in place of the inverse of R: it leaves out V_c and
-// draws towards large kernels.
+// The printed weights of B.4, those of N(E y | W k, I), leave V_c out of R and
+// draw towards large kernels.
 #ifndef BAYESKERNEL_MULTINOMIAL_LEARNING_HPP
 #define BAYESKERNEL_MULTINOMIAL_LEARNING_HPP
 
@@ -102,9 +102,17 @@ class KernelLearner {
   // that of the weights found, as if they had been given.
   MultinomialResult left_out(bool own, const KeepGoing& keep_going);
 
-  // q(beta) takes turns with the rest. Of a sum E K K' is exact; of a product
-  // K(E beta) stands for E K, as in the paper, and the bound may fall.
-  MultinomialResult spread(WeightPosterior& q, const KeepGoing& keep_going);
+  // q(beta), q(theta) or both (null: that is given) take turns with the rest.
+  // Of a sum E K K' is exact; of a product, and of length-scales, the kernel at
+  // the mean stands for E K, as in the paper, and the bound may fall. As
+  // printed V_c is left out, and the mean stands for all weights.
+  struct Spread {
+    WeightPosterior* weights = nullptr;
+    WeightPosterior* scales = nullptr;
+    bool printed = false;
+  };
+  MultinomialResult spread(const Spread& q, const KeepGoing& keep_going);
+  Index scale_count() const { return static_cast<Index>(places_.size()); }
 
   // The design that the fit stands on.
   const Design& design() const { return *design_; }
@@ -158,7 +166,12 @@ class KernelLearner {
   double target(const VectorXd& at, const MatrixXd& covariance,
                 VectorXd& gradient);
 
-  bool update(WeightPosterior& q);
+  // Whether the bound may be compared with the last.
+  bool update_weights(WeightPosterior& q, const MatrixXd& covariance,
+                      double offset);
+  bool update_scales(WeightPosterior& q, const MatrixXd& covariance,
+                     double offset);
+  void set_scales(const VectorXd& theta);
 
   // <K, B> - <K, R K> / 2 = slope' beta - beta' bend beta / 2 + const of a sum:
   // S products of M x M with M x N.

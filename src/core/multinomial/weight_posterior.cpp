@@ -39,7 +39,7 @@ WeightPosterior::WeightPosterior(Index size, const WeightSettings& settings)
   } else {
     draw_rho();
   }
-  if (!set_.slice) draw_flat();
+  if (!set_.slice && !set_.printed) draw_flat();
 }
 
 MatrixXd WeightPosterior::spread() const {
@@ -127,6 +127,36 @@ void WeightPosterior::draw_flat() {
       VectorXd::Constant(set_.points, log_gamma(static_cast<double>(size_)));
 }
 
+void WeightPosterior::find_entropy() {
+  entropy_ = 0.0;
+  const double count = static_cast<double>(points_.cols());
+  for (Index k = 0; k < points_.cols(); ++k) {
+    if (share_[k] <= 0.0) continue;
+    entropy_ -= share_[k] * (std::log(share_[k] * count) + log_base_[k]);
+  }
+}
+
+VectorXd WeightPosterior::draw_prior(Stream& own) const {
+  VectorXd log_beta(size_);
+  for (Index s = 0; s < size_; ++s) {
+    log_beta[s] = log_gamma_variate(own, shape_[s]);
+    if (set_.product) log_beta[s] -= std::log(rate_[s]);
+  }
+  if (set_.product) return log_beta.array().max(-300.0).min(kMostLog).exp();
+  log_beta.array() -= log_beta.maxCoeff();
+  const VectorXd beta = log_beta.array().max(-300.0).exp();
+  return beta / beta.sum();
+}
+
+double WeightPosterior::prior_constant() const {
+  double out = set_.product ? 0.0 : log_gamma(shape_.sum());
+  for (Index s = 0; s < size_; ++s) {
+    out -= log_gamma(shape_[s]);
+    if (set_.product) out += shape_[s] * std::log(rate_[s]);
+  }
+  return out;
+}
+
 void WeightPosterior::normalise(const VectorXd& log_share) {
   const double top = log_share.maxCoeff();
   if (!std::isfinite(top)) {
@@ -153,10 +183,8 @@ void WeightPosterior::draw_rho() {
 }
 
 double WeightPosterior::held_density() const {
-  double out = (shape_.array() - 1.0).matrix().dot(log_mean_);
-  for (Index s = 0; s < size_; ++s) out -= log_gamma(shape_[s]);
-  if (!set_.product) return out + log_gamma(shape_.sum());
-  return out + shape_.dot(VectorXd(rate_.array().log())) - rate_.dot(mean_);
+  return prior_constant() + (shape_.array() - 1.0).matrix().dot(log_mean_) -
+         rate_.dot(mean_);
 }
 
 double WeightPosterior::dirichlet_hyper() {

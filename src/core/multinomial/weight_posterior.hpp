@@ -9,15 +9,19 @@
 // by points with weights (importance), or by steps of a sampler (slice). The
 // points are drawn once and weighed anew in every iteration, with f as it is:
 // an exact factor for a prior that lives on these points, so that the bound
-// rises. (The paper keeps weights of states that are gone.) Where few points
-// have all the weight others take their place, from a t law with 5 degrees of
-// freedom at the mode, in logarithms; then the bound begins anew.
+// rises. Where few points have all the weight others take their place, from a t
+// law with 5 degrees of freedom at the mode, in logarithms; then the bound
+// begins anew. Length-scales, theta_s ~ Gamma(first, second), are a product's
+// weights to all this. As printed (B.4) each iteration draws more points from
+// the prior, at the parameters as they are, and keeps those before with the
+// weights that they had; parameters see log E beta for E log beta.
 #ifndef BAYESKERNEL_MULTINOMIAL_WEIGHT_POSTERIOR_HPP
 #define BAYESKERNEL_MULTINOMIAL_WEIGHT_POSTERIOR_HPP
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "eigen.hpp"
 #include "math/decompositions.hpp"
@@ -31,6 +35,7 @@ namespace bayeskernel {
 struct WeightSettings {
   bool product = false;
   bool slice = false;
+  bool printed = false;  // points of the prior, all that were ever drawn
   double first = 1.0, second = 1.0;  // of the prior of rho, or of pi and chi
   bool held = false;                 // or these themselves
   Index points = 3000;               // that are weighed
@@ -50,11 +55,14 @@ class WeightPosterior {
   // a gradient that is null; whether the bound may be compared with the last.
   template <class F>
   bool update(F&& f) {
-    const bool same = set_.slice ? sample(f) : weigh(f);
+    const bool same = set_.slice     ? sample(f)
+                      : set_.printed ? gather(f)
+                                     : weigh(f);
     mean_ = points_ * share_;
     const MatrixXd centred = points_.colwise() - mean_;
     covariance_ = centred * share_.asDiagonal() * centred.transpose();
-    log_mean_ = points_.array().log().matrix() * share_;
+    log_mean_ = set_.printed ? VectorXd(mean_.array().max(1e-300).log())
+                             : VectorXd(points_.array().log().matrix() * share_);
     const double hyper = set_.held      ? held_density()
                          : set_.product ? gamma_hyper()
                                         : dirichlet_hyper();
@@ -70,7 +78,9 @@ class WeightPosterior {
   double effective() const { return effective_; }
   bool known() const { return mean_.size() > 0; }
   // Whether it is the exact factor of a bound, which then rises.
-  bool exact() const { return !set_.product && !set_.slice; }
+  bool exact() const {
+    return !set_.product && !set_.slice && !set_.printed;
+  }
 
   // Columns v_k with sum v_k v_k' the covariance.
   MatrixXd spread() const;
@@ -176,7 +186,8 @@ class WeightPosterior {
       VectorXd log_share(points_.cols());
       for (Index k = 0; k < points_.cols(); ++k) {
         const VectorXd beta = points_.col(k);
-        log_share[k] = f(beta, nullptr) + log_prior(beta) - log_base_[k];
+        log_share[k] =
+            known_only(f(beta, nullptr) + log_prior(beta) - log_base_[k]);
       }
       normalise(log_share);
       guess_ = points_ * share_;
@@ -186,15 +197,43 @@ class WeightPosterior {
       same = false;
       place(f);
     }
-    // - E log q(beta), where q has its density against the points' law.
-    entropy_ = 0.0;
-    const double count = static_cast<double>(points_.cols());
-    for (Index k = 0; k < points_.cols(); ++k) {
-      if (share_[k] <= 0.0) continue;
-      entropy_ -= share_[k] * (std::log(share_[k] * count) + log_base_[k]);
-    }
+    find_entropy();
     return same;
   }
+
+  // More points of the prior, as printed. No bound rises with them.
+  template <class F>
+  bool gather(F& f) {
+    const Index before = points_.cols(), all = before + set_.points;
+    Stream own = stream(static_cast<std::uint64_t>(before) + 4);
+    points_.conservativeResize(size_, all);
+    log_base_.conservativeResize(all);
+    log_weight_.conservativeResize(all);
+    for (Index k = before; k < all; ++k) {
+      points_.col(k) = draw_prior(own);
+      const VectorXd beta = points_.col(k);
+      log_base_[k] = prior_constant() + log_prior(beta);
+      log_weight_[k] = known_only(f(beta, nullptr));
+    }
+    normalise(log_weight_);
+    effective_ = 1.0 / share_.squaredNorm();
+    find_entropy();
+    return true;
+  }
+
+  // Points where the kernels overflow have no weight.
+  static double known_only(double log_density) {
+    return std::isfinite(log_density)
+               ? log_density
+               : -std::numeric_limits<double>::infinity();
+  }
+
+  // - E log q(beta), where q has its density against the points' law.
+  void find_entropy();
+
+  // From E log p(beta | h), and what does not depend on beta in it.
+  VectorXd draw_prior(Stream& own) const;
+  double prior_constant() const;
 
   void normalise(const VectorXd& log_share);
 
@@ -262,7 +301,7 @@ class WeightPosterior {
   VectorXd shape_, rate_;  // E rho and 0, or E pi and E chi
   VectorXd guess_;         // where the search for the mode begins
   MatrixXd points_, rho_;  // by columns
-  VectorXd share_, log_base_, rho_constant_;
+  VectorXd share_, log_base_, log_weight_, rho_constant_;
   VectorXd mean_, log_mean_, mode_;
   MatrixXd covariance_, root_;
   double log_root_ = 0.0, entropy_ = 0.0, bound_ = 0.0, effective_ = 0.0;
