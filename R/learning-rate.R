@@ -179,7 +179,8 @@ warn_rate_of_holes <- function() {
 #'
 #' Expectation propagation at rates from .3 on, until the rate is the one that the fit implies.
 #' Where columns are selected, with all of them, under a common precision of a quarter of their
-#' number; where missing values are modeled, from the complete rows.
+#' number, and on some of the rows where these are many; where missing values are modeled, from the
+#' complete rows.
 #'
 #' @param rows A design, its weights with those of the classes.
 #' @param settings Settled settings of the fit.
@@ -193,7 +194,12 @@ calibrated_rate <- function(rows, settings) {
   settings$open <- setdiff(settings$open, "method")
   settings$method <- "ep"
   settings[c("tol", "max_iter", "select", "missing")] <- list(0.01, 100, FALSE, "fail")
-  if (length(selected)) settings$penalty <- length(selected) / 4
+  if (length(selected)) {
+    settings$penalty <- length(selected) / 4
+    if (length(selected) > rate_size && length(rows$y) > rate_size) {
+      rows <- rate_rows(rows, spread_by_class(rows$y, rate_size))
+    }
+  }
   job <- linear_job(rows, settings)
   power <- job$data$weights
   job$control$check <- FALSE
@@ -210,6 +216,18 @@ calibrated_rate <- function(rows, settings) {
   })
 }
 
+# Rows that the rate is calibrated on where more columns than these are selected: what it takes goes
+# with the rows' square times the columns.
+rate_size <- 500L
+
+# Of each class the same share of the rows, spread evenly over them.
+spread_by_class <- function(y, size) {
+  share <- size / length(y)
+  sort(unlist(lapply(unname(split(seq_along(y), y)), function(own) {
+    own[spread_over(length(own), max(10, round(share * length(own))))]
+  })))
+}
+
 # The rows of a design without missing predictors.
 whole_rows <- function(rows) {
   keep <- rows_without_holes(rows$holes)
@@ -223,8 +241,15 @@ whole_rows <- function(rows) {
       column = "learning_rate", found = sum(keep)
     )
   }
+  rows <- rate_rows(rows, keep)
+  rows["holes"] <- list(NULL)
+  rows
+}
+
+# The rows `keep` of a design.
+rate_rows <- function(rows, keep) {
   rows$x <- rows$x[keep, , drop = FALSE]
-  for (name in c("y", "weights", "weights_given", "offset")) {
+  for (name in c("y", "weights", "weights_given", "offset", "units")) {
     rows[[name]] <- rows[[name]][keep]
   }
   rows$processes <- lapply(rows$processes, take_process, keep)
@@ -233,7 +258,6 @@ whole_rows <- function(rows) {
     term$z <- term$z[keep, , drop = FALSE]
     term
   })
-  rows["holes"] <- list(NULL)
   rows
 }
 

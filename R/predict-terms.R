@@ -200,9 +200,41 @@ predict_terms <- function(object, newdata, ask) {
   out
 }
 
+# Whether a term is nothing but columns of the design.
+is_fixed_term <- function(term) {
+  length(term$columns) > 0L && length(term$random) == 0L && length(term$smooths) == 0L
+}
+
+# A function of some columns of rows, and of their numbers, that gives the moments of what they add:
+# from their own coefficients, as latent() of rows with zeros elsewhere would, whose work goes with
+# the square of all columns.
+fixed_term_moments <- function(object) {
+  if (is_sampled(object)) {
+    theta <- flat_draws(object, fixed_names(object))
+    mean <- colMeans(theta)
+    cov_of <- function(at) {
+      own <- theta[, at, drop = FALSE] - rep(mean[at], each = nrow(theta))
+      crossprod(own) / (nrow(theta) - 1)
+    }
+  } else {
+    mean <- coefficient_mean(object, "data")
+    cov <- coefficient_cov(with_vcov(object, "posterior"), "data")
+    cov_of <- function(at) cov[at, at, drop = FALSE]
+  }
+  function(x, at) {
+    var <- rowSums((x %*% cov_of(at)) * x)
+    list(fit = drop(x %*% mean[at]), se.fit = sqrt(pmax(var, 0)))
+  }
+}
+
 one_slice_of_terms <- function(object, newdata, ask, names, first) {
   rows <- complete_terms(new_rows(object, newdata, ask$groups, FALSE, first))
+  terms <- terms_of_fit(object)
+  moments_of <- fixed_term_moments(object)
   each <- lapply(names, function(name) {
+    if (is_fixed_term(terms[[name]])) {
+      return(moments_of(rows$x[, terms[[name]]$columns, drop = FALSE], terms[[name]]$columns))
+    }
     one <- keep_terms(object, rows, name)
     one$rows$offset[] <- 0
     moments <- latent_by_link(one$object, one$rows, character(), ask$threads)

@@ -5,7 +5,8 @@
 #
 #   Rscript bench/bark.R
 #
-# BAYESKERNEL_PARTS chooses of length (how long a run helps), cran, defaults (both packages by theirs), long,
+# BAYESKERNEL_PARTS chooses of cells (eighteen sets, ten splits, peers and runs of
+# given length, to a file), show (its tables), length (how long a run helps), cran, defaults (both packages by theirs), long,
 # dbarts, agree (how long four chains take to an R-hat of f of 1.01 on Friedman
 # 1 to 3), and rank, the table of twelve sets with ranger, a support vector
 # machine and a Gaussian process, too. BAYESKERNEL_CRAN sets the iterations of
@@ -366,8 +367,68 @@ compare_lengths <- function(splits = setting("REPEATS", 2), most = setting("SWEE
   ), digits = 3)
 }
 
+# All of it in cells, a set, a split and a run each, added to a file that a run which was cut goes on
+# with: the default, the peers, and on the first BAYESKERNEL_LONG splits runs of given length. Few
+# splits of all sets come before more.
+run_cells <- function(splits = setting("REPEATS", 10), long = setting("LONG", 1),
+                      file = setting("FILE", "bark-cells.csv")) {
+  sets <- c(rank_sets(), more_rank_sets())
+  done <- if (file.exists(file)) utils::read.csv(file)[c("set", "split", "run")]
+  cell <- function(set, r, run, ...) {
+    if (any(done$set == set & done$split == r & done$run == run)) return()
+    rows <- tryCatch(rank_race(set, r, sets = sets, ...), error = function(e) {
+      cat(set, r, run, conditionMessage(e), "\n")
+    })
+    if (is.null(rows)) return()
+    utils::write.table(cbind(run = run, rows), file, sep = ",", row.names = FALSE,
+      append = file.exists(file), col.names = !file.exists(file))
+  }
+  of_length <- function(set, r, sweeps) {
+    cell(set, r, format(sweeps, scientific = FALSE), only = "bark()",
+      until = stop_at(rhat = 1 + 1e-9, sweeps = sweeps), warmup = sweeps / 2, ndraws = 500,
+      thin = sweeps / 1000)
+  }
+  for (r in seq_len(splits)) {
+    for (set in names(sets)) {
+      cell(set, r, "default", only = "bark()")
+      for (peer in names(rank_peers())) cell(set, r, peer, only = peer)
+    }
+    for (sweeps in if (r <= long) c(10000, 25000, 100000, 400000)) {
+      for (set in names(sets)) of_length(set, r, sweeps)
+    }
+  }
+}
+
+# What the file of cells says: mean loss by run, ranks at the default, cover, R-hat and seconds.
+show_cells <- function(file = setting("FILE", "bark-cells.csv")) {
+  rows <- utils::read.csv(file)
+  by_length <- rows[rows$method == "bark()", ]
+  for (what in c("loss", "cover_y", "cover_f", "rhat", "fit" = "seconds")) {
+    pairs <- merge(by_length, unique(by_length[by_length$run == "400000", c("set", "split")]))
+    if (!nrow(pairs)) break
+    cat(what, "by sweeps of a chain, on the same splits\n")
+    print(signif(tapply(pairs[[what]], list(pairs$set, pairs$run), mean), 3))
+  }
+  own <- rows[rows$run %in% c("default", names(rank_peers())), ]
+  counts <- tapply(own$loss, list(own$set, own$split), length)
+  whole <- which(counts == max(counts, na.rm = TRUE), arr.ind = TRUE)
+  keep <- paste(rownames(counts)[whole[, 1]], colnames(counts)[whole[, 2]])
+  own <- own[paste(own$set, own$split) %in% keep, ]
+  for (sets in list(names(rank_sets()), unique(own$set))) {
+    table <- rank_table(own[own$set %in% sets, ])
+    print(signif(table$loss, 3))
+    print(c("mean rank" = round(table$mean_rank, 2)))
+  }
+  print(signif(tapply(own$seconds, list(own$set, own$method), mean), 2))
+  print(stats::aggregate(
+    cbind(sweeps, rhat, cover_f, cover_y, seconds) ~ set, own[own$method == "bark()", ], mean,
+    na.action = stats::na.pass
+  ), digits = 3)
+  print(table(own$set)[1:3])
+}
+
 parts <- list(
-  length = compare_lengths, cran = compare_cran, defaults = compare_defaults, long = long_runs,
+  cells = run_cells, show = show_cells, length = compare_lengths, cran = compare_cran, defaults = compare_defaults, long = long_runs,
   dbarts = compare_dbarts, agree = compare_agreement, rank = compare_ranks
 )
 print_machine()

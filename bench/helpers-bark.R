@@ -59,6 +59,37 @@ rank_sets <- function() {
   )
 }
 
+# Six more, of other shapes: few rows, one predictor, sixty, factors, two of classes.
+more_rank_sets <- function() {
+  frame <- function(data, response, change = identity) {
+    data <- stats::na.omit(data)
+    x <- stats::model.matrix(~., data[setdiff(names(data), response)])[, -1, drop = FALSE]
+    y <- change(data[[response]])
+    function(r) {
+      set.seed(1000 + r)
+      order <- sample(nrow(x))
+      test <- order[seq_len(nrow(x) %/% 5)]
+      train <- utils::head(order[-seq_along(test)], 400)
+      list(
+        x = unname(x[train, , drop = FALSE]), y = y[train],
+        newx = unname(x[test, , drop = FALSE]), newy = y[test]
+      )
+    }
+  }
+  home <- new.env()
+  utils::data(list = c("Sonar", "Servo"), package = "mlbench", envir = home)
+  servo <- home$Servo
+  for (name in c("Pgain", "Vgain")) servo[[name]] <- as.numeric(servo[[name]])
+  list(
+    "Servo" = frame(servo, "Class"), "Motorcycle" = frame(MASS::mcycle, "accel"),
+    "US crime" = frame(MASS::UScrime, "y"), "Quakes" = frame(datasets::quakes, "stations", log),
+    "Birth weight" = frame(
+      transform(MASS::birthwt[names(MASS::birthwt) != "bwt"], race = factor(race)), "low"
+    ),
+    "Sonar" = frame(home$Sonar, "Class", function(y) +(y == "M"))
+  )
+}
+
 # Functions of x, y, new rows and whether y is of classes, that give the mean response or the
 # probability of 1; for a regression some have `lwr` and `upr` of 90 % beside it.
 rank_peers <- function() {
@@ -133,10 +164,11 @@ fit_process <- function(x, y, new) {
 # What a fit by bark() with `until` says, and how well its intervals cover. `...`: of the length of
 # the run.
 rank_own <- function(data, classes, until = "auto", ...) {
-  fit <- quietly(flat(bark)(
+  run <- timed(function() quietly(flat(bark)(
     data$x, data$y, family = if (classes) "binomial" else "gaussian", until = until, ..., seed = 1,
     threads = 1, control = bark_control(progress = FALSE)
-  ))
+  )))
+  fit <- run$value
   covered <- function(y, kind) {
     if (classes || is.null(y)) return(NA)
     limits <- predict(fit, data$newx, interval = kind, level = 0.9, seed = 1, threads = 1)
@@ -148,7 +180,7 @@ rank_own <- function(data, classes, until = "auto", ...) {
     } else {
       predict(fit, data$newx, threads = 1)
     },
-    sweeps = fit$diagnostics$sweeps, rhat = rhat_of_f(fit),
+    fit_seconds = run$seconds, sweeps = fit$diagnostics$sweeps, rhat = rhat_of_f(fit),
     cover_f = covered(data$f, "credible"),
     cover_y = covered(data$newy, "prediction")
   )
@@ -168,8 +200,8 @@ rank_race <- function(set, r, until = "auto", only = NULL, sets = rank_sets(), .
   }
   row <- function(method, done, own = list()) {
     data.frame(
-      set = set, split = r, method = method, loss = loss(done$value$mean), seconds = done$seconds,
-      sweeps = own$sweeps %||% NA, rhat = own$rhat %||% NA, cover_f = own$cover_f %||% NA,
+      set = set, split = r, method = method, loss = loss(done$value$mean), seconds = own$fit_seconds %||% done$seconds, sweeps = own$sweeps %||% NA, rhat = own$rhat %||% NA,
+      cover_f = own$cover_f %||% NA,
       cover_y = own$cover_y %||% NA
     )
   }

@@ -175,3 +175,31 @@ test_that("short names of arguments are understood", {
   expect_equal(predict(flat, d[1:3, ], se = TRUE), whole)
   expect_equal(predict(flat, new = d[1:3, ], se = TRUE), whole)
 })
+
+test_that("terms are columns times their draws, or their coefficients, with their sd", {
+  set.seed(1)
+  data <- data.frame(a = rnorm(60), b = rnorm(60), c = factor(rep(c("u", "v", "w"), 20)))
+  data$y <- data$a + rnorm(60)
+  design <- model.matrix(~ a + b + c, data)
+  fit <- bkm(
+    y ~ a + b + c, data, family = "gaussian", method = "gibbs", ndraws = 200, seed = 1, threads = 1
+  )
+  terms <- predict(fit, data, type = "terms", se.fit = TRUE)
+  b <- do.call(rbind, lapply(seq_len(dim(fit$draws)[2]), function(chain) {
+    fit$draws[, chain, colnames(design)]
+  }))
+  each <- list(a = 2, b = 3, c = 4:5)
+  for (name in names(each)) {
+    f <- tcrossprod(b[, each[[name]], drop = FALSE], design[, each[[name]], drop = FALSE])
+    expect_equal(terms$fit[, name], colMeans(f), tolerance = 1e-10, ignore_attr = TRUE)
+    expect_equal(terms$se.fit[, name], apply(f, 2, sd), tolerance = 1e-10, ignore_attr = TRUE)
+  }
+  # Of a machine with the posterior's sd, whose vcov() is the sandwich.
+  two <- transform(data, y = factor(y > 0))
+  fit <- bsvm(y ~ a + b, two, threads = 1)
+  terms <- predict(fit, two, type = "terms", se.fit = TRUE)
+  sd <- sqrt(diag(vcov(fit, type = "posterior")))[c("a", "b")]
+  expect_equal(
+    terms$se.fit, abs(design[, 2:3]) * rep(sd, each = 60), tolerance = 1e-10, ignore_attr = TRUE
+  )
+})
