@@ -163,7 +163,9 @@ print.summary.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
 
 # Title with how the posterior was found, the call, and the rows: four lines.
 print_head <- function(x) {
-  how <- sub(", [0-9]+ pass(es)?", "", x$facts$Posterior %||% "")
+  # A check that went well is a detail.
+  how <- sub("; importance check .*: ok$", "", x$facts$Posterior %||% "")
+  how <- sub(", [0-9]+ pass(es)?", "", how)
   title <- paste(c(x$facts$title, if (nzchar(how)) how), collapse = ", ")
   used <- length(strwrap(title, text_width())) + 1L
   print_header(title, x$call, lines = max(1L, 4L - used))
