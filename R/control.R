@@ -14,8 +14,7 @@
 #' @param resume A fit by a sampler to the same model and data: its chains are continued until they
 #'   hold `ndraws` draws each, in all; with as many already nothing is left to do.
 #' @param tol,max_iter When to stop. For `"ep"`: once no site moves by more than `tol` posterior
-#'   standard deviations, 1e-3, and at most `max_iter` passes, 100, at each set of variances that is
-#'   tried. For `"vb"`: once a step gains less than `tol * (1 + abs(elbo) / 1000)`, 1e-6, and at
+#'   standard deviations, 1e-3. Each set of variances has at most `max_iter` passes, 100. For `"vb"`: once a step gains less than `tol * (1 + abs(elbo) / 1000)`, 1e-6, and at
 #'   most `max_iter` passes over the data, 2000, which warns; a selection takes at most 40,000
 #'   passes in all. `NULL`, the default: these.
 #' @param accelerate For variational methods: steps that use the curvature of
@@ -24,9 +23,9 @@
 #' @param starts For `"vb"` with selection: where the inclusion probabilities start, numbers in (0,
 #'   1\], or `"marginal"`, where each column alone puts them; the fit with the highest [elbo()] is
 #'   kept. `NULL`, the default, is `c(1, 0.5, 0.1, "marginal")`; the paper's is 1. Among more than
-#'   500 columns, without random or smooth terms and modeled missing values, it starts from none:
-#'   columns enter where they raise the bound of the whole model, those that can stand in for them
-#'   are tried from the four starts, and columns change places while the bound rises. Where no
+#'   500 columns, without random or smooth terms and modeled missing values, it starts from none.
+#'   Columns enter where they raise the bound of the whole model. Those that can replace them are
+#'   tried from the four starts, and columns change places while the bound rises. Where no
 #'   column can be excluded, all are looked at, up to 3000 of them.
 #' @param polish For `"vb"` with selection: where the inclusion probabilities that are reported
 #'   ([inclusion()]) come from. `TRUE`, the default: 4 x (50 + 250) sweeps of the sampler from the
@@ -190,7 +189,7 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 #'   draws 3000 sets of weights once and weighs them anew in every pass, so that the bound rises;
 #'   when fewer than 50 of them count, others are drawn near the mode, and the trace of the bound
 #'   begins anew. Weights below some thousandths, where a kernel is out, are beyond the reach of
-#'   such points. In a product (200 sets, each of which costs a product of matrices) the kernels are
+#'   such points. A product has 200 sets, each of which costs a product of matrices. Its kernels are
 #'   taken at the mean weights, as in the paper, and the bound may fall. `"slice"` has no such
 #'   limits; its bound has the error of simulation. The number of sets that count is
 #'   `diagnostics$weights_ess` of the fit.
@@ -256,7 +255,7 @@ mkprobit_control <- function(warmup = 1000, thin = 1, resume = NULL, weights_met
 #'   warm-up of a regression are a search: many short runs begin, and the better half continues
 #'   until one is left. With more than 1500 rows chains begin on 500 of them; this is a start only,
 #'   and all later moves are exact. Prior variances v of coefficients with \eqn{\phi v n >
-#'   10^{14}}{phi v n > 1e14}, which only a response without noise asks for, are left out.
+#'   10^{14}}{phi v n > 1e14} are left out. Only a response without noise needs them.
 #'
 #' @section Length of a run of bark(): An iteration (sweep) is one jump and a few other moves. By
 #'   default four chains have 25,000 sweeps each, half of them warm-up. If an R-hat is then above
@@ -268,9 +267,9 @@ mkprobit_control <- function(warmup = 1000, thin = 1, resume = NULL, weights_met
 #'   sweeps or more, at most 1,600,000 a chain.
 #'
 #' @section Weights in bark(): Weights of classes are repeated rows in every respect: the chain has
-#'   a latent response for each of them. In a regression, given the kernels and sigma, the
-#'   coefficients, and with them f, are those of rows that are repeated as often as whole weights
-#'   say. Sigma is not: n rows tell about it, whatever they weigh. In [bkm()] and [gpsvm()] weights
+#'   a latent response for each of them. In a regression, the coefficients given the
+#'   kernels and sigma are those of rows that are repeated as often as whole weights say. Sigma is
+#'   not: n rows determine it, whatever they weigh. In [bkm()] and [gpsvm()] weights
 #'   are powers of the likelihood, for sigma, too. New rows have none: `predict()` has a new
 #'   response of weight 1, of variance sigma^2. `simulate()`, `log_lik()`, `loo()` and Pearson
 #'   residuals of the rows of the fit have theirs.
@@ -282,10 +281,9 @@ mkprobit_control <- function(warmup = 1000, thin = 1, resume = NULL, weights_met
 #'   the rows (Yao, Vehtari and Gelman, 2022). The density of a row given the others is known for
 #'   the kernels of each draw of a regression, whose coefficients are integrated out; of classes it
 #'   is that given f. Draws of a chain are weighted for the absence of the row by truncated
-#'   importance sampling. The weights are `fit$chain_weights`; predictions, [summary()], [print()],
-#'   inclusion probabilities, plots of f and all that is simulated from the fit take draws of a
-#'   chain as often as they say, while `fit$draws`, R-hat and effective sample sizes stay those of
-#'   the chains as they were sampled. What R-hat says remains true: the warning stays, and longer
+#'   importance sampling. The weights are `fit$chain_weights`. Predictions, [summary()], [print()],
+#'   inclusion probabilities, plots and simulations take draws of a chain in proportion to its
+#'   weight. `fit$draws`, R-hat and effective sample sizes stay those of the chains as sampled. What R-hat says remains true: the warning stays, and longer
 #'   chains are better. Chains that agree keep equal weights.
 #'
 #' @section Draws of bark(): Variables of `fit$draws`: `sigma`, the standard deviation of the noise

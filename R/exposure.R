@@ -9,8 +9,8 @@
 #' over the rows of the fit, random effects at zero. The types are:
 #' * `"overall"`: f with all predictors of `pars` at their q-quantile, minus f with all of them at
 #'   their median, for each q of `quantiles`;
-#' * `"single"`: by what f changes when one predictor goes from its first quantile of `change` to
-#'   its second, the others of `pars` all held at their q-quantile;
+#' * `"single"`: the change of f as one predictor goes from its first quantile of `change` to its
+#'   second. The others of `pars` are held at their q-quantile;
 #' * `"interaction"`: that change with the others at the second of two `quantiles`, minus that with
 #'   the others at the first. Zero where effects add up on this scale;
 #' * `"univariate"`: f itself along each predictor;
@@ -58,9 +58,9 @@
 #' @section Intervals: Draws are of the function, without the white noise that [gpsvm()] may add to
 #'   it by row. For a support vector machine they come from its pseudo-posterior. A fit by [seqkr()]
 #'   has no joint draws, a posterior mode none at all.
-#' @section Errors: `bayeskernel_error_argument` for fits with several latent functions, those
-#'   without joint draws, those of a kernel matrix or of several feature spaces, data that are not
-#'   to be had any more, and unknown or unsuitable `pars`, `quantiles`, `at`.
+#' @section Errors: `bayeskernel_error_argument` for fits with several latent functions,
+#'   without joint draws, of a kernel matrix or of several feature spaces. Also where the data are
+#'   not available any more, and for unknown or unsuitable `pars`, `quantiles`, `at`.
 #'   `bayeskernel_error_dimension` for `newdata` without complete rows.
 #' @references Bobb, J. F., Valeri, L., Claus Henn, B. et al. (2015). Bayesian
 #'   kernel machine regression for estimating the health effects of

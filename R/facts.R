@@ -425,7 +425,7 @@ extras.bark <- function(object) {
         NA_real_
       }
     ),
-    notes = acceptance_text(rates)
+    details = acceptance_text(rates)
   )
 }
 

@@ -36,8 +36,8 @@
 #' | by column | `exp(-sum(t * (x - z)^2))` | `rbf(1 / sqrt(2 * t))` |
 #'
 #' Models standardize their predictors unless told otherwise; length-scales then mean the
-#' standardized predictors. The period of `periodic()` is in units of the predictor as it was given,
-#' and the models that tune it look within a factor of two. Its length-scale has no unit: at 1 the
+#' standardized predictors. The period of `periodic()` is in units of the predictor as it was given.
+#' Models that tune it look within a factor of two. Its length-scale has no unit: at 1 the
 #' kernel falls to `exp(-2)` half a period away.
 #'
 #' With `rank` the columns are projected on a few directions that [gpsvm()] and terms [gp()] learn:
@@ -62,8 +62,8 @@
 #'
 #' @param lengthscale Positive number: the distance, in units of the predictors, over which `rbf()`
 #'   falls from 1 to `exp(-1/2)`; or a vector with one for each column, in their order. `NULL`
-#'   (default) is the model's own choice, in [gpsvm()] and [kernel_matrix()] the median distance
-#'   between rows in the columns of the kernel, of which at most 1000 are looked at. For
+#'   (default) is the model's own choice. In [gpsvm()] and [kernel_matrix()] this is the median
+#'   distance between at most 1000 rows in the columns of the kernel. For
 #'   `periodic()` one number, 1 if `NULL`.
 #' @param variance Positive number, the scale of the kernel: for `rbf()`, `matern()`, `periodic()`
 #'   and `categorical()` the variance of the function at every point. Default 1.
@@ -86,8 +86,8 @@
 #' @param x A kernel.
 #' @param ... Unused.
 #' @return An object of class `bayeskernel_kernel`, a plain list.
-#' @section Errors: `bayeskernel_error_kernel` for a parameter that is out of range, for
-#'   combinations that are no kernel, and, from the model, for `columns` that it does not have. A
+#' @section Errors: `bayeskernel_error_kernel` for a parameter that is out of range, and for
+#'   combinations that are no kernel. The model raises it for `columns` that it does not have. A
 #'   negative `offset` is refused because its matrices would not be positive semidefinite.
 #' @references Wenzel, F., Galy-Fajou, T., Deutsch, M. and Kloft, M. (2017).
 #'   Bayesian nonlinear support vector machines for big data. *ECML PKDD*.
@@ -359,8 +359,8 @@ print.bayeskernel_kernel <- function(x, ...) {
 
 #' Parameters of a kernel
 #'
-#' @param kernel A kernel, see [kernels], or a fit that has one, of [gpsvm()], or
-#'   one for each space, of [mkprobit()], whose names then come first.
+#' @param kernel A kernel, see [kernels], or a fit by [gpsvm()] or [mkprobit()]. The latter has one
+#'   for each space, whose names come first.
 #' @return Named numeric vector of the variances, length-scales and periods, on their own scale,
 #'   from left to right: `variance`, `lengthscale`, or `lengthscale.1`, ... (by the names of the
 #'   length-scales if they have any) where each column has its own, `period`; of `rbf(rank = )` the
@@ -666,9 +666,8 @@ unclass_tree <- function(kernel) {
 #' @param threads Worker threads. The result does not depend on them.
 #' @return Numeric matrix, `nrow(x)` by `nrow(z)`, of k(x_i, z_j), with the row names of `x` and `z`
 #'   as dimnames if they have any. Exactly symmetric when `z` is not given.
-#' @section Errors: `bayeskernel_error_kernel` for what is not a kernel, as many length-scales as
-#'   there are not columns, columns that there are not, and a precomputed matrix that is not
-#'   symmetric; `bayeskernel_error_dimension` if `x` and `z` differ in their columns;
+#' @section Errors: `bayeskernel_error_kernel` for what is not a kernel, a wrong number of
+#'   length-scales, unknown columns, and a precomputed matrix that is not symmetric; `bayeskernel_error_dimension` if `x` and `z` differ in their columns;
 #'   `bayeskernel_error_missing` for values that are not finite; `bayeskernel_error_numeric` if k(x,
 #'   z) is not; `bayeskernel_error_argument` for other input.
 #' @seealso [kernels], [kernel_parameters()].

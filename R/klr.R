@@ -403,7 +403,7 @@ extras.klr <- function(object) {
       reference = object$reference, ranks = object$ranks
     ),
     glance = list(rank = object$rank, kernels = mean(object$draws[, , "J"])),
-    notes = acceptance_text(rates[!is.na(rates)])
+    details = acceptance_text(rates[!is.na(rates)])
   )
 }
 

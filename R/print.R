@@ -1,17 +1,24 @@
-# Printing that all models share. Lines stay below 80 columns whatever the option `width` allows.
+# Printing that all models share. Lines are as long as the option `width` allows.
+
+text_width <- function() max(40L, getOption("width") - 1L)
 
 default_digits <- function() max(3L, getOption("digits") - 3L)
 
-# Title, the call, and facts in aligned "name: value" lines.
-print_header <- function(title, call = NULL, facts = NULL) {
-  cat(title, "\n", sep = "")
+# Title, the call in at most `lines` lines, and facts in aligned "name: value" lines.
+print_header <- function(title, call = NULL, facts = NULL, lines = 8L) {
+  print_line(title)
   if (!is.null(call)) {
-    text <- strwrap(paste(trimws(call_text(call)), collapse = " "), 72L)
-    if (length(text) > 8L) text <- c(text[1:7], "...")
+    text <- strwrap(paste(trimws(call_text(call)), collapse = " "), text_width() - 7L)
+    if (length(text) > lines) {
+      text <- c(text[seq_len(lines - 1L)], strtrim(text[lines], text_width() - 12L))
+      text[lines] <- paste(text[lines], "...")
+    }
     cat("Call: ", paste(text, collapse = "\n        "), "\n", sep = "")
   }
-  print_facts(facts)
-  cat("\n")
+  if (length(facts)) {
+    print_facts(facts)
+    cat("\n")
+  }
 }
 
 # Names that are no text of their encoding cannot be deparsed.
@@ -30,7 +37,7 @@ print_facts <- function(facts) {
   labels <- format(paste0(names(facts), ":"))
   indent <- nchar(labels[1]) + 1L
   for (k in seq_along(facts)) {
-    text <- strwrap(paste(facts[[k]], collapse = ", "), 79L - indent)
+    text <- strwrap(paste(facts[[k]], collapse = ", "), text_width() - indent)
     cat(paste(c(labels[k], rep(strrep(" ", indent - 1L), length(text) - 1L)),
       text,
       collapse = "\n"
@@ -87,7 +94,7 @@ print_coef_table <- function(table, digits = default_digits(), max_rows = 50L) {
   text[is.na(shown)] <- "-"
   # Names have what the numbers leave of a line.
   wide <- pmax(nchar(colnames(text)), apply(nchar(text), 2, max, 0L)) + 1L
-  rownames(text) <- abbreviate_middle(rownames(shown), max(28L, 79L - sum(wide)))
+  rownames(text) <- abbreviate_middle(rownames(shown), max(28L, text_width() - sum(wide)))
   print_text(text)
   if (nrow(table) > max_rows) {
     cat(sprintf("... and %d rows more\n", nrow(table) - max_rows))
@@ -127,8 +134,6 @@ format_values <- function(x, digits) {
 }
 
 print_text <- function(text) {
-  old <- options(width = min(79L, getOption("width")))
-  on.exit(options(old))
   print(text, quote = FALSE, right = TRUE)
 }
 

@@ -384,3 +384,55 @@ smooth_summary <- function(smooth) {
 }
 
 smooth_info <- function(smooth) smooth[setdiff(names(smooth), c("x", "rows"))]
+
+# --- how wiggly a smooth is ---------------------------------------------------
+
+plain_smooths <- function(object) {
+  Filter(function(smooth) !isTRUE(smooth$process), object$smooths)
+}
+
+# Names of the unpenalized columns of smooths.
+smooth_columns <- function(object) {
+  at <- unlist(lapply(plain_smooths(object), `[[`, "fixed"))
+  if (length(at)) names(stats::coef(object))[at]
+}
+
+#' Effective degrees of freedom of each smooth
+#'
+#' A penalized column with prior variance t counts 1 - v / t, where v is its posterior variance
+#' given t; an unpenalized one counts 1. With expectation propagation the sum is averaged over the
+#' values of t. Draws do not say what v is given t: NA.
+#' @noRd
+smooth_table <- function(object) {
+  smooths <- plain_smooths(object)
+  if (length(smooths) == 0L) {
+    return(NULL)
+  }
+  fits <- if (has_points(object)) at_points(object) else list(object)
+  weights <- if (has_points(object)) point_weights(object) else 1
+  edf <- vapply(smooths, function(smooth) {
+    stats::weighted.mean(vapply(fits, smooth_edf, 1, smooth), weights)
+  }, 1)
+  columns <- vapply(smooths, function(smooth) {
+    length(smooth$fixed) + length(unlist(smooth$blocks))
+  }, 1L)
+  out <- cbind(edf = edf, columns = columns)
+  rownames(out) <- vapply(smooths, `[[`, "", "label")
+  out
+}
+
+smooth_edf <- function(object, smooth) {
+  if (!is.null(object$draws) || is.null(object$posterior$theta_cov)) {
+    return(NA_real_)
+  }
+  spread <- diag(object$posterior$theta_cov)
+  labels <- vapply(object$posterior$variance, `[[`, "", "label")
+  used <- mapply(function(at, label) {
+    prior <- object$posterior$variance[[match(label, labels)]]
+    precision <- switch(prior$type, iid = prior$shape / prior$rate, point = 1 / prior$value[1],
+      NA_real_
+    )
+    length(at) - precision * sum(spread[at])
+  }, smooth$blocks, smooth$block_labels)
+  length(smooth$fixed) + sum(used)
+}

@@ -23,6 +23,8 @@
 #' @param vcov Covariance that standard deviations and limits of fixed coefficients are from:
 #'   `"sandwich"` or `"posterior"`, see [vcov()][vcov.bayeskernel_fit]. `NULL`: the fit's own.
 #' @param digits Significant digits, from 1 to 22.
+#' @param detail Print every fact, the acceptance rates of samplers and the function at some rows,
+#'   too. Default `FALSE`.
 #' @param ... No further arguments.
 #' @return `summary()`: an object of class `summary.bayeskernel_fit`, a list. Its tables are
 #'   matrices with columns `Estimate` (posterior mean), `SD`, `2.5 %`, `97.5 %`; of a sampler also
@@ -69,8 +71,9 @@
 #' summary(fit, newdata = bdf[-(1:1500), ])
 #' @export
 summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
-                                    exp = FALSE, vcov = NULL, ...) {
+                                    exp = FALSE, vcov = NULL, detail = FALSE, ...) {
   check_whole(object)
+  detail <- check_flag(detail, "detail")
   check_no_dots(...)
   object <- with_vcov(object, vcov, "vcov")
   y <- given(y, "y")
@@ -91,12 +94,16 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
   if (is.null(matrices$coefficients) && any(rows$effect == "ran_pars")) {
     matrices$coefficients <- parameter_matrix(tables$coefficients)
   }
+  # They belong to the curve, whose table says more.
+  hidden <- rownames(tables$coefficients) %in% smooth_columns(object)
+  tables$coefficients <- tables$coefficients[!hidden, ]
   structure(
     c(matrices, list(
-      rows = tables, facts = facts(object), call = object$call, n = object$n,
+      smooths = smooth_table(object), rows = tables, facts = facts(object), call = object$call, n = object$n,
       levels = object$levels, method = object$method,
       measures = if (!is.null(newdata)) prediction_measures(object, newdata, y),
-      diagnostics = fit_quality(object), elapsed = object$elapsed, exp = exp, notes = extra$notes
+      diagnostics = fit_quality(object), elapsed = object$elapsed, exp = exp, notes = extra$notes,
+      detail = detail, details = extra$details
     ), extra$summary),
     class = "summary.bayeskernel_fit"
   )
@@ -142,16 +149,50 @@ table_of_row <- function(rows) {
 #' @export
 print.summary.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
   digits <- check_digits(digits)
-  print_header(x$facts$title, x$call, x$facts[-1])
+  if (x$detail) {
+    print_header(x$facts$title, x$call, x$facts[-1])
+  } else {
+    print_head(x)
+  }
   print_tables(x, digits, max_rows = 60L)
   print_measures(x$measures, digits)
-  for (line in c(x$notes, quality_note(x))) print_line(line)
+  if (!x$detail) print_rest(x$facts)
+  for (line in c(x$notes, if (x$detail) x$details, quality_note(x))) print_line(line)
   invisible(x)
 }
 
+# Title with how the posterior was found, the call, and the rows: four lines.
+print_head <- function(x) {
+  # A check that went well is a detail.
+  how <- sub("; importance check .*: ok$", "", x$facts$Posterior %||% "")
+  how <- sub(", [0-9]+ pass(es)?", "", how)
+  title <- paste(c(x$facts$title, if (nzchar(how)) how), collapse = ", ")
+  used <- length(strwrap(title, text_width())) + 1L
+  print_header(title, x$call, lines = max(1L, 4L - used))
+  groups <- if (length(x$facts$Groups)) paste("groups:", paste(x$facts$Groups, collapse = ", "))
+  print_facts(list(Rows = paste(c(x$facts$Rows, groups), collapse = "; ")))
+  cat("\n")
+}
+
+# Facts that are not at the head, or those of `names`.
+print_rest <- function(facts, names = NULL) {
+  facts <- Filter(length, facts[setdiff(names(facts), c("title", "Posterior", "Rows", "Groups", "Smooths"))])
+  if (!is.null(names)) facts <- facts[intersect(names(facts), names)]
+  if (length(facts)) {
+    print_facts(facts)
+    cat("\n")
+  }
+}
+
+# What print() of a fit says in addition to its tables.
+facts_in_short <- c(
+  "Selection", "Not settled", "Missing", "Processes", "Kernel", "Kernels", "Inducing", "Spaces",
+  "Weights", "Projection", "Agreement", "Fit", "Counts", "Chains"
+)
+
 # A tilde stands for a space at which no line is broken.
 print_line <- function(text) {
-  writeLines(gsub("~", " ", strwrap(text, 79)))
+  writeLines(gsub("~", " ", strwrap(text, text_width())))
 }
 
 #' @rdname summary.bayeskernel_fit
@@ -160,10 +201,10 @@ print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
   check_whole(x)
   digits <- check_digits(digits)
   summary <- summary.bayeskernel_fit(x)
-  print_header(summary$facts$title, summary$call, summary$facts[-1])
+  print_head(summary)
   # What the chains are worth is said in one line below.
   summary$rows <- lapply(summary$rows, function(rows) {
-    rows$rhat <- rows$ess <- rows$prior <- rep(NA_real_, nrow(rows))
+    rows$rhat <- rows$ess <- rep(NA_real_, nrow(rows))
     rows[!(rows$effect %in% c("ran_pars", "function")), ]
   })
   print_tables(summary, digits, max_rows = 15L)
@@ -172,6 +213,7 @@ print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
     print(VarCorr.bayeskernel_fit(x), digits = digits)
     cat("\n")
   }
+  print_rest(summary$facts, facts_in_short)
   print_line(convergence_line(summary))
   for (line in until_line(summary$diagnostics)) print_line(line)
   invisible(x)
@@ -189,6 +231,7 @@ print_tables <- function(x, digits, max_rows) {
       "Fixed coefficients:"
     }, rows$coefficients, digits, max_rows
   )
+  print_smooths(x$smooths)
   print_chosen("Selected among, by inclusion probability:", rows$selection, digits, max_rows)
   print_chosen(
     if (any(rows$scales$effect == "share")) {
@@ -206,7 +249,7 @@ print_tables <- function(x, digits, max_rows) {
   print_rows("Other parameters:", own[!values, ], digits, max_rows)
   # With variances of groups a screen has less room, with slopes as well none.
   slopes <- any(startsWith(rownames(own), "slope["))
-  most <- if (NROW(rows$variances)) 2L * !slopes else 6L
+  most <- if (!isTRUE(x$detail)) 0L else if (NROW(rows$variances)) 2L * !slopes else 6L
   if (any(values) && most > 0L) {
     shown <- own[values, ]
     count <- nrow(shown)
@@ -240,8 +283,6 @@ print_rows <- function(title, rows, digits, max_rows) {
 }
 
 labelled_matrix <- function(rows) {
-  # One prior probability for all is among the facts.
-  if (length(unique(rows$prior)) == 1L) rows$prior <- NA_real_
   out <- parameter_matrix(rows)
   rownames(out) <- rows$label
   out
@@ -270,6 +311,19 @@ print_chosen <- function(title, rows, digits, max_rows) {
       }
     ))
   }
+  cat("\n")
+}
+
+print_smooths <- function(smooths) {
+  if (is.null(smooths)) {
+    return(invisible())
+  }
+  cat("Smooth terms, effective degrees of freedom:\n")
+  text <- cbind(edf = ifelse(
+    is.na(smooths[, "edf"]), "-", formatC(smooths[, "edf"], format = "f", digits = 1)
+  ), Columns = format(smooths[, "columns"]))
+  rownames(text) <- rownames(smooths)
+  print_text(text)
   cat("\n")
 }
 

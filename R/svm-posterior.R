@@ -1,82 +1,58 @@
 #' What an SVM's posterior is, and is not
 #'
-#' The posterior of [bsvm()], [gpsvm()] and `bkm(family = "hinge")` is that of a
-#' pseudo-likelihood, \eqn{\exp\{-2 \max(1 - y f, 0)\}}{exp(-2 max(1 - y f, 0))}
-#' for each row. It ranks rows, and its means are good estimates of what the
-#' hinge loss looks for. Its spread is not how uncertain these are, and it may collapse to the
-#' common class. This page says what is done about that, and when to use another model.
+#' The posterior of [bsvm()], [gpsvm()] and `bkm(family = "hinge")` is that of a pseudo-likelihood.
+#' Each row has the factor \eqn{\exp\{-2 \max(1 - y f, 0)\}}{exp(-2 max(1 - y f, 0))}. The posterior
+#' ranks rows, and its means are good estimates of what the hinge loss looks for. Its spread is not
+#' the uncertainty of these estimates. With a rare class it may collapse to the common one. This page
+#' says what is done about both, and when to use another model.
 #'
 #' @section For effects use `bkm()`: A slope of a support vector machine has no meaning in terms of
-#'   odds, and sums of rows are weighed as no probability weighs them. Where effects are the
-#'   question, [bkm()] with `family = "logit"` has the same terms, and a likelihood: what follows is
-#'   not needed there.
+#'   odds. Where effects are the question, use [bkm()] with `family = "logit"`. It has the same terms
+#'   and a likelihood, and what follows is not needed there.
 #'
-#' @section Standard errors: The gradients of the loss vary more over samples,
-#'   2.5 to 5 times in variance, than its curvature says. Posterior standard
-#'   deviations are therefore about half of what they should be. [vcov()],
-#'   [confint()], [summary()], [tidy()] and what effects are computed from show
-#'   the *sandwich* instead: the jackknife's sum of squared moves of the
-#'   estimates as rows are left out, \eqn{\sum_i \delta_i \delta_i'}{sum d_i
-#'   d_i'} with \eqn{\delta_i = S x_i g_i / (1 - \kappa_i s_i)}{d_i = S x_i g_i
-#'   / (1 - kappa_i s_i)}, S the posterior covariance, g and \eqn{\kappa}{kappa}
-#'   gradient and precision of the row's site, s the variance of f there.
-#'   Nothing is refitted. With bars it is by groups, those in which all others
-#'   nest: whole groups come and go. Rows that count several times, by
-#'   `cbind(successes, failures)` or whole `weights`, are so many observations;
-#'   other weights are powers. `type = "posterior"` (`vcov = ` in `summary()`
-#'   and `tidy()`) is the covariance of the posterior, the published one. There
-#'   is no sandwich with selection, modeled missing values, crossed random
-#'   terms, or rows from a source, nor, with `"ep"` and `"gibbs"`, where the fit
-#'   separates the classes: there the prior limits the coefficients, and leaving
-#'   rows out does not show how uncertain they are. The summary then says that it
-#'   shows the posterior. Standard errors of predictions, of random effects and of
-#'   variances are the posterior's throughout.
+#' @section Standard errors: Gradients of the loss vary more over samples than its curvature says.
+#'   Posterior standard deviations are therefore about half of what they should be. [vcov()],
+#'   [confint()], [summary()] and [tidy()] show the *sandwich* instead.
 #'
-#'   In simulations by expectation propagation (four correlated predictors, two of them without
-#'   effect; balanced classes, 15 % of labels flipped, or a prevalence of .2 with balanced weights;
-#'   100, 200 and 1000 rows, 300 sets of each) a true 0 lay outside 95 % intervals in 5.2 to 7.7 %
-#'   of the sets by the sandwich, in 30 to 43 % by the posterior; other slopes were covered in 94 to
-#'   96 % against 61 to 76 %. With random intercepts, 200 sets of each of four designs, these were
-#'   3.5 to 6.0 % and 93 to 95 % by groups, 27 to 30 % and 74 to 78 % by the posterior.
+#'   The sandwich is a jackknife: the sum of squared moves of the estimates as rows are left out,
+#'   \eqn{\sum_i \delta_i \delta_i'}{sum d_i d_i'} with \eqn{\delta_i = S x_i g_i / (1 - \kappa_i
+#'   s_i)}{d_i = S x_i g_i / (1 - kappa_i s_i)}. S is the posterior covariance. g and
+#'   \eqn{\kappa}{kappa} are gradient and precision of the row's site, and s is the variance of f
+#'   there. Nothing is refitted. With random effects whole groups are left out, those in which all
+#'   others nest. Rows of `cbind(successes, failures)` or whole `weights` count as so many
+#'   observations; other weights are powers.
 #'
-#'   With the prevalence of .2 and no weights, of 300 sets each, 65 % of the fits to 100 rows, 80 %
-#'   of those to 200 and 97 % of those to 1000 gave the rare class up (see below). The limit of all
-#'   slopes is 0 there. A true 0 lay outside in 1.0, 1.2 and 4.3 % of the sets: what leaving a row
-#'   out changes is the fit at every variance of the slopes, and the weights of these. At the
-#'   likeliest variance alone it would be 13, 17 and 37 %. Such slopes still say little. Mean field
-#'   has one variance, which goes to 0 with them, and no standard errors there (`NA`).
+#'   `type = "posterior"` (`vcov = ` in `summary()` and `tidy()`) is the covariance of the posterior,
+#'   the published one. The summary shows it, and says so, where there is no sandwich: with
+#'   selection, modeled missing values, crossed random terms, or rows from a source. With `"ep"` and
+#'   `"gibbs"` there is none either where the fit separates the classes. The prior limits the
+#'   coefficients there. Standard errors of predictions, random effects and variances are always
+#'   those of the posterior.
 #'
-#'   With few rows and classes that are nearly separated one step is short of
-#'   what leaving a row out does: standard errors there are too small, by a fifth
-#'   in the worst of the cases that were refitted, and more by mean field.
+#'   With few rows and nearly separated classes the sandwich is too small. With a rare class and no
+#'   weights all slopes tend to 0, and intervals say little. `bench/trust.R` in the sources has
+#'   simulations of the coverage.
 #'
-#' @section Learning rate: The pseudo-likelihood to a power
-#'   \eqn{\eta}{eta} is as legitimate. `learning_rate = "calibrated"` takes the
-#'   power at which the spread of the posterior is, on average over the rows, that of the estimates:
+#' @section Learning rate: The pseudo-likelihood to a power \eqn{\eta}{eta} is as legitimate.
+#'   `learning_rate = "calibrated"` takes the power at which the posterior's spread is, on average
+#'   over the rows, that of the estimates:
 #'   \deqn{\hat\eta = \eta \sum_i \kappa_i s_i / \sum_i g_i^2 s_i / (1 -
 #'   \kappa_i s_i)}{eta' = eta sum kappa s / sum g^2 s / (1 - kappa s)}
-#'   by refits from 0.3 on, between .05 and 1; usually .2 to .4. That matters for what the
-#'   posterior's spread decides: at rate 1 variances of groups, inclusion probabilities of noise and
-#'   coefficients of predictors with modeled missing values are too large. It is no better for
-#'   fixed effects, whose estimates can run out where data are few and nearly separable; there rate
-#'   1, the published one, with the sandwich is the default. With random effects and a rare class
-#'   combine it with `class_weights = "balanced"`.
+#'   It is found by refits from 0.3 on, between .05 and 1, and usually is .2 to .4. At rate 1 some
+#'   things come out too large: variances of groups, inclusion probabilities of noise, and
+#'   coefficients of predictors with modeled missing values. For fixed effects rate 1 with the
+#'   sandwich is the default. With random effects and a rare class combine the calibrated rate with
+#'   `class_weights = "balanced"`.
 #'
-#' @section Rare classes: With few rows of a class the hinge loss is least where f is constant,
-#'   beyond the margin of the other: slopes shrink to 0, and no row is classified as rare. A warning
-#'   says so when less than a fifth of the rows of the smaller class lie on its side.
-#'   `class_weights = "balanced"` gives both classes the same weight in the loss; probabilities are
-#'   those of the data as they are.
+#' @section Rare classes: With few rows of a class the hinge loss is least where f is constant.
+#'   Slopes then shrink to 0, and no row is classified as rare. A warning says so when less than a
+#'   fifth of the rows of the smaller class lie on its side. `class_weights = "balanced"` gives both
+#'   classes the same weight in the loss. Probabilities are those of the data as they are.
 #'
-#'   The means of f of a class that is never predicted still rank rows, by differences
-#'   that are far below their variances. The calibrated link then counts a variance
-#'   only beyond those of 19 of 20 rows (`fit$link$offset`), where that makes the rows given the others
-#'   more probable by a factor of 20 or more: probabilities need no weights, slopes do.
-#'
-#'   With one slope of 1 and 1000 rows, prevalences .3, .2, .09 and .03 (25 sets each), the mean
-#'   slope was .32, .00, .00 and .00 without weights, and 1.02, 1.02, 1.02 and .98 with them;
-#'   log-losses of new rows were then within .001 of those of logistic regression. The warning came
-#'   in all 92 fits whose slope was below half of the weighted one, and in one of 58 others.
+#'   Even then the means of f rank rows, by differences far below their variances. The calibrated
+#'   link then counts a variance only beyond those of 19 of 20 rows (`fit$link$offset`). It does so
+#'   where the rows given the others become more probable by a factor of 20 or more. Probabilities
+#'   need no weights, slopes do.
 #'
 #' @references Lyddon, S. P., Holmes, C. C. and Walker, S. G. (2019). General Bayesian updating and
 #'   the loss-likelihood bootstrap. *Biometrika* 106, 465-478.
@@ -109,16 +85,17 @@
 #'   then `"probit"` is the default.
 #'
 #'   Where the classes are (nearly) separated, draws of f have heavy tails. For such fits of
-#'   [bsvm()] and [bkm()] with `"gibbs"` m and v are the median and the squared half distance of the
-#'   16 and 84 % quantiles (`fit$link$robust`), and rows are left out of ten short chains, a tenth
-#'   of them each. A link whose log-loss on its own left-out rows is clearly worse than that of the
-#'   shares of the classes, or of the sign of the margin with its rate of errors, is refused if
-#'   `"probit"` is better: a warning of class `bayeskernel_warning_link` says so, and `"probit"` is
-#'   the default.
+#'   [bsvm()] and [bkm()] with `"gibbs"` m is the median. v is the squared half distance of the 16
+#'   and 84 % quantiles (`fit$link$robust`). Rows are then left out of ten short chains, a tenth of
+#'   them each.
+#'
+#'   A link is refused if its log-loss on its own left-out rows is clearly worse than that of the
+#'   shares of the classes, or of the sign of the margin, and `"probit"` is better. A warning of
+#'   class `bayeskernel_warning_link` says so, and `"probit"` is the default.
 #'
 #'   The default class is the more probable one; as a differs from 0 it is not always the sign of f,
-#'   which is `threshold = "margin"`. Standard deviations and draws of P are those of the logistic
-#'   curve of f that has P as its mean, with a and \eqn{\kappa}{kappa} as they are.
+#'   which is `threshold = "margin"`. Standard deviations and draws of P are those of
+#'   the logistic curve of f that has P as its mean.
 #'
 #'   A row given the others belongs to a known group. Rows of new groups have an intercept and a
 #'   slope of their own, `fit$link$new`, from the rows of each group given the other groups. That

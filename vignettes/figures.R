@@ -95,3 +95,34 @@ colours <- c(
 small_margins <- function(...) {
   par(mar = c(3.6, 3.8, 1.8, 0.6), mgp = c(2.3, 0.7, 0), las = 1, ...)
 }
+
+# Stored results of an item of reproduce() as a table; `keep` is a pattern of quantities. Without
+# `paper` only our numbers are shown.
+from_paper <- function(name, item, keep = "", paper = TRUE) {
+  x <- bayeskernel::reproduce(name, item, size = "stored")
+  how <- attr(x, "how")
+  rows <- grepl(keep, x$quantity)
+  number <- function(x) ifelse(is.na(x), "", vapply(x, format, "", digits = 3))
+  table <- data.frame(
+    x$quantity, attr(x, "printed"), number(x$ours), number(x$mc_error), x$verdict
+  )
+  heads <- c("Quantity", "Paper", "Ours", "Standard error", "Verdict")
+  columns <- if (paper) 1:5 else c(1, 3, 4)
+  knitr::kable(table[rows, columns],
+    row.names = FALSE, col.names = heads[columns], align = c("l", "r", "r", "r", "l")[columns],
+    caption = sprintf(
+      "Stored results of reproduce(\"%s\", \"%s\"), size %s, version %s", name, item, how$size,
+      how$version
+    )
+  )
+}
+
+# A link to an article of the site, which is not in the package.
+article <- function(name, text) {
+  site <- if (identical(Sys.getenv("IN_PKGDOWN"), "true")) {
+    ""
+  } else {
+    paste0(trimws(strsplit(utils::packageDescription("bayeskernel")$URL, ",")[[1]][1]), "/articles/")
+  }
+  sprintf("[%s](%s%s.html)", text, site, name)
+}

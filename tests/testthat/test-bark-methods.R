@@ -282,7 +282,7 @@ test_that("the summary has the agreed tables", {
     expect_lt(max(nchar(text)), 80)
     expect_lt(max(nchar(capture.output(print(fit)))), 80)
   }
-  expect_match(capture.output(print(blocks)), "predictors in .* blocks", all = FALSE)
+  expect_match(capture.output(print(summary(blocks))), "predictors in .* blocks", all = FALSE)
 })
 
 test_that("the prior of the number of kernels is the Poisson cut at its top", {

@@ -23,13 +23,15 @@ all <- list(logit, probit, number, hinge, by_vb, chain)
 
 test_that("print() says the family, the method and how far to trust it", {
   expect_output(print(logit), "logistic")
-  expect_output(print(logit), "Posterior: +expectation propagation, [0-9]+ pass")
-  expect_output(print(logit), "importance\\s+check k = ")
+  expect_output(print(logit), "logistic, expectation propagation")
+  full <- summary(logit, detail = TRUE)
+  expect_output(print(full), "Posterior: +expectation propagation, [0-9]+ pass")
+  expect_output(print(full), "importance\\s+check k = ")
   # A process leaves a residual to its rows, of which it is not made.
   curve <- fit(y ~ gp(x) + z, d)
   expect_false(any(grepl("importance", capture.output(print(curve)))))
   expect_output(print(logit), "log evidence")
-  expect_output(print(number), "Noise: +sd")
+  expect_output(print(number), "Residual")
   # A pseudo-evidence is not shown.
   expect_false(any(grepl("evidence", capture.output(print(hinge)))))
   expect_output(print(by_vb), "variational")

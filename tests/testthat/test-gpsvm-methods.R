@@ -21,7 +21,7 @@ test_that("print() names rows, kernel, points, and how it ended", {
   expect_output(print(many), "in 3 classes, a function for each: low, mid, high")
   exact <- gpsvm(x, d$y, inducing = "all", nugget = 0.5, threads = 1, method = "vb", tune = FALSE)
   expect_output(print(exact), "every row \\(exact process\\)")
-  expect_output(print(exact), "Nugget: +0.5")
+  expect_output(print(summary(exact)), "Nugget: +0.5")
   capped <- suppressWarnings(gpsvm(x, d$y, control = list(max_iter = 1), threads = 1,
     method = "vb", tune = FALSE))
   expect_output(print(capped), "NOT converged")

@@ -79,7 +79,7 @@ test_that("a seed names the steps, threads do not change them", {
 test_that("the method is chosen by size and named", {
   small <- process(method = NULL)
   expect_identical(small$method, "ep")
-  expect_output(print(small), "\"ep\", chosen for 3000 rows and 20 inducing")
+  expect_output(print(summary(small)), "\"ep\", chosen for 3000 rows and 20 inducing")
   skip_if_not(identical(Sys.getenv("BAYESKERNEL_SLOW"), "true"))
   x <- matrix(rnorm(6e5), dimnames = list(NULL, "a"))
   large <- gpsvm(

@@ -67,7 +67,7 @@ test_that("balanced classes have equal shares, of all rows as many as there are"
   data <- uneven_clouds(counts)
   fit <- flat(mkprobit)(data$x, data$y, class_weights = "balanced", threads = 1, seed = 1)
   expect_equal(fit$class_weights, 90 / (3 * counts))
-  expect_output(print(fit), "Class weights: *a 0.5, b 1.5, c 3")
+  expect_output(print(summary(fit)), "Class weights: *a 0.5, b 1.5, c 3")
   # Where nothing tells classes apart each has its share of the weights.
   set.seed(2)
   noise <- flat(mkprobit)(

@@ -251,7 +251,7 @@ test_that("summary tells kernels, evidence and effective particles", {
   expect_equal(sum(s$centres$inclusion), mean(fit$posterior$size))
   expect_true(all(s$centres$x %in% d$x | s$centres$x > -4))
   text <- capture.output(print(fit))
-  expect_match(text, "Log evidence", all = FALSE)
+  expect_match(text, "log evidence", all = FALSE)
   expect_match(text, "particles over 40 rows", all = FALSE)
   expect_match(capture.output(print(seqkr_prior())), "Poisson", all = FALSE)
 })
@@ -276,7 +276,7 @@ test_that("a length-scale that nobody gave is chosen by the evidence", {
   d <- wave_data()
   fit <- quick_seqkr(y ~ x, d)
   expect_equal(fit$tuned$rows, 40)
-  expect_output(print(fit), "evidence of 40 rows")
+  expect_output(print(summary(fit)), "evidence of 40 rows")
   best <- fit$tuned$grid[which.max(fit$tuned$grid$log_evidence), ]
   again <- quick_seqkr(y ~ x, d, kernel = fit$kernel)
   expect_null(again$tuned)

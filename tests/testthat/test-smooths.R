@@ -329,3 +329,32 @@ test_that("the prior of a smooth moves with the unit of its columns", {
   }
   expect_equal(predict(fit("big")), predict(fit("z")), tolerance = 1e-4)
 })
+
+test_that("effective degrees of freedom are those of mgcv's penalized fit", {
+  skip_if_not_installed("mgcv")
+  set.seed(1)
+  n <- 300
+  d <- data.frame(x = runif(n))
+  d$y <- sin(6 * d$x) + rnorm(n, sd = 0.3)
+  fit <- bkm(y ~ s(x), d, family = "gaussian", threads = 1)
+  own <- summary(fit)$smooths["s(x)", "edf"]
+  # The intercept is not counted.
+  peer <- sum(mgcv::gam(y ~ s(x), data = d, method = "REML")$edf) - 1
+  expect_lt(abs(own - peer), 0.5)
+  text <- capture.output(print(fit))
+  expect_false(any(grepl("fx1", text)))
+  expect_lt(which(text == "")[1], 6)
+})
+
+test_that("lines are as long as the width allows", {
+  d <- data.frame(x = seq_len(60) / 60, second_predictor = rep(c(0, 1), 30))
+  d$y <- d$x + rep(c(0, 0.1, -0.1), 20)
+  fit <- bkm(y ~ x + second_predictor, d, family = "gaussian", threads = 1)
+  longest <- function(width) {
+    old <- options(width = width)
+    on.exit(options(old))
+    max(nchar(capture.output(print(fit))))
+  }
+  expect_lt(longest(50), 51)
+  expect_gt(longest(120), 80)
+})
