@@ -60,10 +60,16 @@ check_threads <- function(threads, name = "threads") {
   check_count(threads, lower = 1L, upper = 1024L, name = name)
 }
 
+# Whatever speaks the interface of package parallel; a list of clusters is one of all their workers.
 check_cluster <- function(cluster, name = "cluster") {
+  are_clusters <- function(x) length(x) > 0L && all(vapply(x, inherits, NA, "cluster"))
+  if (!is.object(cluster) && is.list(cluster) && are_clusters(cluster)) {
+    workers <- unlist(lapply(cluster, unclass), recursive = FALSE)
+    return(structure(workers, class = "cluster"))
+  }
   if (!is.null(cluster) && !inherits(cluster, "cluster")) {
     abort_argument(
-      cluster, name, "NULL or a cluster of package parallel, such as makePSOCKcluster(2)",
+      cluster, name, "NULL, a cluster such as parallel::makePSOCKcluster(2), or a list of clusters",
       kind = "cluster"
     )
   }
