@@ -14,7 +14,7 @@ left_out_prob <- function(x) {
     return(NULL)
   }
   own <- exp(x$loo)
-  positive <- ifelse(own_classes(x) == x$levels[2], own, 1 - own)
+  positive <- ifelse(own_classes(x) == 2L, own, 1 - own)
   matrix(c(1 - positive, positive), ncol = 2L, dimnames = list(NULL, x$levels))
 }
 

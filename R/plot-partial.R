@@ -250,8 +250,11 @@ plot_partial <- function(x, curves, main) {
 #' @noRd
 curve_panels <- function(curves, label, title, classes = NULL, rows = NULL, note = NULL) {
   old <- bk_looks(length(curves))
+  old$omi <- graphics::par("omi")
   on.exit(graphics::par(old))
-  labels <- if (length(classes)) key_labels(classes)
+  # One key for all panels, at the right of them.
+  several <- length(curves) > 1L && length(classes) > 0L
+  labels <- if (several) outer_labels(classes) else if (length(classes)) key_labels(classes)
   count <- max(1L, length(classes))
   colours <- bk_palette(count)
   limits <- range(unlist(lapply(curves, `[`, c("fit", "lwr", "upr"))), na.rm = TRUE)
@@ -271,15 +274,16 @@ curve_panels <- function(curves, label, title, classes = NULL, rows = NULL, note
       bk_panel(range(at), limits, xlab, "", title)
       rows_along(rows[[name]])
     }
-    graphics::title(ylab = label, line = graphics::par("mar")[2] - 1.5)
+    label_beside(label, graphics::par("mar")[2] - 1.5)
     class <- if (is.null(curve$class)) 1L else match(curve$class, classes)
     for (k in seq_len(count)) {
       own <- class == k
       shift <- if (is_level) 0.25 * ((k - 0.5) / count - 0.5) else 0
       draw_band(at[own] + shift, curve[own, ], is_level, colours[k], bk_lines(count)[k])
     }
-    if (length(classes)) key_classes(labels, colours, bk_lines(count))
+    if (length(classes) && !several) key_classes(labels, colours, bk_lines(count))
   }
+  if (several) key_outside(labels, colours, bk_lines(count))
   if (!is.null(note)) bk_note(note)
 }
 

@@ -170,7 +170,7 @@ row_panel <- function(labels, xlim, xlab, main, note = NULL, axes = "x", top = 2
 
 # Whether letters of a readable size have room for so many rows in the figure.
 rows_fit <- function(rows) {
-  (graphics::par("fin")[2] - 1.5) / rows > 0.6 * graphics::par("csi")
+  (graphics::par("fin")[2] - 1.5) / rows > 0.49 * graphics::par("csi")
 }
 
 # Estimates with intervals, and if given thick ones within. More rows than can be read are drawn

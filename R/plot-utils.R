@@ -74,6 +74,16 @@ label_below <- function(xlab, line = graphics::par("mgp")[1]) {
   )
 }
 
+# The label of the y axis, in smaller letters where the figure is low.
+label_beside <- function(ylab, line) {
+  wide <- graphics::strwidth(ylab, "inches", cex = graphics::par("cex.lab"))
+  room <- graphics::par("fin")[2] - 0.1
+  graphics::title(
+    ylab = ylab, line = line,
+    cex.lab = graphics::par("cex.lab") * max(0.6, min(1, room / max(wide, 1e-8)))
+  )
+}
+
 # A title no wider than its panel and the margin right of it: in smaller letters, then cut.
 fit_title <- function(main) {
   size <- graphics::par("cex.main")
