@@ -60,10 +60,16 @@ check_threads <- function(threads, name = "threads") {
   check_count(threads, lower = 1L, upper = 1024L, name = name)
 }
 
+# Whatever speaks the interface of package parallel; a list of clusters is one of all their workers.
 check_cluster <- function(cluster, name = "cluster") {
+  are_clusters <- function(x) length(x) > 0L && all(vapply(x, inherits, NA, "cluster"))
+  if (!is.object(cluster) && is.list(cluster) && are_clusters(cluster)) {
+    workers <- unlist(lapply(cluster, unclass), recursive = FALSE)
+    return(structure(workers, class = "cluster"))
+  }
   if (!is.null(cluster) && !inherits(cluster, "cluster")) {
     abort_argument(
-      cluster, name, "NULL or a cluster of package parallel, such as makePSOCKcluster(2)",
+      cluster, name, "NULL, a cluster such as parallel::makePSOCKcluster(2), or a list of clusters",
       kind = "cluster"
     )
   }
@@ -105,72 +111,6 @@ remade <- function(x, name, maker) {
     abort_argument(x, name, sprintf("what %s() makes, as it was made", maker), kind = "prior")
   }
   do.call(maker, unclass(x)[arguments])
-}
-
-# What users of other packages call the arguments, in order of preference.
-known_as <- list(
-  penalty = c("cost", "c", "lambda", "alpha"),
-  threads = c("cores", "ncores", "nthread", "nthreads", "n_jobs"),
-  max_iter = c("iter", "maxit", "iterations", "niter"),
-  ndraws = c("iter", "draws", "n_draws", "nsamples", "nsave", "ndpost", "iterations"),
-  warmup = c("burnin", "burn", "nburn", "nskip"), chains = "nchains",
-  thin = c("keepevery", "nthin"), progress = c("verbose", "trace", "refresh"),
-  standardize = c("scale", "scaled", "center"), kernel = c("gamma", "sigma", "cost", "c"),
-  inducing = c("m", "landmarks", "ninducing", "sparse"), select = "selection", na.action = "na.rm",
-  type = "what", newdata = "newx", level = c("conf.level", "prob", "probs"),
-  conf.level = c("level", "prob"), conf.int = "interval", interval = c("intervals", "conf.int"),
-  re.form = "reform", se.fit = "se"
-)
-
-# What users of other packages write and need not here: what to do instead.
-not_needed <- list(
-  "leaving it out: new groups are averaged over" = "allow.new.levels",
-  "leaving it out: nothing has to be set" = c("nAGQ", "REML"),
-  "leaving it out, and predict(type = \"prob\")" = "probability",
-  "C() in the formula, C(f, contr.sum)" = "contrasts",
-  "bkm() or bark(), which have families of responses" = "family",
-  "gpsvm(), which has kernels" = c("kernel", "gamma", "sigma", "degree", "coef0")
-)
-
-# Parameters of kernels in other packages, as arguments of ours.
-kernel_terms <- c(
-  cost = "`kernel = rbf(variance = C / 2)`, for an SVM of cost C",
-  c = "`kernel = rbf(variance = C / 2)`, for an SVM of cost C",
-  gamma = "`kernel = rbf(1 / sqrt(2 * gamma))`",
-  sigma = paste("`kernel = rbf(1 / sqrt(2 * sigma))`, where kernlab's sigma is gamma"),
-  lengthscale = "`kernel = rbf(lengthscale)`",
-  degree = "`kernel = polynomial(degree)`",
-  coef0 = "`kernel = polynomial(degree, offset = coef0)`",
-  variance = "`kernel = rbf(variance = )`"
-)
-
-# The argument that is meant by `name`, as text for a message, or "". `moved`: what is written in
-# place of arguments that there are not, by their names.
-nearest_argument <- function(name, has, moved = character()) {
-  if (name %in% names(moved)) {
-    return(moved[[name]])
-  }
-  plain <- function(x) gsub("[^a-z0-9]", "", tolower(readable(x)))
-  if ("kernel" %in% has && plain(name) %in% names(kernel_terms)) {
-    return(kernel_terms[[plain(name)]])
-  }
-  has <- c(has, setdiff(names(moved), has))
-  alias <- names(known_as)[vapply(known_as, function(names) {
-    plain(name) %in% plain(names)
-  }, NA)]
-  distance <- utils::adist(plain(name), plain(has))[1L, ]
-  near <- has[distance <= min(2, nchar(plain(name)) / 2) & distance == min(distance, Inf)]
-  inside <- has[nchar(plain(name)) > 2L & (startsWith(plain(has), plain(name)) |
-    endsWith(plain(has), plain(name)))]
-  found <- c(near, intersect(alias, has), inside)
-  if (length(found)) {
-    own <- found[1L]
-    return(if (own %in% names(moved)) moved[[own]] else paste0("`", own, "`"))
-  }
-  advice <- names(not_needed)[vapply(not_needed, function(names) {
-    plain(name) %in% plain(names)
-  }, NA)]
-  c(advice, "")[1L]
 }
 
 abort_argument <- function(x, name, expected, kind = "argument", accepted = expected) {

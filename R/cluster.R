@@ -36,6 +36,30 @@ on_cluster <- function(code) {
   })
 }
 
+# Some workers, as a cluster: whoever made it may have a `[` that returns no cluster.
+some_workers <- function(cluster, at) structure(unclass(cluster)[at], class = class(cluster))
+
+# A worker that keeps rows must be the one that is asked for their sums. Daemons of one cluster of
+# package mirai take calls as they become free.
+check_bound_workers <- function(cluster) {
+  pools <- unlist(lapply(unclass(cluster), function(worker) {
+    if (inherits(worker, "miraiNode")) attr(worker, "id")
+  }))
+  if (anyDuplicated(pools)) {
+    bk_abort(
+      "cluster", "Workers of this `cluster` cannot keep rows.",
+      c(
+        "Found: a cluster of mirai, any of whose daemons takes any call.",
+        paste(
+          "Accepted: a list of clusters of one daemon,",
+          "list(mirai::make_cluster(1), mirai::make_cluster(1))."
+        )
+      ),
+      column = "cluster", found = class(cluster)
+    )
+  }
+}
+
 # As many shares of 1, ..., n as there are workers with something to do.
 worker_shares <- function(n, cluster) {
   Filter(length, parallel::splitIndices(n, length(cluster)))
@@ -65,12 +89,13 @@ worker_shares <- function(n, cluster) {
 #' @noRd
 share_rows <- function(cluster, plan, keeper, pieces, open) {
   split <- worker_shares(length(plan$chunk) - 1L, cluster)
-  workers <- cluster[seq_along(split)]
+  workers <- some_workers(cluster, seq_along(split))
+  check_bound_workers(cluster)
   id <- sprintf("%s-%d", Sys.getpid(), sample_id())
   greet_workers(workers)
   release <- function() {
     for (k in seq_along(workers)) {
-      try(parallel::clusterCall(workers[k], worker_close, id, keeper$close), silent = TRUE)
+      try(parallel::clusterCall(some_workers(workers, k), worker_close, id, keeper$close), silent = TRUE)
     }
   }
   shared <- FALSE
@@ -78,7 +103,7 @@ share_rows <- function(cluster, plan, keeper, pieces, open) {
   for (k in seq_along(split)) {
     part <- lapply(plan[c("chunk", "row", "group")], `[`, c(split[[k]], max(split[[k]]) + 1L))
     tell <- function(...) {
-      core_call(on_cluster(parallel::clusterCall(workers[k], ...))[[1L]])
+      core_call(on_cluster(parallel::clusterCall(some_workers(workers, k), ...))[[1L]])
     }
     pieces(part, function(piece) {
       tell(worker_receive, id, keeper$receive, piece)

@@ -42,8 +42,9 @@
 #'   memory with many groups; predictions then treat every group as new.
 #' @param keep_imputed Store draws of the missing values too. Default `FALSE`:
 #'   their means and standard deviations, which [imputed()] gives.
-#' @param cluster A cluster of package parallel, with bayeskernel installed on its workers, which
-#'   share the chains, or, where the model's page says so, the rows; the fit is the same as without.
+#' @param cluster A cluster such as [parallel::makePSOCKcluster()] makes, also one of packages
+#'   parallelly, snow or mirai, or a list of clusters, with bayeskernel installed on its workers,
+#'   which share the chains, or, where the model's page says so, the rows; the fit is the same as without.
 #' @param progress Show progress and time left. For chains that run in rounds (`until`) each round
 #'   has a line, and in a script these are all.
 #' @param on_interrupt What Ctrl-C does: `"stop"` goes back to the prompt; `"keep"` returns the

@@ -142,6 +142,12 @@ print.klr_projection <- function(x, digits = 3, ...) {
 
 # Figures 2.2 to 2.4: the rows in the learned directions. With one, the draws of the probability
 # along it; with more, pairs of coordinates.
+projection_data <- function(x) {
+  z <- projection(x)$coordinates
+  colnames(z) <- paste0("u", seq_len(ncol(z)))
+  data.frame(z, class = x$levels[1L + (x$y > 0)], probability = x$fitted$prob, row.names = NULL)
+}
+
 draw_projection <- function(x, main, threads) {
   found <- projection(x)
   z <- found$coordinates
@@ -201,12 +207,12 @@ projection_key <- function(x) {
 #' @exportS3Method
 pictures.klr <- function(object) {
   list(
-    projection = picture(draw_projection),
+    projection = picture(draw_projection, data = projection_data, gg = gg_projection),
     boundary = picture(
       draw_boundary, no_boundary(object),
       if (length(object$columns) != 2L) "columns", paste(
         "It has more than two predictors: give two of them as `columns`."
-      )
+      ), data = boundary_data, gg = gg_boundary
     ),
     fit = fit_picture(object), calibration = calibration_picture(object),
     partial = partial_picture(object), trace = trace_picture(object)

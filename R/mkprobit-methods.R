@@ -266,22 +266,24 @@ pictures.mkprobit <- function(object) {
       },
       if (length(object$columns) != 2L) "columns", paste(
         "It has more than two predictors: give two of them as `columns`."
-      )
+      ), data = boundary_data, gg = gg_boundary
     ),
     weights = picture(draw_kernel_weights, if (length(object$spaces) == 1L) {
       "It has one kernel."
-    }),
+    }, data = kernel_weights, gg = gg_weights),
     functions = picture(
       draw_functions, if (!flat) {
         "Its spaces are no predictors of a formula or of one matrix."
       } else if (length(setdiff(object$design$variables, c(object$columns, object$dropped)))) {
         "It has factors, or functions of predictors, among its predictors."
       }, if (length(object$columns) > 1L) "columns",
-      "It has several predictors: give one of them as `columns`."
+      "It has several predictors: give one of them as `columns`.",
+      data = function_data, gg = gg_functions
     ),
     calibration = picture(
       draw_calibration, needs = if (is.null(object$fitted) && !keeps_rows(object)) "newdata",
-      ask = "It has not kept probabilities of its rows: give `newdata` and `y`."
+      ask = "It has not kept probabilities of its rows: give `newdata` and `y`.",
+      data = calibration_data, gg = gg_calibration
     ),
     partial = if (single) {
       partial_picture(object)

@@ -1,9 +1,22 @@
 # The class probabilities over a plane of two predictors.
 
-draw_boundary <- function(x, columns, newdata, y, link, main) {
+boundary_data <- function(x, columns, newdata, y, link) {
   columns <- check_boundary_columns(x, columns)
   points <- boundary_points(x, columns, newdata, y)
   field <- boundary_field(x, columns, points$at, link)
+  out <- expand.grid(stats::setNames(field[c("x", "y")], columns))
+  out$sd <- field$sd
+  out[paste0("prob_", x$levels)] <- field$prob
+  structure(out, points = points)
+}
+
+draw_boundary <- function(x, data, main) {
+  columns <- names(data)[1:2]
+  points <- attr(data, "points")
+  field <- list(
+    x = unique(data[[1]]), y = unique(data[[2]]), sd = data$sd,
+    prob = unname(as.matrix(data[paste0("prob_", x$levels)]))
+  )
   levels <- x$levels
   many <- length(levels) > 2L
   # Colours tell eight classes apart; of more, numbers stand in the regions.

@@ -6,8 +6,26 @@ prediction <- function(x, newdata, type, link = NULL, ...) {
   do.call(stats::predict, Filter(Negate(is.null), asked))
 }
 
-draw_calibration <- function(x, newdata, y, link, bins, main) {
-  prob <- prediction(x, newdata, "prob", link)[, x$levels, drop = FALSE]
+# The probability of each class given the other rows, where the fit has it, else NULL.
+left_out_prob <- function(x) {
+  usable <- length(x$levels) == 2L && length(x$loo) == x$n && is.null(x$units) &&
+    !anyNA(x$loo)
+  if (!usable) {
+    return(NULL)
+  }
+  own <- exp(x$loo)
+  positive <- ifelse(own_classes(x) == 2L, own, 1 - own)
+  matrix(c(1 - positive, positive), ncol = 2L, dimnames = list(NULL, x$levels))
+}
+
+# Probabilities of the likely class, of two the second, and whether it happened.
+judged_rows <- function(x, newdata, y, link) {
+  left_out <- if (is.null(newdata) && is.null(link)) left_out_prob(x)
+  prob <- if (is.null(left_out)) {
+    prediction(x, newdata, "prob", link)[, x$levels, drop = FALSE]
+  } else {
+    stats::napredict(x$na.action, left_out)
+  }
   true <- if (is.null(newdata)) {
     # As predict() does, where rows were left out by na.exclude().
     stats::napredict(x$na.action, own_classes(x))
@@ -22,12 +40,29 @@ draw_calibration <- function(x, newdata, y, link, bins, main) {
   }
   use <- !is.na(true) & !is.na(rowSums(prob))
   best <- most_probable(prob[use, , drop = FALSE])
+  data.frame(probability = best$prob, happened = true[use] == best$class)
+}
+
+calibration_data <- function(x, newdata, y, link, bins) {
+  rows <- judged_rows(x, newdata, y, link)
+  out <- calibration_table(rows$probability, rows$happened, bins)
+  structure(out, probability = rows$probability)
+}
+
+calibration_title <- function(x, newdata, link) {
+  if (!is.null(newdata)) {
+    "Calibration on new rows"
+  } else if (is.null(link) && !is.null(left_out_prob(x))) {
+    "Calibration, each row left out"
+  } else {
+    "Calibration on its own rows, which flatters"
+  }
+}
+
+draw_calibration <- function(x, data, newdata, link, main) {
   two <- length(x$levels) == 2L
   plot_calibration(
-    best$prob, true[use] == best$class, bins,
-    main = main_title(main, sprintf(
-      "Calibration on %s rows", if (is.null(newdata)) "its own" else "new"
-    )),
+    data, main = main_title(main, calibration_title(x, newdata, link)),
     xlab = if (two) {
       sprintf("Predicted probability of \"%s\"", x$levels[2])
     } else {
@@ -39,7 +74,7 @@ draw_calibration <- function(x, newdata, y, link, bins, main) {
 
 # Observed against fitted, with the interval of a new response: normal, by the moments of f and the
 # mean variance of the noise.
-draw_observed <- function(x, newdata, y, main) {
+observed_data <- function(x, newdata, y) {
   moments <- prediction(x, newdata, "response", se.fit = TRUE)
   observed <- if (is.null(newdata)) {
     stats::napredict(x$na.action, x$y)
@@ -51,19 +86,21 @@ draw_observed <- function(x, newdata, y, main) {
     observed = observed, fit = unname(moments$fit),
     lwr = unname(moments$fit - half), upr = unname(moments$fit + half)
   )
-  plot_observed(out[stats::complete.cases(out), ], main_title(
+  out[stats::complete.cases(out), ]
+}
+
+draw_observed <- function(x, data, newdata, main) {
+  plot_observed(data, main_title(
     main, sprintf(
       "Fit to %s rows, 90 %% prediction intervals", if (is.null(newdata)) "its own" else "new"
     )
   ))
-  out
 }
 
 plot_observed <- function(rows, main) {
-  old <- bk_look(left = 4.4)
+  old <- bk_look()
   on.exit(graphics::par(old))
-  bk_panel(range(rows$fit), range(rows[c("observed", "lwr", "upr")]), "Fitted", "", main = main)
-  graphics::title(ylab = "Observed", line = 3.3)
+  bk_panel(range(rows$fit), range(rows[c("observed", "lwr", "upr")]), "Fitted", "Observed", main = main)
   graphics::abline(0, 1, col = muted[["line"]], lty = 2)
   many <- nrow(rows) > 500L
   blue <- bk_colours[["blue"]]
@@ -79,12 +116,11 @@ plot_observed <- function(rows, main) {
   bk_note(sprintf("%.0f %% inside", 100 * mean(!outside)))
 }
 
-# Predicted against observed frequency by bins of equal width on [0, 1]. Returns a data frame of the
-# bins that are not empty: predicted (mean), observed, lower, upper (95 % Wilson interval) and rows,
-# invisibly.
-plot_calibration <- function(probability, positive, bins = 10L, main = "",
-                             xlab = "Predicted probability", ylab = "Observed frequency") {
-  table <- calibration_table(probability, positive, bins)
+# Predicted against observed frequency, by calibration_table(), whose attribute has the
+# probabilities.
+plot_calibration <- function(table, main = "", xlab = "Predicted probability",
+                             ylab = "Observed frequency") {
+  probability <- attr(table, "probability")
   old <- bk_look()
   on.exit(graphics::par(old))
   bk_panel(c(0, 1), c(-0.16, 1), xlab, ylab, main, axes = "x", grid = "x")
@@ -110,6 +146,8 @@ plot_calibration <- function(probability, positive, bins = 10L, main = "",
   invisible(table)
 }
 
+# By bins of equal width on [0, 1]. A data frame of the bins that are not empty: predicted (mean),
+# observed, lower, upper (95 % Wilson interval) and rows.
 calibration_table <- function(probability, positive, bins = 10L) {
   bins <- check_count(bins, 2, 1e4)
   bin <- cut(probability, seq(0, 1, length.out = bins + 1L), include.lowest = TRUE)

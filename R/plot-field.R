@@ -62,6 +62,26 @@ key_labels <- function(labels) {
   labels
 }
 
+# The same of several panels: room at the right of them all, and the key there.
+outer_labels <- function(labels) {
+  labels <- cut_to(labels, 0.3 * graphics::par("din")[1], 0.85)
+  wide <- max(graphics::strwidth(labels, "inches", cex = 0.85)) + 0.45
+  graphics::par(omi = replace(graphics::par("omi"), 4, wide))
+  labels
+}
+
+key_outside <- function(labels, colours, lines) {
+  wide <- graphics::par("omi")[4]
+  old <- graphics::par(fig = c(0, 1, 0, 1), omi = rep(0, 4), mai = rep(0, 4), new = TRUE, cex = 1)
+  on.exit(graphics::par(old))
+  graphics::plot.new()
+  graphics::plot.window(c(0, graphics::par("din")[1]), c(0, 1), xaxs = "i")
+  graphics::legend(
+    graphics::par("din")[1] - wide, 0.9, labels, bty = "n", cex = 0.85, col = colours, lty = lines,
+    lwd = 2, seg.len = 1.2, x.intersp = 0.6
+  )
+}
+
 # A scale of probability at the right of the panel.
 key_probability <- function(marks = c(0, 0.1, 0.5, 0.9, 1)) {
   key_scale(shade_probability(seq(0, 1, length.out = 101)), marks, marks, heavy = marks == 0.5)

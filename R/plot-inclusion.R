@@ -1,15 +1,24 @@
 # Pictures of inclusion probabilities.
 
-draw_inclusion <- function(x, pars, main) {
+inclusion_data <- function(x, pars) {
   inclusion <- inclusion_by(x)
   at <- match(check_pars(pars, names(inclusion)), names(inclusion))
+  positive <- if (is.null(x$structure)) selection_of(x)$positive()[at]
+  data.frame(
+    column = names(inclusion)[at], inclusion = unname(inclusion)[at],
+    positive = if (is.null(positive)) rep(NA_real_, length(at)) else unname(positive)
+  )
+}
+
+draw_inclusion <- function(x, data, main) {
+  inclusion <- stats::setNames(data$inclusion, data$column)
   main <- main_title(main, "Which predictors are in the model")
   if (is.null(x$structure)) {
     prior <- parameters(x, 0.95)$prior
     prior <- prior[!is.na(prior)]
-    plot_inclusion(inclusion[at], selection_of(x)$positive()[at], prior, main)
+    plot_inclusion(inclusion, if (!all(is.na(data$positive))) data$positive, prior, main)
   } else {
-    plot_inclusion_along(inclusion[at], prior_share(x), main)
+    plot_inclusion_along(inclusion, prior_share(x), main)
   }
 }
 

@@ -1,7 +1,7 @@
 # Partial dependence: what the function, or the probabilities, do on average when one predictor
 # changes; and the number of kernels.
 
-draw_partial <- function(x, newdata, pars, main, threads) {
+partial_table <- function(x, newdata, pars, threads) {
   source <- partial_source(x, newdata, threads)
   if (is.null(pars)) {
     strength <- source$strength()
@@ -9,7 +9,6 @@ draw_partial <- function(x, newdata, pars, main, threads) {
   }
   pars <- check_pars(pars, source$names)
   curves <- lapply(stats::setNames(nm = pars), source$curve)
-  plot_partial(x, curves, main)
   # One column of numbers, or of their and the levels' names.
   levels <- vapply(curves, function(curve) is.factor(curve$value), NA)
   out <- do.call(rbind, Map(function(name, curve) {
@@ -19,7 +18,21 @@ draw_partial <- function(x, newdata, pars, main, threads) {
     cbind(predictor = name, curve)
   }, names(curves), curves))
   rownames(out) <- NULL
-  out
+  structure(out, factors = names(levels)[levels])
+}
+
+# Back to a table a predictor, with factors for levels.
+draw_partial <- function(x, data, main) {
+  names <- unique(data$predictor)
+  plot_partial(x, lapply(stats::setNames(nm = names), function(name) {
+    curve <- data[data$predictor == name, names(data) != "predictor", drop = FALSE]
+    if (!is.numeric(curve$value)) {
+      text <- as.character(curve$value)
+      levels <- name %in% attr(data, "factors")
+      curve$value <- if (levels) factor(text, unique(text)) else as.numeric(text)
+    }
+    curve
+  }), main)
 }
 
 #' What partial dependence is drawn from
@@ -237,8 +250,11 @@ plot_partial <- function(x, curves, main) {
 #' @noRd
 curve_panels <- function(curves, label, title, classes = NULL, rows = NULL, note = NULL) {
   old <- bk_looks(length(curves))
+  old$omi <- graphics::par("omi")
   on.exit(graphics::par(old))
-  labels <- if (length(classes)) key_labels(classes)
+  # One key for all panels, at the right of them.
+  several <- length(curves) > 1L && length(classes) > 0L
+  labels <- if (several) outer_labels(classes) else if (length(classes)) key_labels(classes)
   count <- max(1L, length(classes))
   colours <- bk_palette(count)
   limits <- range(unlist(lapply(curves, `[`, c("fit", "lwr", "upr"))), na.rm = TRUE)
@@ -258,15 +274,16 @@ curve_panels <- function(curves, label, title, classes = NULL, rows = NULL, note
       bk_panel(range(at), limits, xlab, "", title)
       rows_along(rows[[name]])
     }
-    graphics::title(ylab = label, line = graphics::par("mar")[2] - 1.5)
+    label_beside(label, graphics::par("mar")[2] - 1.5)
     class <- if (is.null(curve$class)) 1L else match(curve$class, classes)
     for (k in seq_len(count)) {
       own <- class == k
       shift <- if (is_level) 0.25 * ((k - 0.5) / count - 0.5) else 0
       draw_band(at[own] + shift, curve[own, ], is_level, colours[k], bk_lines(count)[k])
     }
-    if (length(classes)) key_classes(labels, colours, bk_lines(count))
+    if (length(classes) && !several) key_classes(labels, colours, bk_lines(count))
   }
+  if (several) key_outside(labels, colours, bk_lines(count))
   if (!is.null(note)) bk_note(note)
 }
 
@@ -283,8 +300,10 @@ draw_band <- function(at, curve, is_level, colour, line) {
   }
 }
 
-draw_kernels <- function(x, main) {
-  table <- if (inherits(x, "seqkr")) seqkr_counts(x) else kernel_counts(x)
+kernel_data <- function(x) if (inherits(x, "seqkr")) seqkr_counts(x) else kernel_counts(x)
+
+draw_kernels <- function(x, data, main) {
+  table <- data
   seen <- range(table$kernels[table$posterior > 0 | table$prior > 1e-3])
   shown <- table[table$kernels >= seen[1] & table$kernels <= seen[2], ]
   old <- bk_look()
@@ -304,5 +323,4 @@ draw_kernels <- function(x, main) {
     "topright", c("posterior", "prior"), pch = c(15, 19), lty = c(NA, 1), pt.cex = c(1.5, 0.5),
     col = bk_colours[c("blue", "orange")], bty = "n", cex = 0.85
   )
-  table
 }

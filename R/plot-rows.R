@@ -17,7 +17,7 @@ coefficient_quantiles <- function(x, scale) {
   out
 }
 
-draw_coefficients <- function(x, pars, scale, main) {
+coefficient_data <- function(x, pars, scale) {
   q <- coefficient_quantiles(x, scale)
   names <- rownames(q)
   if (is.null(pars) && length(names) > 1) {
@@ -29,14 +29,22 @@ draw_coefficients <- function(x, pars, scale, main) {
     pars <- if (length(others)) others else setdiff(names, "(Intercept)")
   }
   pars <- check_pars(pars, names)
+  q <- q[pars, , drop = FALSE]
+  data.frame(
+    term = pars, estimate = q[, 3], lower = q[, 1], upper = q[, 5], lower_50 = q[, 2],
+    upper_50 = q[, 4], row.names = NULL
+  )
+}
+
+draw_coefficients <- function(x, data, scale, main) {
   # Effects of standardised predictors can be compared.
-  strength <- abs(coefficient_quantiles(x, "model")[pars, 3])
+  strength <- abs(coefficient_quantiles(x, "model")[data$term, 3])
   shown <- largest_rows(strength)
-  q <- q[pars[shown], , drop = FALSE]
+  q <- data[shown, ]
   plot_intervals(
-    q[, 3], q[, 1], q[, 5],
-    labels = rownames(q), inner = q[, c(2, 4), drop = FALSE],
-    note = rest_note(length(pars), length(shown), "standardized effect"),
+    q$estimate, q$lower, q$upper,
+    labels = q$term, inner = as.matrix(q[c("lower_50", "upper_50")]),
+    note = rest_note(nrow(data), length(shown), "standardized effect"),
     xlab = sprintf(
       "Change of %s per %s", predicted_name(x),
       if (scale == "data") "unit" else "standard deviation"
@@ -50,23 +58,30 @@ predicted_name <- function(x) {
   if (is_regression(x)) "the response" else "the latent value"
 }
 
-draw_random_effects <- function(x, pars, main) {
+random_effect_data <- function(x, pars) {
   effects <- ranef.bayeskernel_fit(x)
   effects <- effects[check_pars(pars, names(effects))]
   table <- as.data.frame(structure(effects, class = "ranef_bayeskernel"))
-  panels <- split(table, list(table$term, table$grpvar), drop = TRUE)
+  table <- table[order(table$grpvar, table$term, -table$condval), ]
+  half <- stats::qnorm(0.95) * table$condsd
+  data.frame(
+    term = as.character(table$term), group = as.character(table$grpvar),
+    level = as.character(table$grp), estimate = table$condval, lower = table$condval - half,
+    upper = table$condval + half
+  )
+}
+
+draw_random_effects <- function(x, data, main) {
+  panels <- split(data, list(data$term, data$group), drop = TRUE)
   if (length(panels) > 1) {
     old <- graphics::par(mfrow = panel_layout(length(panels)))
     on.exit(graphics::par(old))
   }
-  half <- stats::qnorm(0.95)
   for (panel in panels) {
-    panel <- panel[order(-panel$condval), ]
     plot_intervals(
-      panel$condval, panel$condval - half * panel$condsd, panel$condval + half * panel$condsd,
-      labels = as.character(panel$grp),
+      panel$estimate, panel$lower, panel$upper, labels = panel$level,
       xlab = sprintf("Effect on %s, 90 %% intervals", predicted_name(x)),
-      main = main_title(main, paste(panel$term[1], "by", panel$grpvar[1]))
+      main = main_title(main, paste(panel$term[1], "by", panel$group[1]))
     )
   }
 }
@@ -80,13 +95,20 @@ lengthscales <- function(x) {
 }
 
 # Quartiles as boxes, the median as a line, whiskers for 90 %; first on top.
-draw_scales <- function(x, pars, main) {
+scale_data <- function(x, pars) {
   scales <- bark_scales(x)
   scales <- scales[, check_pars(pars, colnames(scales)), drop = FALSE]
-  at <- largest_rows(colMeans(scales))
-  q <- apply(
-    scales[, at, drop = FALSE], 2, stats::quantile, c(0.05, 0.25, 0.5, 0.75, 0.95), names = FALSE
+  q <- apply(scales, 2, stats::quantile, c(0.05, 0.25, 0.5, 0.75, 0.95), names = FALSE)
+  data.frame(
+    predictor = colnames(scales), mean = colMeans(scales), estimate = q[3, ], lower = q[1, ],
+    upper = q[5, ], lower_50 = q[2, ], upper_50 = q[4, ], row.names = NULL
   )
+}
+
+draw_scales <- function(x, data, main) {
+  at <- largest_rows(data$mean)
+  q <- t(as.matrix(data[at, c("lower", "lower_50", "estimate", "upper_50", "upper")]))
+  colnames(q) <- data$predictor[at]
   place <- row_panel(
     colnames(q), c(0, if (any(q > 0)) max(q) else 1),
     xlab = if (all(x$transform$scale == 1)) {
@@ -95,7 +117,7 @@ draw_scales <- function(x, pars, main) {
       "Kernel scale, standardized predictors"
     },
     main = main_title(main, "Kernel scales, quartiles and 90 % intervals"),
-    note = rest_note(ncol(scales), length(at), "mean")
+    note = rest_note(nrow(data), length(at), "mean")
   )
   on.exit(graphics::par(place$old))
   at <- place$at
@@ -133,7 +155,7 @@ row_panel <- function(labels, xlim, xlab, main, note = NULL, axes = "x", top = 2
   graphics::par(mar = replace(graphics::par("mar"), c(1, 3), c(bottom, top)))
   # Letters as high as the rows allow.
   height <- graphics::par("pin")[2] / rows
-  size <- min(0.85, max(0.45, height / graphics::par("csi")))
+  size <- min(0.85, max(0.5, height / graphics::par("csi")))
   labels <- margin_labels(labels, 2, size)
   at <- rev(seq_len(rows))
   bk_panel(xlim, c(0.5, rows + 0.5), xlab = xlab, main = main, axes = axes, grid = axes)
@@ -146,12 +168,17 @@ row_panel <- function(labels, xlim, xlab, main, note = NULL, axes = "x", top = 2
   list(at = at, old = old)
 }
 
+# Whether letters of a readable size have room for so many rows in the figure.
+rows_fit <- function(rows) {
+  (graphics::par("fin")[2] - 1.5) / rows > 0.49 * graphics::par("csi")
+}
+
 # Estimates with intervals, and if given thick ones within. More rows than can be read are drawn
 # thin and without labels.
 plot_intervals <- function(estimate, lower, upper, labels = names(estimate), reference = 0,
                            xlab = "", main = "", note = NULL, inner = NULL) {
   rows <- length(estimate)
-  dense <- rows > most_rows
+  dense <- rows > most_rows && !rows_fit(rows)
   place <- row_panel(
     if (dense) rep("", rows) else labels, range(lower, upper, reference, finite = TRUE), xlab, main,
     if (dense) sprintf("%d, without names", rows) else note, lines = !dense
@@ -176,8 +203,16 @@ plot_intervals <- function(estimate, lower, upper, labels = names(estimate), ref
   invisible(NULL)
 }
 
-draw_lengthscales <- function(x, main) {
+lengthscale_data <- function(x) {
   values <- sort(lengthscales(x))
+  data.frame(
+    predictor = names(values), lengthscale = unname(values),
+    median_distance = rep(x$median_distance %||% NA_real_, length(values))
+  )
+}
+
+draw_lengthscales <- function(x, data, main) {
+  values <- stats::setNames(data$lengthscale, data$predictor)
   all <- length(values)
   values <- utils::head(values, most_rows)
   reference <- x$median_distance

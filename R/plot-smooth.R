@@ -18,14 +18,33 @@ smooth_curve <- function(object, grid, probs) {
   list(mean = mean, sd = sd, quantiles = mean + outer(sd, stats::qnorm(probs)))
 }
 
-draw_smooths <- function(x, pars, main) {
+# Every panel one below the other: `at`, and of a second variable `by`.
+smooth_data <- function(x, pars) {
+  panels <- smooth_panels(x, pars)
+  out <- do.call(rbind, lapply(panels, function(panel) {
+    at <- panel$at
+    data.frame(
+      term = panel$label, kind = panel$kind, at = if (is.numeric(at[[1]])) at[[1]] else NA_real_,
+      by = as.character(if (length(at) > 1L) at[[2]] else if (!is.numeric(at[[1]])) at[[1]] else NA),
+      fit = panel$mean, sd = panel$sd, lwr = panel$quantiles[, 1], upr = panel$quantiles[, 4],
+      lwr_50 = panel$quantiles[, 2], upr_50 = panel$quantiles[, 3], row.names = NULL
+    )
+  }))
+  structure(out, panels = panels)
+}
+
+smooth_panels <- function(x, pars) {
   labels <- vapply(x$smooths, `[[`, "", "label")
   which <- match(check_pars(pars, labels), labels)
   if (is.null(pars)) {
     few <- lengths(lapply(x$smooths[which], `[[`, "variables")) <= 2L
     if (any(few)) which <- which[few]
   }
-  panels <- lapply(which, smooth_panel, x = x)
+  lapply(which, smooth_panel, x = x)
+}
+
+draw_smooths <- function(x, data, main) {
+  panels <- attr(data, "panels")
   surface <- vapply(panels, function(panel) panel$kind == "2", NA)
   # One scale for all surfaces, and beside each how uncertain it is.
   means <- largest(unlist(lapply(panels[surface], `[[`, "mean")))

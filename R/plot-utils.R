@@ -37,6 +37,7 @@ bk_looks <- function(panels) {
 # An empty panel with grid, axes and titles.
 bk_panel <- function(xlim, ylim, xlab = "", ylab = "", main = "",
                      axes = c("x", "y"), grid = c("x", "y")) {
+  away <- if (nzchar(ylab) && "y" %in% axes) beyond_ticks(ylim)
   graphics::plot.new()
   graphics::plot.window(xlim, ylim)
   if ("x" %in% grid) bk_grid(v = graphics::axTicks(1))
@@ -47,8 +48,17 @@ bk_panel <- function(xlim, ylim, xlab = "", ylab = "", main = "",
   graphics::title(
     main = title$main, adj = 0, line = graphics::par("mar")[3] - 1.4, cex.main = title$size
   )
-  graphics::title(ylab = ylab)
+  graphics::title(ylab = ylab, line = max(graphics::par("mgp")[1], away))
   label_below(xlab)
+}
+
+# The line of the label of the y axis, beyond its numbers, and a margin that has room for it.
+beyond_ticks <- function(ylim) {
+  numbers <- format(pretty(ylim), trim = TRUE)
+  line <- 0.9 + max(graphics::strwidth(numbers, "inches")) / graphics::par("csi")
+  mar <- graphics::par("mar")
+  graphics::par(mar = replace(mar, 2, max(mar[2], line + 1.3)))
+  line
 }
 
 # The label of the x axis: in the middle, else ending where the panel ends, for wide names of rows
@@ -61,6 +71,16 @@ label_below <- function(xlab, line = graphics::par("mgp")[1]) {
   graphics::title(
     xlab = xlab, line = line, adj = if (wide > room) 1 else 0.5,
     cex.lab = size * max(0.75, min(1, (graphics::par("fin")[1] - sides[2]) / wide))
+  )
+}
+
+# The label of the y axis, in smaller letters where the figure is low.
+label_beside <- function(ylab, line) {
+  wide <- graphics::strwidth(ylab, "inches", cex = graphics::par("cex.lab"))
+  room <- graphics::par("fin")[2] - 0.1
+  graphics::title(
+    ylab = ylab, line = line,
+    cex.lab = graphics::par("cex.lab") * max(0.6, min(1, room / max(wide, 1e-8)))
   )
 }
 
@@ -160,10 +180,9 @@ plot_bound <- function(bound, ylab = "Lower bound", main = "") {
   half <- stats::median(finite)
   cut <- length(finite) > 10L && (top - low) > 20 * (top - half)
   if (cut) low <- min(finite[finite > top - max(20 * (top - half), 1e-8)])
-  old <- bk_look(left = 5)
+  old <- bk_look()
   on.exit(graphics::par(old))
-  bk_panel(range(passes), c(low, top), xlab = "Pass over the data", main = main)
-  graphics::title(ylab = ylab, line = 3.9)
+  bk_panel(range(passes), c(low, top), "Pass over the data", ylab, main)
   graphics::lines(passes, bound, col = bk_colours[["blue"]], lwd = 1.8)
   if (length(passes) <= 60L) {
     graphics::points(passes, bound, pch = 19, cex = 0.5, col = bk_colours[["blue"]])

@@ -2,8 +2,8 @@
 
 # A dot and its 95 % limits for each kernel; of a sampler the box of its draws (median, quartiles, 5
 # % and 95 %). Of subsets bars: probabilities.
-draw_kernel_weights <- function(x, main) {
-  table <- kernel_weights(x)
+draw_kernel_weights <- function(x, data, main) {
+  table <- data
   n <- nrow(table)
   at <- rev(seq_len(n))
   drawn <- x$learned && !is.null(x$draws) && x$combine != "binary"
@@ -39,12 +39,11 @@ draw_kernel_weights <- function(x, main) {
     graphics::segments(ends[1, known], at[known], ends[2, known], at[known], col = colour, lwd = 2)
     graphics::points(table$mean, at, pch = 19, col = colour)
   }
-  invisible(table)
 }
 
 # The latent function of every class along one predictor, the others at their mean, with two
 # standard deviations.
-draw_functions <- function(x, columns, main) {
+function_data <- function(x, columns) {
   points <- 200L
   if (is.null(columns)) columns <- x$columns
   if (!is_string(columns) || !(columns %in% x$columns)) {
@@ -59,9 +58,22 @@ draw_functions <- function(x, columns, main) {
   found <- prediction(x, grid, "link", se.fit = TRUE)
   mean <- as.matrix(found$fit)
   sd <- as.matrix(found$se.fit)
+  data.frame(
+    predictor = columns, value = rep(axis, ncol(mean)),
+    class = rep(if (ncol(mean) > 1L) x$levels else x$levels[2], each = points),
+    fit = as.vector(mean), sd = as.vector(sd)
+  )
+}
+
+draw_functions <- function(x, data, main) {
+  columns <- data$predictor[1]
+  several <- length(unique(data$class)) > 1L
+  mean <- matrix(data$fit, ncol = if (several) length(x$levels) else 1L)
+  sd <- matrix(data$sd, nrow(mean))
+  axis <- data$value[seq_len(nrow(mean))]
+  limits <- range(axis)
   old <- bk_look()
   on.exit(graphics::par(old))
-  several <- ncol(mean) > 1L
   labels <- if (several) key_labels(x$levels)
   bk_panel(
     limits, range(mean - 2 * sd, mean + 2 * sd), columns, "Latent function",
@@ -82,10 +94,4 @@ draw_functions <- function(x, columns, main) {
     graphics::lines(axis, mean[, k], col = colours[k], lwd = 2, lty = bk_lines(ncol(mean))[k])
   }
   if (several) key_classes(labels, colours, bk_lines(ncol(mean)))
-  out <- data.frame(
-    value = rep(axis, ncol(mean)),
-    class = rep(if (several) x$levels else x$levels[2], each = points),
-    fit = as.vector(mean), sd = as.vector(sd)
-  )
-  invisible(out)
 }

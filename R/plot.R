@@ -108,8 +108,45 @@
 plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL, y = NULL,
                                  columns = NULL, scale = c("data", "model"), link = NULL, bins = 10,
                                  main = NULL, threads = getOption("bayeskernel.threads", 2L), ...) {
-  check_whole(x)
   check_no_dots(...)
+  asked <- asked_picture(
+    x, type, pars, newdata, given(y, "y"), columns, scale, link, bins, main, threads
+  )
+  draw <- asked$picture$draw
+  do.call(draw, asked$given[names(formals(draw))], quote = TRUE)
+  invisible(asked$given$data)
+}
+
+#' The data of a plot
+#'
+#' `plot_data()` returns what [plot()][plot.bayeskernel_fit] draws; `autoplot()` of package ggplot2
+#' draws it. Both take the same types and arguments.
+#'
+#' @inheritParams plot.bayeskernel_fit
+#' @param object A fit.
+#' @param ... Arguments of [plot()][plot.bayeskernel_fit]: `pars`, `newdata`, `y`, `columns`,
+#'   `scale`, `link`, `bins`, `main`, `threads`.
+#' @return A data frame. Intervals are `estimate`, `lower`, `upper`, of 90 %, and `lower_50`,
+#'   `upper_50`; bands are `fit`, `lwr`, `upr`. `autoplot()` returns an object of class `ggplot`, to
+#'   which scales, themes and facets can be added.
+#' @section Errors: `bayeskernel_error_argument` for a type that does not apply to the fit.
+#' @examples
+#' data("bdf", package = "nlme")
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf[1:300, ], threads = 1)
+#' plot_data(fit, "coef")
+#' if (requireNamespace("ggplot2", quietly = TRUE)) ggplot2::autoplot(fit, "coef")
+#' @export
+plot_data <- function(object, type = NULL, ...) {
+  asked <- asked_picture(object, type, ...)
+  asked$given$data
+}
+
+# The picture that is asked for, as plot() finds it, with its data.
+asked_picture <- function(x, type = NULL, pars = NULL, newdata = NULL, y = NULL, columns = NULL,
+                          scale = c("data", "model"), link = NULL, bins = 10, main = NULL,
+                          threads = getOption("bayeskernel.threads", 2L), ...) {
+  check_whole(x)
+  check_no_dots(..., has = names(formals(plot.bayeskernel_fit)))
   known <- pictures(x)
   given <- list(
     x = x, pars = pars, newdata = newdata, y = given(y, "y"),
@@ -119,15 +156,17 @@ plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL, y 
   )
   if (is.null(type)) type <- telling_picture(known, given)
   picture <- known[[check_picture(known, type, given)]]
-  invisible(do.call(picture$draw, given[names(formals(picture$draw))], quote = TRUE))
+  given$data <- do.call(picture$data, given[names(formals(picture$data))], quote = TRUE)
+  list(type = type, picture = picture, given = given)
 }
 
 # A picture of a fit: `draw`, a function of some of the arguments of plot(); `reason`, why it does
 # not apply, NULL if it does; `needs`, an argument of plot() without which there is nothing to draw,
 # or a function that tells that argument where finding out costs something, and `ask`, what to tell
-# then.
-picture <- function(draw, reason = NULL, needs = NULL, ask = NULL) {
-  list(draw = draw, reason = reason, needs = needs, ask = ask)
+# then; `data`, a function of some of these arguments, too, of what is drawn, which `draw` reads;
+# `gg`, a function of the same as `draw`, the plot by ggplot2.
+picture <- function(draw, reason = NULL, needs = NULL, ask = NULL, data = NULL, gg = NULL) {
+  list(draw = draw, reason = reason, needs = needs, ask = ask, data = data, gg = gg)
 }
 
 # Why a picture is not drawn; "" if it can be.
@@ -188,15 +227,16 @@ check_pars <- function(pars, known) {
 
 bound_picture <- function(x) {
   picture(
-    function(x, main) {
-      plot_bound(elbo(x), main = main_title(main, "Variational bound"))
+    data = function(x) data.frame(pass = seq_along(elbo(x)), bound = as.vector(elbo(x))),
+    gg = gg_bound, draw = function(x, data, main) {
+      plot_bound(data$bound, main = main_title(main, "Variational bound"))
       d <- x$diagnostics
       others <- sum(d$passes, -length(elbo(x)), -(d$rejected %||% 0))
       if (inherits(x, "mkprobit") && others > 0) {
         bk_note(sprintf("the last fit; %.0f passes before compare weights", others))
       }
     },
-    if (is.null(x$trace$elbo)) {
+    reason = if (is.null(x$trace$elbo)) {
       sprintf("Method \"%s\" has no bound.", x$method)
     }
   )
@@ -204,15 +244,26 @@ bound_picture <- function(x) {
 
 trace_picture <- function(x) {
   picture(
-    function(x, pars) {
-      known <- dimnames(x$draws)[[3]]
-      shown <- if (is.null(pars)) trace_names(x) else check_pars(pars, known)
-      draws <- x$draws[, , shown, drop = FALSE]
-      words <- model_of(x)$words
-      if (!is.null(words)) dimnames(draws)[[3]] <- words(shown)
+    data = trace_data, gg = gg_trace, draw = function(x, data) {
+      names <- unique(data$variable)
+      draws <- array(data$value, c(dim(x$draws)[1:2], length(names)), list(NULL, NULL, names))
       plot_traces(draws)
     },
-    if (is.null(x$draws)) sprintf("Method \"%s\" has no chains.", x$method)
+    reason = if (is.null(x$draws)) sprintf("Method \"%s\" has no chains.", x$method)
+  )
+}
+
+trace_data <- function(x, pars) {
+  known <- dimnames(x$draws)[[3]]
+  shown <- if (is.null(pars)) trace_names(x) else check_pars(pars, known)
+  draws <- x$draws[, , shown, drop = FALSE]
+  words <- model_of(x)$words
+  names <- if (is.null(words)) shown else words(shown)
+  size <- dim(draws)
+  data.frame(
+    draw = rep(seq_len(size[1]), prod(size[2:3])),
+    chain = rep(rep(seq_len(size[2]), each = size[1]), size[3]),
+    variable = rep(names, each = prod(size[1:2])), value = as.vector(draws)
   )
 }
 
@@ -232,7 +283,7 @@ calibration_picture <- function(x) {
     draw_calibration, if (is_regression(x)) "It has no classes: see \"fit\".",
     if (!has_fitted(x)) "newdata", paste(
       "It has not kept probabilities of its rows: give `newdata` and `y`."
-    )
+    ), data = calibration_data, gg = gg_calibration
   )
 }
 
@@ -248,14 +299,18 @@ partial_picture <- function(x) {
     function(given) {
       at_hand <- !is.null(given$newdata) || !is.null(fit_data(x))
       if (!at_hand) "newdata"
-    }, "The data of the fit are not to be had any more: give rows as `newdata`."
+    }, "The data of the fit are not to be had any more: give rows as `newdata`.",
+    data = partial_table, gg = gg_partial
   )
 }
 
 fit_picture <- function(x) {
   picture(
     if (is_regression(x)) draw_observed else draw_calibration,
-    needs = if (!has_fitted(x)) "newdata", ask = "It has not kept its rows: give `newdata` and `y`."
+    needs = if (!has_fitted(x)) "newdata",
+    ask = "It has not kept its rows: give `newdata` and `y`.",
+    data = if (is_regression(x)) observed_data else calibration_data,
+    gg = if (is_regression(x)) gg_observed else gg_calibration
   )
 }
 
@@ -264,7 +319,10 @@ fit_picture <- function(x) {
 pictures.default <- function(object) {
   fixed <- any(parameters(object, 0.95)$effect == "fixed")
   list(
-    coef = picture(draw_coefficients, if (!fixed) "It has no coefficients."),
+    coef = picture(
+      draw_coefficients, if (!fixed) "It has no coefficients.",
+      data = coefficient_data, gg = gg_coefficients
+    ),
     fit = fit_picture(object), calibration = calibration_picture(object),
     partial = partial_picture(object), bound = bound_picture(object), trace = trace_picture(object)
   )
@@ -276,28 +334,29 @@ pictures.bsvm <- function(object) {
     inclusion = picture(
       draw_inclusion, if (is.null(object$posterior$selection)) {
         "It has no selection."
-      }
+      }, data = inclusion_data, gg = gg_inclusion
     ),
     coef = picture(
       draw_coefficients, if (length(fixed_names(object)) == 0L) {
         "It has no fixed coefficients."
-      }
+      }, data = coefficient_data, gg = gg_coefficients
     ),
     ranef = picture(
       draw_random_effects, if (is.null(object$posterior$random[1][[1]]$mean)) {
         "It has no random effects, or has not stored them."
-      }
+      }, data = random_effect_data, gg = gg_random_effects
     ),
     smooth = picture(
       draw_smooths, if (length(object$smooths) == 0L) {
         "It has no smooth terms."
-      }
+      }, data = smooth_data, gg = gg_smooths
     ),
     fit = if (is_regression(object)) fit_picture(object),
     calibration = calibration_picture(object),
     partial = partial_picture(object), bound = bound_picture(object),
     trace = trace_picture(object)
   )
+  if (is_regression(object)) all <- c(all, residual_pictures(object))
   Filter(Negate(is.null), all)
 }
 
@@ -311,7 +370,7 @@ pictures.gpsvm <- function(object) {
       draw_boundary, no_boundary(object),
       if (length(object$columns) != 2L) "columns", paste(
         "It has more than two predictors: give two of them as `columns`."
-      )
+      ), data = boundary_data, gg = gg_boundary
     ),
     calibration = calibration_picture(object),
     partial = partial_picture(object), bound = bound_picture(object),
@@ -319,7 +378,7 @@ pictures.gpsvm <- function(object) {
     lengthscales = picture(
       draw_lengthscales, if (length(lengthscales(object)) == 0L) {
         "Its kernel has no length-scales."
-      }
+      }, data = lengthscale_data, gg = gg_lengthscales
     )
   )
 }
@@ -327,13 +386,19 @@ pictures.gpsvm <- function(object) {
 #' @exportS3Method
 pictures.bark <- function(object) {
   all <- list(
-    inclusion = picture(draw_inclusion, if (!object$select) "It has no selection."),
-    scales = picture(draw_scales), partial = partial_picture(object),
+    inclusion = picture(
+      draw_inclusion, if (!object$select) "It has no selection.",
+      data = inclusion_data, gg = gg_inclusion
+    ),
+    scales = picture(draw_scales, data = scale_data, gg = gg_scales), partial = partial_picture(object),
     fit = fit_picture(object), calibration = calibration_picture(object),
-    kernels = picture(draw_kernels), trace = trace_picture(object)
+    kernels = picture(draw_kernels, data = kernel_data, gg = gg_kernels), trace = trace_picture(object)
   )
+  if (is_regression(object)) all <- c(all, residual_pictures(object))
   # The scale of one predictor tells little.
-  if (length(object$columns) == 1L) all <- all[c(1, 3, 2, 4:7)]
-  if (length(object$posterior$random)) all$ranef <- picture(draw_random_effects)
+  if (length(object$columns) == 1L) all <- all[c(1, 3, 2, 4:length(all))]
+  if (length(object$posterior$random)) all$ranef <- picture(
+    draw_random_effects, data = random_effect_data, gg = gg_random_effects
+  )
   all
 }

@@ -195,17 +195,17 @@ seqkr_centres <- function(object) {
 #' @exportS3Method
 pictures.seqkr <- function(object) {
   one <- length(object$columns) == 1L
-  list(
-    fit = if (one) picture(draw_curve) else fit_picture(object),
-    kernels = picture(draw_kernels), trace = picture(draw_stream),
+  c(list(
+    fit = if (one) picture(draw_curve, data = curve_data, gg = gg_curve) else fit_picture(object),
+    kernels = picture(draw_kernels, data = kernel_data, gg = gg_kernels),
+    trace = picture(draw_stream, data = stream_data, gg = gg_stream),
     calibration = calibration_picture(object), partial = partial_picture(object)
-  )
+  ), if (is_regression(object)) residual_pictures(object))
 }
 
 # The function of the only predictor, or the probability, with bands, the rows that the stream has
 # kept, and a tick where there are centres.
-draw_curve <- function(x, main, threads) {
-  centres <- seqkr_centres(x)
+curve_data <- function(x, threads) {
   to_data <- function(z) {
     z * x$transform$scale + x$transform$center
   }
@@ -219,12 +219,21 @@ draw_curve <- function(x, main, threads) {
     interval = if (regression) "prediction" else "credible", level = 0.9, threads = threads
   ))
   inner <- particle_limits(x, rows, list(interval = "credible", level = 0.9, threads = threads))
+  if (!regression) limits <- inner <- stats::pnorm(inner)
+  data.frame(x = at, limits, lwr_mean = inner[, "lwr"], upr_mean = inner[, "upr"])
+}
+
+draw_curve <- function(x, data, main) {
+  centres <- seqkr_centres(x)
+  to_data <- function(z) z * x$transform$scale + x$transform$center
+  regression <- is_regression(x)
+  at <- data$x
+  reach <- range(at)
+  limits <- as.matrix(data[c("fit", "lwr", "upr")])
+  inner <- cbind(fit = data$fit, lwr = data$lwr_mean, upr = data$upr_mean)
   kept <- if (ncol(x$state$x) == x$n) x$state
   y <- x$transform$response[1] + x$transform$response[2] * kept$y
-  if (!regression) {
-    limits <- inner <- stats::pnorm(inner)
-    y <- (y + 1) / 2
-  }
+  if (!regression) y <- (y + 1) / 2
   old <- bk_look()
   on.exit(graphics::par(old))
   bk_panel(
@@ -259,12 +268,13 @@ draw_curve <- function(x, main, threads) {
     shown[[1]],
     col = grDevices::adjustcolor(bk_colours[["orange"]], 0.7), ticksize = 0.04, quiet = TRUE
   )
-  data.frame(x = at, limits)
 }
 
 # Evidence and effective particles, by row.
-draw_stream <- function(x, main) {
-  steps <- x$trace$steps
+stream_data <- function(x) x$trace$steps
+
+draw_stream <- function(x, data, main) {
+  steps <- data
   at <- seq_len(nrow(steps))
   keep <- spread_over(length(at), 2000)
   old <- bk_looks(2L)
@@ -284,5 +294,4 @@ draw_stream <- function(x, main) {
   graphics::points(
     at[divided], steps$ess[divided], pch = 19, cex = 0.4, col = bk_colours[["orange"]]
   )
-  steps
 }

@@ -1,7 +1,10 @@
 .onLoad <- function(libname, pkgname) {
   remember_process_cpp()
-  if (isNamespaceLoaded("marginaleffects")) announce_classes()
-  setHook(packageEvent("marginaleffects", "onLoad"), announce_classes)
+  late <- list(marginaleffects = announce_classes, parsnip = register_parsnip)
+  for (package in names(late)) {
+    if (isNamespaceLoaded(package)) late[[package]]()
+    setHook(packageEvent(package, "onLoad"), late[[package]])
+  }
 }
 
 .onUnload <- function(libpath) {

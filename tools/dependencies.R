@@ -4,6 +4,8 @@
 #   missing-required [suggested] [package ...]  those without which it won't do
 #   closure package ...    what these need in turn and is not here
 #   install package ...    installs them, from R's configured repositories
+#   ecosystem              installs what tests/ecosystem asks for, each in the
+#                          newest version, into a library of their own
 #   library                where the package itself goes
 #
 # Depends, Imports, LinkingTo and the packages named are required, Suggests optional.
@@ -79,7 +81,47 @@ install <- function(packages) {
   }
 }
 
-arguments <- commandArgs(trailingOnly = TRUE)
+ecosystem_library <- function() {
+  path <- Sys.getenv(
+    "BAYESKERNEL_ECOSYSTEM", tools::R_user_dir("bayeskernel-ecosystem", "cache")
+  )
+  dir.create(path, recursive = TRUE, showWarnings = FALSE)
+  path
+}
+
+# In order, with what they need in turn that is not here or too old: of this,
+# install.packages() only looks for what is not here.
+install_plan <- function(packages, available) {
+  plan <- character()
+  seen <- character()
+  add <- function(package) {
+    if (package %in% seen || !package %in% rownames(available)) return()
+    seen <<- c(seen, package)
+    needs <- available[package, c("Depends", "Imports", "LinkingTo")]
+    floors <- unlist(lapply(unname(needs[!is.na(needs)]), split_field))
+    floors <- floors[names(floors) != "R"]
+    for (need in names(floors)[!mapply(is_here, names(floors), floors)]) add(need)
+    plan <<- c(plan, package)
+  }
+  for (package in packages) add(package)
+  plan
+}
+
+# Six minutes the first time.
+install_ecosystem <- function() {
+  use_repositories()
+  library <- ecosystem_library()
+  .libPaths(c(library, .libPaths()))
+  absent <- Filter(Negate(is_here), readLines("tests/ecosystem/packages.txt"))
+  for (package in install_plan(absent, utils::available.packages())) {
+    utils::install.packages(
+      package, lib = library, dependencies = FALSE, quiet = TRUE,
+      INSTALL_opts = c("--no-docs", "--no-test-load")
+    )
+  }
+}
+
+arguments <- if (sys.nframe() == 0L) commandArgs(trailingOnly = TRUE) else "sourced"
 named <- arguments[-1]
 required <- c("Depends", "Imports", "LinkingTo")
 fields <- c(required, if ("suggested" %in% named) "Suggests")
@@ -91,6 +133,8 @@ answer <- switch(arguments[1],
   "missing-required" = missing_packages(named, required),
   closure = closure(named),
   install = install(named),
+  ecosystem = install_ecosystem(),
+  sourced = NULL,
   library = writable_library(),
   stop("unknown request: ", arguments[1])
 )

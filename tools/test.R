@@ -119,9 +119,19 @@ look_over <- function() {
   close_step(once + words, !once + !words)
 }
 
+# What users' other packages do with the fits. Lists those that are not here.
+run_ecosystem <- function(folder) {
+  source("tools/dependencies.R", local = TRUE)
+  .libPaths(c(ecosystem_library(), .libPaths()))
+  absent <- Filter(Negate(is_here), readLines("tests/ecosystem/packages.txt"))
+  if (length(absent)) cat("not installed here:", paste(absent, collapse = ", "), "\n")
+  run_tests(folder, "all")
+}
+
 arguments <- commandArgs(trailingOnly = TRUE)
 switch(arguments[1],
   tests = run_tests(arguments[2], arguments[3]),
+  ecosystem = run_ecosystem("tests/ecosystem"),
   check = run_check(arguments[2], arguments[3]),
   tree = look_over(),
   stop("unknown step: ", arguments[1])

@@ -122,6 +122,36 @@ test_that("an unknown argument brings the nearest, and those that there are", {
   expect_bk_error(gpsvm(y ~ x, d, cores = 2, method = "vb", tune = FALSE), "argument", "`threads`")
 })
 
+test_that("arguments of other packages bring what to write here", {
+  d <- data.frame(y = gl(2, 5), x = 1:10)
+  typed <- list(
+    # e1071, kernlab
+    list(gpsvm, "gamma", "rbf\\(1 / sqrt\\(2 \\* gamma"), list(gpsvm, "C", "variance = C / 2"),
+    list(gpsvm, "sigma", "kernlab's sigma"), list(bsvm, "cost", "penalty = 2 / C"),
+    list(bsvm, "class.weights", "`class_weights`"), list(gpsvm, "prob.model", "every fit"),
+    list(bkm, "cross", "loo"), list(bsvm, "sigma", "a kernel's width|gpsvm"),
+    # lme4, mgcv
+    list(bkm, "nAGQ", "quadrature"), list(bkm, "REML", "averaged over"),
+    list(bkm, "k", "s\\(x, k = 10"), list(bkm, "sp", "learned"), list(bkm, "gamma", "learned"),
+    # brms
+    list(bkm, "iter", "`ndraws`"), list(bkm, "cores", "`threads`"),
+    list(bkm, "autocor", "cov = list"), list(bkm, "burnin", "control = bkm_control\\(warmup"),
+    list(bkm, "adapt_delta", "`method`"),
+    # dbarts, caret, glmnet
+    list(bark, "ntree", "bark_prior\\(kernels"), list(bark, "k", "bark_prior\\(epsilon"),
+    list(mkprobit, "ntree", "bark\\(\\)"), list(bark, "nskip", "warmup"),
+    list(gpsvm, "trControl", "tune_grid"), list(bkm, "alpha", "ridge"),
+    list(bkm, "lambda", "`penalty`"), list(bkm, "maxit", "max_iter")
+  )
+  for (case in typed) {
+    arguments <- stats::setNames(list(y ~ x, d, 1), c("", "data", case[[2]]))
+    expect_bk_error(do.call(case[[1]], arguments), "argument", sprintf(
+      "Instead\\s+of\\s+`%s`\\s+try.*%s", gsub(".", "[.]", case[[2]], fixed = TRUE),
+      gsub(" ", "\\\\s+", case[[3]])
+    ))
+  }
+})
+
 test_that("text that is no text of its encoding is shown, not fatal", {
   odd <- "caf\xe9"
   expect_match(fit_header("`%s` here", odd), "caf<e9>", fixed = TRUE)

@@ -25,7 +25,7 @@ test_that("every figure is drawn and restores the graphical parameters", {
   expect_draws(plot_bound(-exp(-(1:100) / 10)))
   expect_draws(plot_bound(-5))
   p <- runif(50)
-  expect_draws(plot_calibration(p, p > 0.5))
+  expect_draws(plot_calibration(structure(calibration_table(p, p > 0.5), probability = p)))
 })
 
 test_that("a calibration table counts and averages by bin", {

@@ -1,0 +1,119 @@
+# Checks of a regression's noise: residuals, their quantiles, and responses that the fit draws.
+
+residual_pictures <- function(x) {
+  reason <- if (!is_regression(x)) "It has no numeric response: see \"calibration\"."
+  check <- function(draw, data, gg) {
+    picture(draw, reason, if (!has_fitted(x)) "newdata",
+      "It has not kept its rows: give `newdata` and `y`.", data = data, gg = gg
+    )
+  }
+  list(
+    residuals = check(draw_residuals, residual_data, gg_residuals),
+    qq = check(draw_qq, qq_data, gg_qq),
+    predictive = check(draw_predictive, predictive_data, gg_predictive)
+  )
+}
+
+# Divided by the standard deviation of a new response.
+residual_data <- function(x, newdata, y) {
+  rows <- observed_data(x, newdata, y)
+  sd <- (rows$upr - rows$lwr) / (2 * stats::qnorm(0.95))
+  data.frame(
+    fit = rows$fit, residual = rows$observed - rows$fit,
+    standardized = (rows$observed - rows$fit) / sd
+  )
+}
+
+draw_residuals <- function(x, data, main) {
+  old <- bk_look()
+  on.exit(graphics::par(old))
+  bk_panel(
+    range(data$fit), range(data$standardized, -2, 2), "Fitted", "Residual",
+    main_title(main, "Standardized residuals, with a smooth line")
+  )
+  graphics::abline(h = 0, col = muted[["line"]], lty = 2)
+  graphics::points(data$fit, data$standardized, pch = 19, cex = 0.5, col = bk_colours[["blue"]])
+  if (nrow(data) > 3L) {
+    graphics::lines(
+      stats::lowess(data$fit, data$standardized), col = bk_colours[["orange"]], lwd = 2
+    )
+  }
+}
+
+qq_data <- function(x, newdata, y) {
+  z <- sort(residual_data(x, newdata, y)$standardized)
+  data.frame(normal = stats::qnorm(stats::ppoints(length(z))), standardized = z)
+}
+
+draw_qq <- function(x, data, main) {
+  old <- bk_look()
+  on.exit(graphics::par(old))
+  limits <- range(data)
+  bk_panel(
+    limits, limits, "Normal quantile", "Residual", main_title(main, "Quantiles of standardized residuals")
+  )
+  graphics::abline(0, 1, col = muted[["line"]], lty = 2)
+  graphics::points(data$normal, data$standardized, pch = 19, cex = 0.6, col = bk_colours[["blue"]])
+}
+
+# Densities of the response and of twenty responses that the fit draws for the same rows.
+predictive_data <- function(x, newdata, y) {
+  observed <- observed_data(x, newdata, y)$observed
+  drawn <- do.call(stats::predict, c(
+    list(x, draws = TRUE, ndraws = 20, interval = "prediction", seed = 1),
+    if (!is.null(newdata)) list(newdata = newdata)
+  ))
+  drawn <- drawn[, stats::complete.cases(t(drawn)), drop = FALSE]
+  range <- range(observed, drawn)
+  density_of <- function(values, name) {
+    d <- stats::density(values, from = range[1], to = range[2], n = 200)
+    data.frame(set = name, value = d$x, density = d$y)
+  }
+  parts <- lapply(seq_len(nrow(drawn)), function(k) density_of(drawn[k, ], paste("draw", k)))
+  rbind(density_of(observed, "observed"), do.call(rbind, parts))
+}
+
+draw_predictive <- function(x, data, main) {
+  old <- bk_look()
+  on.exit(graphics::par(old))
+  bk_panel(
+    range(data$value), c(0, max(data$density)), x$response, "Density",
+    main_title(main, "Observed responses and 20 that the fit draws")
+  )
+  for (name in rev(unique(data$set))) {
+    own <- data[data$set == name, ]
+    is_observed <- name == "observed"
+    graphics::lines(
+      own$value, own$density, lwd = if (is_observed) 2.5 else 0.8,
+      col = if (is_observed) bk_colours[["orange"]] else blend(bk_colours[["blue"]], 0.5)
+    )
+  }
+  graphics::legend(
+    "topright", c("observed", "drawn"), col = bk_colours[c("orange", "blue")], lwd = c(2.5, 0.8),
+    bty = "n", cex = 0.85
+  )
+}
+
+gg_residuals <- function(x, data) {
+  gg_start(
+    data, aes_of(x = "fit", y = "standardized"), "Standardized residuals", "Fitted", "Residual"
+  ) + ggplot2::geom_hline(yintercept = 0, linetype = 2) +
+    ggplot2::geom_point(color = bk_colours[["blue"]])
+}
+
+gg_qq <- function(x, data) {
+  gg_start(
+    data, aes_of(x = "normal", y = "standardized"), "Quantiles of standardized residuals",
+    "Normal quantile", "Residual"
+  ) + ggplot2::geom_abline(linetype = 2) + ggplot2::geom_point(color = bk_colours[["blue"]])
+}
+
+gg_predictive <- function(x, data) {
+  data$kind <- ifelse(data$set == "observed", "observed", "drawn")
+  mapping <- aes_of(x = "value", y = "density", group = "set", color = "kind", alpha = "kind")
+  gg_start(data, mapping, "Observed responses and 20 that the fit draws", x$response, "Density") +
+    ggplot2::geom_line() + ggplot2::labs(color = NULL) +
+    ggplot2::scale_color_manual(
+      values = c(observed = bk_colours[["orange"]], drawn = bk_colours[["blue"]])
+    ) + ggplot2::scale_alpha_manual(values = c(observed = 1, drawn = 0.4), guide = "none")
+}
