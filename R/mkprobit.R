@@ -53,8 +53,8 @@
 #'   Hyperparameters maximize the leave-one-out log probability on at most 500 rows; leave-one-out
 #'   is computed by one Newton step, without refitting. Five folds then decide between the start and
 #'   the optimum. With `kernel_weights = "learn"` the weights are among them; subsets are not
-#'   learned. Variational means are too near to zero, so the folds also choose a factor of the
-#'   means, which `print()` shows. With `tune = FALSE` and `"gibbs"` it is 1.
+#'   learned. Variational means are too near to zero, so folds drawn by chance also choose a factor of
+#'   the means, between .5 and 16, which `print()` shows. With `tune = FALSE` and `"gibbs"` it is 1.
 #'
 #' @section Groups: `y ~ x1 + x2 + (1 | g)` adds to each latent function an effect of the row's
 #'   group, \eqn{u_{cg} \sim N(0, v_g)}{u_cg ~ N(0, v_g)}: a process more, whose kernel is 1

@@ -333,7 +333,7 @@ TEST("points of the prior have the moments of quadrature") {
   CHECK(!q.exact());
   // Weights of passes before count: that of the first was larger.
   const auto higher = [&](const VectorXd& beta, VectorXd* gradient) {
-    return f(beta, gradient) + 3.0;
+    return f(beta, gradient) + 40.0;
   };
   const auto other = two_weights(60.0, 0.8);
   WeightPosterior kept(2, set);

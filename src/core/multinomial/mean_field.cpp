@@ -36,6 +36,8 @@ MultinomialResult MultinomialFit::run(const Design& design,
   MatrixXd before;
   bool extrapolated = false, anew = false;
   const bool accelerate = set_.accelerate && !set_.point_moment;
+  // The fixed point of a concave function, of W alone, bears a longer memory.
+  const int memory = set_.scales == LatentScales::fixed ? 8 : 3;
   double best = -std::numeric_limits<double>::infinity();
   while (true) {
     iterate(input);
@@ -89,7 +91,7 @@ MultinomialResult MultinomialFit::run(const Design& design,
     if (accelerate && !still && !by_qr_) {
       pack(input, from);
       pack(next_, to);
-      if (!anderson) anderson.emplace(to.size(), to.size(), kMemory);
+      if (!anderson) anderson.emplace(to.size(), to.size(), memory);
       extrapolated = anderson->combine(from, to);
       input = next_;
       if (extrapolated) unpack(to, input);

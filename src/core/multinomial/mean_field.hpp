@@ -90,7 +90,6 @@ class MultinomialFit {
 
  private:
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  static constexpr int kMemory = 3;
 
   // What q(W) and q(alpha) are made of.
   struct Inputs {
