@@ -166,7 +166,7 @@ fit_process <- function(x, y, new) {
 rank_own <- function(data, classes, until = "auto", ...) {
   run <- timed(function() quietly(flat(bark)(
     data$x, data$y, family = if (classes) "binomial" else "gaussian", until = until, ..., seed = 1,
-    threads = 1, control = bark_control(progress = FALSE)
+    threads = 1, progress = FALSE
   )))
   fit <- run$value
   covered <- function(y, kind) {
