@@ -20,13 +20,13 @@
 #' `bsvm_prior(beta_var = 1e8, var_shape = 0.01, var_rate = 0.01)` is the prior of versions up to
 #' 0.5.7 in a model with random effects; of correlated ones it has `cov_df`, too.
 #'
-#' @param beta_var Variance of the fixed coefficients: one positive number, or one per unpenalised
+#' @param beta_var Variance of the fixed coefficients: one positive number, or one per unpenalized
 #'   fixed column in the order of the design (intercept first), on the scale of the fit. `NULL`, the
 #'   default: see below. 1e8 lets the data speak alone.
 #' @param intercept_var Variance of the intercept, read unless `beta_var` has one number for each
 #'   column. `NULL`, the default: 100, with a penalty 1e8, or `beta_var` if that is given.
 #' @param beta_mean Mean of the fixed coefficients, one number or one per
-#'   unpenalised fixed column. Default 0.
+#'   unpenalized fixed column. Default 0.
 #' @param var_shape,var_rate Shape A and rate B, both positive, of the inverse
 #'   gamma prior \eqn{\sigma^2 \sim IG(A, B)} of every variance component: of
 #'   the penalty, of a random intercept, of the selected coefficients. `NULL`,
@@ -115,7 +115,7 @@ bsvm_prior <- function(beta_var = NULL, beta_mean = 0, var_shape = NULL, var_rat
 #'
 #' @inheritParams bsvm_prior
 #' @param beta_var Variance of the fixed coefficients but the intercept, on the scale of the fit:
-#'   one positive number; or one per unpenalised fixed column in the order of the design, the
+#'   one positive number; or one per unpenalized fixed column in the order of the design, the
 #'   intercept first. `NULL`, the default: as the family has it, see below.
 #' @param intercept_var Variance of the intercept, read unless `beta_var` has one number for each
 #'   column. `NULL`, the default: as the family has it; with `beta_var` given, or with a penalty,

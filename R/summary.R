@@ -167,10 +167,11 @@ print_head <- function(x) {
   how <- sub("; importance check .*: ok$", "", x$facts$Posterior %||% "")
   how <- sub(", [0-9]+ pass(es)?", "", how)
   title <- paste(c(x$facts$title, if (nzchar(how)) how), collapse = ", ")
-  used <- length(strwrap(title, text_width())) + 1L
-  print_header(title, x$call, lines = max(1L, 4L - used))
   groups <- if (length(x$facts$Groups)) paste("groups:", paste(x$facts$Groups, collapse = ", "))
-  print_facts(list(Rows = paste(c(x$facts$Rows, groups), collapse = "; ")))
+  rows <- paste(c(x$facts$Rows, groups), collapse = "; ")
+  used <- length(strwrap(title, text_width())) + length(strwrap(rows, text_width() - 6L))
+  print_header(title, x$call, lines = max(1L, 4L - used))
+  print_facts(list(Rows = rows))
   cat("\n")
 }
 
@@ -213,7 +214,10 @@ print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
     print(VarCorr.bayeskernel_fit(x), digits = digits)
     cat("\n")
   }
-  print_rest(summary$facts, facts_in_short)
+  facts <- summary$facts
+  # The last line says it, too.
+  if (any(grepl("they agree", facts$Chains))) facts$Chains <- NULL
+  print_rest(facts, facts_in_short)
   print_line(convergence_line(summary))
   for (line in until_line(summary$diagnostics)) print_line(line)
   invisible(x)

@@ -140,7 +140,9 @@ test_that("chains that disagree are weighted, and it is said", {
   alike$diagnostics$table$rhat <- 1
   expect_equal(chain_weights(alike, 1L), rep(0.25, 4))
   expect_match(
-    capture.output(quick_bark(y ~ a, d, chains = 1, chain_weights = "stacking")),
+    capture.output(print(summary(
+      quick_bark(y ~ a, d, chains = 1, chain_weights = "stacking")
+    ))),
     "weigh the same", all = FALSE
   )
 })
