@@ -62,7 +62,8 @@ tries <- list(
   model_performance = function(fit) {
     table <- performance::model_performance(fit)
     measure <- table$RMSE
-    is.null(measure) || near(measure, sqrt(mean((observed(fit) - fitted(fit))^2)))
+    if (is.null(measure)) stop("not supported")
+    near(measure, sqrt(mean((observed(fit) - fitted(fit))^2)))
   },
   check_model = function(fit) {
     found <- performance::check_predictions(fit)
@@ -89,12 +90,17 @@ tries <- list(
   },
   performance_mae = function(fit) {
     found <- performance::performance_mae(fit)
-    is.na(found) || near(found, mean(abs(observed(fit) - fitted(fit))))
+    if (is.na(found)) stop("not supported")
+    near(found, mean(abs(observed(fit) - fitted(fit))))
   },
   posterior = function(fit) nrow(posterior::summarise_draws(posterior::as_draws(fit))) > 0L,
   projpred = function(fit) {
+    # Of plain terms only.
+    if (inherits(fit, "bkm")) fit <- bkm(numbers, two)
     reference <- projpred::get_refmodel(fit)
-    inherits(reference, "refmodel")
+    sub <- projpred::project(reference, predictor_terms = "Petal.Length", nclusters = 1)
+    slope <- as.matrix(sub)[, "Petal.Length"]
+    near(slope, coef(lm(Sepal.Length ~ Petal.Length, two))[2], 0.1)
   },
   rstantools = function(fit) {
     draws <- rstantools::posterior_epred(fit, ndraws = 400, seed = 1)
@@ -147,7 +153,7 @@ outcome <- function(name, fit) {
     error = function(e) {
       text <- conditionMessage(e)
       # What the package says of a model that it does not know, or our words that it passes on.
-      if (grepl("not supported|no coefficients|is not yet supported", gsub("\\s+", " ", text))) {
+      if (grepl("not supported|no coefficients|Could not simulate|is not yet supported", gsub("\\s+", " ", text))) {
         "refuses"
       } else {
         paste("fails:", sub("\n.*", "", text))
