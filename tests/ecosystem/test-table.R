@@ -153,7 +153,10 @@ outcome <- function(name, fit) {
     error = function(e) {
       text <- conditionMessage(e)
       # What the package says of a model that it does not know, or our words that it passes on.
-      if (grepl("not supported|no coefficients|Could not simulate|is not yet supported", gsub("\\s+", " ", text))) {
+      if (grepl("could not find function \"%||%\"", text, fixed = TRUE)) {
+        # Of packages that take it from R 4.4 or later.
+        "needs a newer R"
+      } else if (grepl("not supported|no coefficients|Could not simulate|is not yet supported", gsub("\\s+", " ", text))) {
         "refuses"
       } else {
         paste("fails:", sub("\n.*", "", text))
