@@ -248,12 +248,14 @@ gg_bound <- function(x, data) {
 
 gg_trace <- function(x, data) {
   data$chain <- factor(data$chain)
+  data$variable <- factor(data$variable, unique(data$variable))
   gg_start(data, aes_of(x = "draw", y = "value", color = "chain"), NULL, "Kept draw") +
     ggplot2::geom_line(linewidth = 0.3) + ggplot2::facet_wrap("variable", scales = "free_y") +
     gg_classes(levels(data$chain))
 }
 
 gg_kernels <- function(x, data) {
+  data <- data[data$posterior > 0 | data$prior > 1e-3, ]
   gg_start(
     data, aes_of(x = "kernels", y = "posterior"), "Number of kernels, prior as a line",
     "Number of kernels", "Probability"

@@ -142,3 +142,39 @@ r2.bayeskernel_fit <- function(model, ...) {
     list(R2_Tjur = c("Tjur's R2" = tjur)), model_type = "Logistic", class = c("r2_pseudo", "list")
   )
 }
+
+# The reference model of package projpred: its terms are chosen among those of the formula, so that
+# smooths, processes and groups are left to models that it fits itself.
+#' @exportS3Method projpred::get_refmodel
+get_refmodel.bayeskernel_fit <- function(object, ...) {
+  check_whole(object)
+  known <- c(gaussian = "gaussian", logit = "binomial")
+  family <- if (inherits(object, "bkm")) object$family
+  plain <- length(object$smooths) == 0L && length(object$posterior$random) == 0L
+  if (!isTRUE(family %in% names(known)) || !plain || object$design$type == "matrix") {
+    bk_abort(
+      "argument", "projpred needs a bkm() of plain terms.",
+      c(
+        sprintf("Found: a fit by %s().", model_of(object)$name),
+        "Accepted: a formula without bars and smooths, family \"gaussian\" or \"logit\"."
+      ),
+      column = "object", found = class(object)[1]
+    )
+  }
+  data <- fit_data(object)
+  if (is.null(data)) abort_no_data(training_data(object))
+  draws <- 400L
+  family <- if (family == "gaussian") stats::gaussian() else stats::binomial()
+  projpred::init_refmodel(
+    object, data, stats::formula(object), family,
+    ref_predfun = function(fit, newdata = NULL) {
+      t(stats::predict(fit, newdata %||% data, type = "link", draws = TRUE, ndraws = draws, seed = 1))
+    },
+    dis = if (family$family == "gaussian") rep(stats::sigma(object), draws),
+    cvrefbuilder = function(cvfit) get_refmodel.bayeskernel_fit(cvfit),
+    cvfun = function(folds) {
+      lapply(seq_len(max(folds)), function(k) stats::update(object, data = data[folds != k, ]))
+    },
+    ...
+  )
+}

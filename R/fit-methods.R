@@ -12,6 +12,7 @@
 #' @param formula. A formula such as `. ~ . - x`, see [stats::update()].
 #' @param evaluate Fit, the default, or return the call.
 #' @param nsim Number of simulated responses.
+#' @param re.form Of `simulate()`: as for [predict()][predict.bayeskernel_fit].
 #' @param seed Whole number, or `NULL` for R's generator.
 #' @param ... `update()`: arguments to change or to add. Otherwise none.
 #' @return Vectors in the order of the rows of the fit; rows that `na.action = na.exclude` left out
@@ -264,7 +265,7 @@ deviance.bayeskernel_fit <- function(object, ...) {
 #' @rdname fit-methods
 #' @importFrom stats simulate
 #' @export
-simulate.bayeskernel_fit <- function(object, nsim = 1, seed = NULL, ...) {
+simulate.bayeskernel_fit <- function(object, nsim = 1, seed = NULL, re.form = NULL, ...) {
   check_whole(object)
   check_no_dots(...)
   refuse_simulation(object)
@@ -274,7 +275,7 @@ simulate.bayeskernel_fit <- function(object, nsim = 1, seed = NULL, ...) {
   if (!is.null(object$units)) {
     return(simulated_counts(object, nsim, seed))
   }
-  y <- predictive_draws(object, NULL, nsim, seed = seed)
+  y <- predictive_draws(object, NULL, nsim, re.form, seed = seed)
   y <- y[rep_len(seq_len(nrow(y)), nsim), , drop = FALSE]
   out <- lapply(seq_len(nsim), function(k) {
     if (is_regression(object)) {

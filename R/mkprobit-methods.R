@@ -270,7 +270,7 @@ pictures.mkprobit <- function(object) {
     ),
     weights = picture(draw_kernel_weights, if (length(object$spaces) == 1L) {
       "It has one kernel."
-    }, data = kernel_weights, gg = gg_weights),
+    }, data = function(x) kernel_weights(x), gg = gg_weights),
     functions = picture(
       draw_functions, if (!flat) {
         "Its spaces are no predictors of a formula or of one matrix."

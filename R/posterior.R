@@ -7,6 +7,7 @@
 #' @param newdata Rows as [predict()][predict.bayeskernel_fit] takes them.
 #'   Default: the rows of the fit.
 #' @param ndraws Number of draws. Default: all of a sampler, 1000 from q.
+#' @param re_formula What brms calls `re.form`.
 #' @param re.form,seed As for [predict()][predict.bayeskernel_fit].
 #' @param link As for [predict()][predict.bayeskernel_fit]: how f becomes a probability.
 #' @param transform Return probabilities, as `posterior_epred()`, instead of f.
@@ -80,8 +81,8 @@ posterior_latent <- function(object, newdata, draws, re.form = NULL, seed = NULL
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method rstantools::posterior_linpred
 posterior_linpred.bayeskernel_fit <- function(object, transform = FALSE, newdata = NULL,
-                                              ndraws = NULL, re.form = NULL, link = NULL,
-                                              seed = NULL, ...) {
+                                              ndraws = NULL, re.form = re_formula, link = NULL,
+                                              seed = NULL, re_formula = NULL, ...) {
   check_whole(object)
   check_no_dots(...)
   latent <- posterior_latent(object, newdata, ndraws, re.form, seed)
@@ -93,8 +94,9 @@ posterior_linpred.bayeskernel_fit <- function(object, transform = FALSE, newdata
 
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method rstantools::posterior_epred
-posterior_epred.bayeskernel_fit <- function(object, newdata = NULL, ndraws = NULL, re.form = NULL,
-                                            link = NULL, seed = NULL, ...) {
+posterior_epred.bayeskernel_fit <- function(object, newdata = NULL, ndraws = NULL,
+                                            re.form = re_formula, link = NULL, seed = NULL,
+                                            re_formula = NULL, ...) {
   check_whole(object)
   check_no_dots(...)
   latent <- posterior_latent(object, newdata, ndraws, re.form, seed)
@@ -106,8 +108,9 @@ posterior_epred.bayeskernel_fit <- function(object, newdata = NULL, ndraws = NUL
 
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method rstantools::posterior_predict
-posterior_predict.bayeskernel_fit <- function(object, newdata = NULL, ndraws = NULL, re.form = NULL,
-                                              link = NULL, seed = NULL, ...) {
+posterior_predict.bayeskernel_fit <- function(object, newdata = NULL, ndraws = NULL,
+                                              re.form = re_formula, link = NULL, seed = NULL,
+                                              re_formula = NULL, ...) {
   check_whole(object)
   check_no_dots(...)
   refuse_simulation(object)

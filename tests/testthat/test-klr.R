@@ -171,14 +171,16 @@ test_that("pictures are drawn, of both numbers of directions", {
   on.exit(grDevices::dev.off())
   for (object in list(fit, smooth)) {
     found <- plot(object)
-    expect_s3_class(found, "klr_projection")
-    expect_equal(dim(found$coordinates), c(80L, object$rank))
+    expect_identical(found, plot_data(object))
+    expect_equal(
+      as.matrix(found[seq_len(object$rank)]), projection(object)$coordinates, ignore_attr = TRUE
+    )
     plot(object, "trace")
     plot(object, "boundary", columns = c("a", "b"), newdata = d)
     expect_s3_class(plot(object, "calibration"), "data.frame")
   }
   three <- quick_klr(x, d$y, rank = 3)
-  expect_s3_class(plot(three), "klr_projection")
+  expect_named(plot(three), c("u1", "u2", "u3", "class", "probability"))
 })
 
 test_that("both coefficient schemes and parameters tell the same story", {

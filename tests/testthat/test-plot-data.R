@@ -1,0 +1,69 @@
+test_that("plot_data() is what plot() draws, for every type of every kind of fit", {
+  two <- droplevels(iris[51:150, ])
+  two$g <- factor(rep(1:10, 10))
+  fits <- list(
+    bkm(Sepal.Length ~ Petal.Length + (1 | g), two, threads = 1),
+    bsvm(Species ~ Petal.Length + Sepal.Width, two, method = "vb", threads = 1),
+    gpsvm(Species ~ Petal.Length + Sepal.Width, two, kernel = rbf(1), tune = FALSE, threads = 1)
+  )
+  pdf(NULL)
+  on.exit(dev.off())
+  for (fit in fits) {
+    known <- pictures(fit)
+    for (type in names(Filter(function(p) is.null(p$reason) && is.null(p$needs), known))) {
+      data <- plot_data(fit, type, threads = 1)
+      expect_s3_class(data, "data.frame")
+      expect_identical(plot(fit, type, threads = 1), data)
+    }
+    expect_true(all(vapply(known, function(p) is.function(p$data) && is.function(p$gg), NA)))
+  }
+  expect_bk_error(plot_data(fits[[1]], "boundary"), "argument")
+  expect_bk_error(plot_data(fits[[1]], "coef", colour = 2), "argument")
+})
+
+test_that("residuals are standardized, quantiles are those of R", {
+  two <- iris[51:150, ]
+  fit <- bkm(Sepal.Length ~ Petal.Length, two, threads = 1)
+  peer <- lm(Sepal.Length ~ Petal.Length, two)
+  data <- plot_data(fit, "residuals")
+  expect_equal(data$residual, residuals(peer), tolerance = 0.02, ignore_attr = TRUE)
+  new_sd <- sqrt(sigma(peer)^2 * (1 + hatvalues(peer)))
+  expect_equal(data$standardized, residuals(peer) / new_sd, tolerance = 0.03, ignore_attr = TRUE)
+  qq <- plot_data(fit, "qq")
+  expect_equal(qq$normal, sort(qqnorm(data$standardized, plot.it = FALSE)$x))
+  density <- plot_data(fit, "predictive")
+  width <- diff(density$value[1:2])
+  area <- tapply(density$density, density$set, sum) * width
+  expect_equal(as.vector(area), rep(1, 21), tolerance = 0.1)
+})
+
+test_that("calibration is of left-out rows where the fit has them", {
+  set.seed(1)
+  d <- data.frame(x = rnorm(60))
+  d$y <- rbinom(60, 1, plogis(2 * d$x)) == 1
+  fit <- bkm(y ~ x, d, method = "ep", threads = 1)
+  found <- left_out_prob(fit)[, "TRUE"]
+  again <- vapply(1:60, function(i) {
+    other <- bkm(y ~ x, d[-i, ], method = "ep", threads = 1, penalty = fit$penalty)
+    predict(other, d[i, ], type = "prob")[, "TRUE"]
+  }, 0)
+  expect_equal(unname(found), again, tolerance = 0.03, ignore_attr = TRUE)
+  expect_equal(plot_data(fit, "calibration")[, 1:5], calibration_table(found, d$y),
+    ignore_attr = TRUE
+  )
+})
+
+test_that("autoplot() draws every type", {
+  skip_if_not_installed("ggplot2")
+  two <- droplevels(iris[51:150, ])
+  two$g <- factor(rep(1:10, 10))
+  fit <- bkm(Sepal.Length ~ s(Petal.Length) + Sepal.Width + (1 | g), two, threads = 1)
+  pdf(NULL)
+  on.exit(dev.off())
+  for (type in c("coef", "ranef", "smooth", "fit", "partial", "residuals", "qq", "predictive")) {
+    plot <- ggplot2::autoplot(fit, type, threads = 1)
+    expect_s3_class(plot, "ggplot")
+    expect_gt(nrow(ggplot2::layer_data(plot)), 0)
+  }
+  expect_identical(ggplot2::autoplot(fit, "qq", main = "Mine")$labels$title, "Mine")
+})
