@@ -14,16 +14,13 @@ autoplot.bayeskernel_fit <- function(object, type = NULL, ...) {
 aes_of <- function(...) do.call(ggplot2::aes, lapply(list(...), as.name))
 
 gg_start <- function(data, mapping, title = NULL, x = NULL, y = NULL) {
-  ggplot2::ggplot(data, mapping) +
-    ggplot2::theme_minimal() +
+  ggplot2::ggplot(data, mapping) + ggplot2::theme_minimal() +
     ggplot2::labs(title = title, x = x, y = y)
 }
 
 # Colors and fills of classes, those of base plots; of many those of ggplot2.
 gg_classes <- function(levels) {
-  if (length(levels) > length(bk_colours)) {
-    return(NULL)
-  }
+  if (length(levels) > length(bk_colours)) return(NULL)
   values <- stats::setNames(bk_palette(length(levels)), levels)
   list(ggplot2::scale_color_manual(values = values), ggplot2::scale_fill_manual(values = values))
 }
@@ -63,8 +60,7 @@ gg_random_effects <- function(x, data) {
   data$row <- paste(data$level, data$panel)
   names <- stats::setNames(data$level, data$row)
   out <- gg_rows(data, "row", sprintf("Effect on %s, 90 %% intervals", predicted_name(x)), NULL)
-  out + ggplot2::scale_y_discrete(labels = names) +
-    ggplot2::facet_wrap("panel", scales = "free") +
+  out + ggplot2::scale_y_discrete(labels = names) + ggplot2::facet_wrap("panel", scales = "free") +
     ggplot2::theme(axis.text.y = if (nrow(data) > 60L) ggplot2::element_blank())
 }
 
@@ -81,9 +77,7 @@ gg_lengthscales <- function(x, data) {
   data$predictor <- in_order(data$predictor)
   out <- gg_start(data, aes_of(x = "lengthscale", y = "predictor"), "Length-scales", "Length-scale") +
     ggplot2::geom_point(color = bk_colours[["blue"]]) + ggplot2::scale_x_log10()
-  if (anyNA(data$median_distance)) {
-    return(out)
-  }
+  if (anyNA(data$median_distance)) return(out)
   out + ggplot2::geom_vline(xintercept = data$median_distance[1], linetype = 2) +
     ggplot2::labs(caption = "dashed: median distance between rows")
 }
@@ -96,9 +90,7 @@ gg_inclusion <- function(x, data) {
     data, aes_of(x = "inclusion", y = "column"), "Which predictors are in the model",
     "Posterior inclusion probability"
   ) + ggplot2::xlim(0, 1)
-  if (!signed) {
-    return(out + ggplot2::geom_col(fill = bk_colours[["blue"]]))
-  }
+  if (!signed) return(out + ggplot2::geom_col(fill = bk_colours[["blue"]]))
   out + ggplot2::geom_col(aes_of(fill = "positive")) + ggplot2::scale_fill_gradient2(
     low = bk_colours[["orange"]], mid = "grey82", high = bk_colours[["blue"]], midpoint = 0.5,
     limits = c(0, 1), name = "P(effect > 0)"
@@ -199,11 +191,7 @@ gg_smooths <- function(x, data) {
     return(gg_rows(data[data$kind == "f", ], "by", label, NULL) + ggplot2::facet_wrap("term"))
   }
   grouped <- any(data$kind == "1f")
-  mapping <- if (grouped) {
-    aes_of(x = "at", y = "fit", color = "by")
-  } else {
-    aes_of(x = "at", y = "fit")
-  }
+  mapping <- if (grouped) aes_of(x = "at", y = "fit", color = "by") else aes_of(x = "at", y = "fit")
   out <- gg_start(data, mapping, NULL, NULL, label) +
     ggplot2::geom_hline(yintercept = 0, linetype = 2, color = muted[["line"]])
   out <- if (grouped) {
@@ -300,9 +288,7 @@ gg_boundary <- function(x, data) {
         low = class_pair[1], high = class_pair[2], midpoint = 0.5, limits = c(0, 1), name = NULL
       )
   }
-  if (nrow(points$at) == 0L) {
-    return(out)
-  }
+  if (nrow(points$at) == 0L) return(out)
   rows <- data.frame(x = points$at[, 1], y = points$at[, 2])
   out + ggplot2::geom_point(
     aes_of(x = "x", y = "y"), rows, shape = 21, inherit.aes = FALSE, color = "white",

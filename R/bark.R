@@ -126,9 +126,7 @@ bark_arguments <- function() {
 # told so.
 check_family <- function(family, name, known = c("gaussian", "binomial", "ordinal")) {
   given <- glm_family(family)
-  if (is.null(given)) {
-    return(check_choice(family, known, name))
-  }
+  if (is.null(given)) return(check_choice(family, known, name))
   links <- list(gaussian = "identity", binomial = c("probit", "logit"))
   if (!(given$name %in% known && given$link %in% links[[given$name]])) {
     abort_family_link(given, name, paste(
@@ -162,17 +160,13 @@ settle_bark <- function(settings) {
   settings$chain_weights <- settings$chain_weights %||% if (said) "equal" else "stacking"
   settings <- settle_regression(settings)
   settings$prior <- settings$prior %||%
-    if (settings$family == "gaussian") {
-      bark_prior()
-    } else {
-      bark_prior(gamma = 5, epsilon = 0.5)
-    }
+    if (settings$family == "gaussian") bark_prior() else bark_prior(gamma = 5, epsilon = 0.5)
   check_structure(settings$structure, settings$select, settings$scales)
   settings$prior["vectors"] <- list(scale_vectors(settings))
   if (settings$linear && settings$select) {
     bk_abort(
       "argument", "A linear part has all predictors: none is selected.",
-      c("Found: linear = TRUE and select = TRUE.", "Accepted: one of them."),
+      "Found: linear = TRUE and select = TRUE.", "Accepted: one of them.",
       column = "linear", found = TRUE
     )
   }
@@ -203,9 +197,7 @@ brief_run <- function(settings, n) {
 }
 
 # Whether it is a regression whose scale of the coefficients is learned.
-learns_scale <- function(settings) {
-  settings$family == "gaussian" && !is.null(settings$prior$scale)
-}
+learns_scale <- function(settings) settings$family == "gaussian" && !is.null(settings$prior$scale)
 
 # How many vectors of scales the kernels choose from.
 scale_vectors <- function(settings) {
@@ -216,13 +208,11 @@ scale_vectors <- function(settings) {
   }
   bk_abort(
     "prior", "Several vectors of scales are those of all predictors.",
-    c(
-      sprintf(
-        "Found: vectors = %d with scales = \"%s\", select = %s.", vectors,
-        settings$scales, settings$select
-      ),
-      "Accepted: scales = \"different\", select = FALSE; or vectors = 1."
+    sprintf(
+      "Found: vectors = %d with scales = \"%s\", select = %s.", vectors,
+      settings$scales, settings$select
     ),
+    "Accepted: scales = \"different\", select = FALSE; or vectors = 1.",
     column = "vectors", found = vectors, expected = 1L
   )
 }
@@ -232,13 +222,9 @@ kernel_reach <- function(settings, n) {
   reach <- settings$prior$reach
   if (settings$select && (reach %||% 0) > 0) {
     bk_abort(
-      "prior",
-      "How far kernels reach is a prior of the scales of all predictors.",
-      c(
-        sprintf("Found: reach = %s with select = TRUE.", format(reach)),
-        "Accepted: select = FALSE; or reach = 0."
-      ),
-      column = "reach", found = reach, expected = 0
+      "prior", "How far kernels reach is a prior of the scales of all predictors.",
+      sprintf("Found: reach = %s with select = TRUE.", format(reach)),
+      "Accepted: select = FALSE; or reach = 0.", column = "reach", found = reach, expected = 0
     )
   }
   learned <- learns_scale(settings) && !settings$select
@@ -246,9 +232,7 @@ kernel_reach <- function(settings, n) {
 }
 
 check_structure <- function(structure, select, scales) {
-  if (is.null(structure)) {
-    return(invisible())
-  }
+  if (is.null(structure)) return(invisible())
   if (!inherits(structure, "markov")) {
     abort_argument(structure, "structure", "NULL, or markov(q, s)", kind = "prior")
   }
@@ -256,10 +240,8 @@ check_structure <- function(structure, select, scales) {
   if (!select || scales != "equal") {
     bk_abort(
       "argument", "`structure` is a prior of selection with one scale.",
-      c(
-        sprintf("Found: select = %s, scales = \"%s\".", select, scales),
-        "Accepted: select = TRUE, scales = \"equal\"."
-      ),
+      sprintf("Found: select = %s, scales = \"%s\".", select, scales),
+      "Accepted: select = TRUE, scales = \"equal\".",
       column = "structure", found = c(select, scales)
     )
   }

@@ -35,9 +35,7 @@ check_count <- function(x, lower = 1L, upper = .Machine$integer.max, name = depa
 
 check_choice <- function(x, choices, name = deparse1(substitute(x))) {
   # A default of the form `method = c("vb", "gibbs")` means its first element.
-  if (identical(x, choices)) {
-    return(choices[1])
-  }
+  if (identical(x, choices)) return(choices[1])
   if (!is.character(x) || length(x) != 1L || !(x %in% choices)) {
     abort_argument(
       x, name, paste("one of", paste(quoted(choices), collapse = ", ")), accepted = choices
@@ -50,9 +48,7 @@ check_choice <- function(x, choices, name = deparse1(substitute(x))) {
 # variational posterior use R's generator as well, with a seed of their own; with_seed() puts its
 # state back.
 check_seed <- function(seed, name = "seed") {
-  if (is.null(seed)) {
-    return(sample.int(.Machine$integer.max, 1L))
-  }
+  if (is.null(seed)) return(sample.int(.Machine$integer.max, 1L))
   check_count(seed, lower = 0L, name = name)
 }
 
@@ -80,9 +76,7 @@ check_cluster <- function(cluster, name = "cluster") {
 # be ignored. `has` are the arguments of the function that was called.
 check_no_dots <- function(..., has = names(formals(sys.function(user_frame()))),
                           moved = character()) {
-  if (...length() == 0L) {
-    return(invisible())
-  }
+  if (...length() == 0L) return(invisible())
   # Their values may not even be there.
   given <- names(substitute(list(...)))[-1L]
   unused <- given[nzchar(given)]
@@ -90,16 +84,13 @@ check_no_dots <- function(..., has = names(formals(sys.function(user_frame()))),
   meant <- vapply(unused, nearest_argument, "", has, moved)
   bk_abort(
     "argument", "There are arguments that this function does not have.",
-    c(
-      if (length(unused)) {
-        paste0("Found: ", paste(quoted(unused), collapse = ", "), ".")
-      } else {
-        sprintf("Found: %d without a name.", ...length())
-      },
-      sprintf("Instead of `%s` try %s.", unused, meant)[nzchar(meant)],
-      paste0("It has: ", paste(has, collapse = ", "), ".")
-    ),
-    found = unused, expected = has
+    if (length(unused)) {
+      paste0("Found: ", paste(quoted(unused), collapse = ", "), ".")
+    } else {
+      sprintf("Found: %d without a name.", ...length())
+    },
+    sprintf("Instead of `%s` try %s.", unused, meant)[nzchar(meant)],
+    paste0("It has: ", paste(has, collapse = ", "), "."), found = unused, expected = has
   )
 }
 
@@ -115,15 +106,12 @@ remade <- function(x, name, maker) {
 
 abort_argument <- function(x, name, expected, kind = "argument", accepted = expected) {
   bk_abort(
-    kind, sprintf("Argument `%s` is not valid.", name),
-    c(paste("Found:", describe_value(x)), paste("Accepted:", expected)),
-    column = name, found = x, expected = accepted
+    kind, sprintf("Argument `%s` is not valid.", name), paste("Found:", describe_value(x)),
+    paste("Accepted:", expected), column = name, found = x, expected = accepted
   )
 }
 
-is_finite_scalar <- function(x) {
-  is.numeric(x) && length(x) == 1L && is.null(dim(x)) && is.finite(x)
-}
+is_finite_scalar <- function(x) is.numeric(x) && length(x) == 1L && is.null(dim(x)) && is.finite(x)
 
 
 range_text <- function(lower, upper, closed) {
@@ -158,13 +146,9 @@ describe_value <- function(x) {
 
 format_each <- function(x) vapply(x, format, character(1), digits = 7)
 
-quoted <- function(x) {
-  ifelse(is.na(x), "NA", encodeString(as.character(x), quote = "\""))
-}
+quoted <- function(x) ifelse(is.na(x), "NA", encodeString(as.character(x), quote = "\""))
 
-article <- function(noun) {
-  paste(if (grepl("^[aeiou]", noun)) "an" else "a", noun)
-}
+article <- function(noun) paste(if (grepl("^[aeiou]", noun)) "an" else "a", noun)
 
 # Rows that are given as a table of whatever kind.
 as_frame <- function(newdata) {

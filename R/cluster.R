@@ -9,17 +9,13 @@ greet_workers <- function(cluster) {
   if (!all(vapply(replies, identical, NA, word))) {
     bk_abort(
       "cluster", "A worker of `cluster` answers an earlier call.",
-      c(
-        "Something that it was asked before was broken off.", "Stop the cluster and make a new one."
-      )
+      "Something that it was asked before was broken off.", "Stop the cluster and make a new one."
     )
   }
 }
 
 # A number that R's generator does not give, so that fits do not depend on it.
-sample_id <- function() {
-  as.integer((as.numeric(Sys.time()) * 1e3) %% .Machine$integer.max)
-}
+sample_id <- function() as.integer((as.numeric(Sys.time()) * 1e3) %% .Machine$integer.max)
 
 # A failure of a worker, or of the way to it. Called back from the core, a function has no callers:
 # it is told the user's call.
@@ -28,10 +24,8 @@ on_cluster <- function(code) {
     if (inherits(e, "bayeskernel_error")) stop(e)
     bk_abort(
       "cluster", "A worker of `cluster` failed.",
-      c(
-        conditionMessage(e), "bayeskernel must be installed on the workers, in this version.",
-        "Stop the cluster and make a new one: others may still be at work."
-      )
+      conditionMessage(e), "bayeskernel must be installed on the workers, in this version.",
+      "Stop the cluster and make a new one: others may still be at work."
     )
   })
 }
@@ -48,12 +42,10 @@ check_bound_workers <- function(cluster) {
   if (anyDuplicated(pools)) {
     bk_abort(
       "cluster", "Workers of this `cluster` cannot keep rows.",
-      c(
-        "Found: a cluster of mirai, any of whose daemons takes any call.",
-        paste(
-          "Accepted: a list of clusters of one daemon,",
-          "list(mirai::make_cluster(1), mirai::make_cluster(1))."
-        )
+      "Found: a cluster of mirai, any of whose daemons takes any call.",
+      paste(
+        "Accepted: a list of clusters of one daemon,",
+        "list(mirai::make_cluster(1), mirai::make_cluster(1))."
       ),
       column = "cluster", found = class(cluster)
     )
@@ -61,9 +53,7 @@ check_bound_workers <- function(cluster) {
 }
 
 # As many shares of 1, ..., n as there are workers with something to do.
-worker_shares <- function(n, cluster) {
-  Filter(length, parallel::splitIndices(n, length(cluster)))
-}
+worker_shares <- function(n, cluster) Filter(length, parallel::splitIndices(n, length(cluster)))
 
 # --- rows --------------------------------------------------------------------
 
@@ -71,22 +61,19 @@ worker_shares <- function(n, cluster) {
 # there are any, and sends the sums of its shards at each pass. The master adds the shards in their
 # order, as it does without workers.
 
-#' Rows of a fit over the workers of a cluster
-#'
-#' @param cluster The cluster.
-#' @param plan What the core cuts the rows into: `chunk`, `row` and `group` that
-#'   each shard begins with, counted from 0, then their numbers.
-#' @param keeper What workers do, functions of the package: `receive(share, piece)` returns what a
-#'   worker has with a further piece of its rows (`share` is NULL at first), `open(share, open)` the
-#'   same with what passes need, and `pass(share, task, own)` is the answer to a task of the core.
-#'   An error of the core may take the place of each. `close(share)`, or NULL, cleans up.
-#' @param pieces `function(part, give)` calls `give(piece)` with the rows of
-#'   `part`, a share of the plan.
-#' @param open What workers open their rows with; to it come `first`, the rows
-#'   before theirs, and `begin`, the chunks of their shards, counted from 0.
-#' @return `remote`, what the core asks for the sums of a pass, see RemoteRows in
-#'   src/glue_workers.h, and `release`, to be called when the fit is over.
-#' @noRd
+# Rows of a fit over the workers of a cluster.
+# cluster: the cluster.
+# plan: what the core cuts the rows into: `chunk`, `row` and `group` that each shard begins with,
+#   counted from 0, then their numbers.
+# keeper: what workers do, functions of the package: `receive(share, piece)` returns what a worker
+#   has with a further piece of its rows (`share` is NULL at first), `open(share, open)` the same
+#   with what passes need, and `pass(share, task, own)` is the answer to a task of the core. An
+#   error of the core may take the place of each. `close(share)`, or NULL, cleans up.
+# pieces: `function(part, give)` calls `give(piece)` with the rows of `part`, a share of the plan.
+# open: what workers open their rows with; to it come `first`, the rows before theirs, and `begin`,
+#   the chunks of their shards, counted from 0.
+# Returns `remote`, what the core asks for the sums of a pass, see RemoteRows in src/glue_workers.h,
+#   and `release`, to be called when the fit is over.
 share_rows <- function(cluster, plan, keeper, pieces, open) {
   split <- worker_shares(length(plan$chunk) - 1L, cluster)
   workers <- some_workers(cluster, seq_along(split))
@@ -105,9 +92,7 @@ share_rows <- function(cluster, plan, keeper, pieces, open) {
     tell <- function(...) {
       core_call(on_cluster(parallel::clusterCall(some_workers(workers, k), ...))[[1L]])
     }
-    pieces(part, function(piece) {
-      tell(worker_receive, id, keeper$receive, piece)
-    })
+    pieces(part, function(piece) tell(worker_receive, id, keeper$receive, piece))
     own <- list(first = part$row[1L], begin = as.integer(part$chunk - part$chunk[1L]))
     tell(worker_open, id, keeper$open, keeper$pass, c(open, own))
   }
@@ -128,16 +113,12 @@ share_rows <- function(cluster, plan, keeper, pieces, open) {
 worker_rows <- new.env(parent = emptyenv())
 
 keep_share <- function(id, share) {
-  if (inherits(share, "bayeskernel_core_error")) {
-    return(share)
-  }
+  if (inherits(share, "bayeskernel_core_error")) return(share)
   assign(id, share, worker_rows)
   NULL
 }
 
-worker_receive <- function(id, receive, piece) {
-  keep_share(id, receive(worker_rows[[id]], piece))
-}
+worker_receive <- function(id, receive, piece) keep_share(id, receive(worker_rows[[id]], piece))
 
 worker_open <- function(id, open, pass, with) {
   share <- open(worker_rows[[id]], with)

@@ -11,16 +11,13 @@ warning_kinds <- c(
   "link", "kernel", "identification", "outlier", "outside"
 )
 
-#' Raise a classed error
-#'
-#' @param kind One of `error_kinds`; becomes class `bayeskernel_error_<kind>`.
-#' @param header What is wrong, one line of fewer than 80 characters.
-#' @param details Character vector, printed as bullets: what was found, where,
-#'   and what would be accepted.
-#' @param column,row,found,expected Data fields of the condition, for code.
-#' @param call The user's call, as a language object or `NULL`.
-#' @return Does not return.
-#' @noRd
+# Raise a classed error.
+# kind: one of `error_kinds`; becomes class `bayeskernel_error_<kind>`.
+# header: what is wrong, one line of fewer than 80 characters.
+# details: character vector, printed as bullets: what was found, where, and what would be accepted.
+# column, row, found, expected: data fields of the condition, for code.
+# call: the user's call, as a language object or `NULL`.
+# Returns does not return.
 bk_abort <- function(kind, header, details = NULL, column = NULL, row = NULL,
                      found = NULL, expected = NULL, call = user_call()) {
   stopifnot(kind %in% error_kinds)
@@ -30,13 +27,11 @@ bk_abort <- function(kind, header, details = NULL, column = NULL, row = NULL,
   ))
 }
 
-#' Raise a classed warning
-#'
-#' @inheritParams bk_abort
-#' @param kind One of `warning_kinds`; becomes `bayeskernel_warning_<kind>`.
-#' @param ... Further named data fields of the condition.
-#' @return `NULL`, invisibly.
-#' @noRd
+# Raise a classed warning.
+# See bk_abort() for what else it takes.
+# kind: one of `warning_kinds`; becomes `bayeskernel_warning_<kind>`.
+# ...: further named data fields of the condition.
+# Returns `NULL`, invisibly.
 bk_warn <- function(kind, header, details = NULL, ..., call = user_call()) {
   stopifnot(kind %in% warning_kinds)
   warning(new_condition(
@@ -93,9 +88,7 @@ user_frame <- function() {
   frame <- parents[sys.parent()]
   outermost <- 0L
   while (frame > 0L) {
-    if (identical(environment(sys.function(frame)), home)) {
-      outermost <- frame
-    }
+    if (identical(environment(sys.function(frame)), home)) outermost <- frame
     up <- parents[frame]
     # Compiled code calls back with the function itself, or R's handlers, from no frame.
     head <- sys.call(frame)[[1L]]

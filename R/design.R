@@ -5,31 +5,26 @@
 # Squares and products of larger numbers overflow, of smaller ones underflow.
 largest_magnitude <- 1e150
 
-#' Design of a model from its formula
-#'
-#' @param formula,data As typed. `data` may be an environment or `NULL`.
-#' @param weights,subset,offset Expressions in the columns of `data`, vectors,
-#'   column names, or `NULL`.
-#' @param standardize Compute centers and scales (otherwise 0 and 1).
-#' @param drop_aliased Drop columns that are linear combinations of earlier ones. `NULL`: only with
-#'   random terms, for then the fixed columns are not penalized by default; a penalty can tell such
-#'   columns apart. Never when there are more columns than rows.
-#' @param missing What to do about missing predictors: `"fail"`, what
-#'   `na.action` says; `"omit"`, drop such rows with a message; `"model"`,
-#'   describe those of numeric predictors by a normal distribution.
-#' @param indicators Terms whose factors get a column for each level, none left
-#'   out: `TRUE`, `FALSE`, names of terms, or a one-sided formula. Columns of
-#'   these terms are not dropped for being aliased.
-#' @param cov By check_cov(): covariances of units.
-#' @param kind What read_response() is to make of the response. Counts become
-#'   weighted rows, of which `rows` then names the row of the data.
-#' @return A list: `y`, `levels`, `response`; `x` (n x p, data scale), `center`, `scale`, `assign`
-#'   (term of each column, 0 for the intercept, NA in a smooth), `term_labels`; `smooths`, by
-#'   smooth_summary(); `holes`, by hole_model(); `weights`, `offset`; `random`, a list of terms;
-#'   `terms`, `xlevels`, `contrasts`, `formula`, `dropped`, `na.action`, `n_omitted`,
-#'   `n_zero_weight`, `rows` (of the data, `NULL` for all), `n`, `frame`, and `info`, the part that
-#'   `design_new()` reads and a fit keeps.
-#' @noRd
+# Design of a model from its formula.
+# formula, data: as typed. `data` may be an environment or `NULL`.
+# weights, subset, offset: expressions in the columns of `data`, vectors, column names, or `NULL`.
+# standardize: compute centers and scales (otherwise 0 and 1).
+# drop_aliased: drop columns that are linear combinations of earlier ones. `NULL`: only with random
+#   terms, for then the fixed columns are not penalized by default; a penalty can tell such columns
+#   apart. Never when there are more columns than rows.
+# missing: what to do about missing predictors: `"fail"`, what `na.action` says; `"omit"`, drop such
+#   rows with a message; `"model"`, describe those of numeric predictors by a normal distribution.
+# indicators: terms whose factors get a column for each level, none left out: `TRUE`, `FALSE`, names
+#   of terms, or a one-sided formula. Columns of these terms are not dropped for being aliased.
+# cov: by check_cov(): covariances of units.
+# kind: what read_response() is to make of the response. Counts become weighted rows, of which
+#   `rows` then names the row of the data.
+# Returns a list: `y`, `levels`, `response`; `x` (n x p, data scale), `center`, `scale`, `assign`
+#   (term of each column, 0 for the intercept, NA in a smooth), `term_labels`; `smooths`, by
+#   smooth_summary(); `holes`, by hole_model(); `weights`, `offset`; `random`, a list of terms;
+#   `terms`, `xlevels`, `contrasts`, `formula`, `dropped`, `na.action`, `n_omitted`,
+#   `n_zero_weight`, `rows` (of the data, `NULL` for all), `n`, `frame`, and `info`, the part that
+#   `design_new()` reads and a fit keeps.
 bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, offset = NULL,
                         na.action = stats::na.fail, standardize = TRUE, drop_aliased = NULL,
                         missing = "fail", indicators = FALSE, kind = "two", cov = NULL) {
@@ -42,9 +37,7 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
   numeric <- if (missing == "model") modelled_variables(parsed, built$frame)
   usable <- usable_rows(
     built$frame, built$rows, na.action, missing, numeric$allowed,
-    function(frame, rows) {
-      check_holes(parsed, frame, numeric$allowed, info$variables, rows)
-    }
+    function(frame, rows) check_holes(parsed, frame, numeric$allowed, info$variables, rows)
   )
   rows <- original_rows(usable$keep, built$rows)
   frame <- frame_rows(built$frame, usable$keep)
@@ -60,9 +53,7 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
   n <- .row_names_info(frame, 2L)
   weights <- row_vector(frame[["(weights)"]], n, 1)
   response <- weighted_response(frame[[1L]], parsed$response, weights, rows, kind)
-  if (is.null(drop_aliased)) {
-    drop_aliased <- length(parsed$bars) + length(parsed$smooths) > 0L
-  }
+  if (is.null(drop_aliased)) drop_aliased <- length(parsed$bars) + length(parsed$smooths) > 0L
   columns <- design_columns(
     parsed, frame, info, numeric, indicators, standardize, drop_aliased, rows
   )
@@ -158,10 +149,8 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
   c(
     fixed[c("x", "center", "scale", "dropped")],
     list(
-      assign = assign[fixed$keep], lean = fixed$lean,
-      smooths = lapply(smooths, smooth_summary),
-      processes = lapply(built, `[[`, "rows"),
-      holes = if (!is.null(gaps)) holes$holes,
+      assign = assign[fixed$keep], lean = fixed$lean, smooths = lapply(smooths, smooth_summary),
+      processes = lapply(built, `[[`, "rows"), holes = if (!is.null(gaps)) holes$holes,
       random = lapply(random, function(term) {
         term[setdiff(names(term), c("info", "made", "cells"))]
       }),
@@ -201,11 +190,8 @@ model_gaps <- function(gaps, fixed, coded, info, random, smooths, built, x, stan
   )
 }
 
-#' Design of a model from a matrix or data frame of predictors
-#'
-#' An intercept is put before the columns of `x`. Returns what `bsvm_design()`
-#' returns, without `formula` and `terms`.
-#' @noRd
+# Design of a model from a matrix or data frame of predictors. An intercept is put before the
+# columns of `x`. Returns what `bsvm_design()` returns, without `formula` and `terms`.
 design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize = TRUE,
                                na.action = stats::na.fail, drop_aliased = FALSE,
                                missing = "fail", indicators = FALSE, kind = "two") {
@@ -247,9 +233,7 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
   given <- list(y = y, weights = weights, offset = offset)
   for (name in names(given)) {
     value <- eval_argument(given[[name]], name, NULL, NULL)
-    if (!is.null(value) && length(value) != n) {
-      abort_length(name, length(value), n)
-    }
+    if (!is.null(value) && length(value) != n) abort_length(name, length(value), n)
   }
   # The only copy of x, of which the names are set without another.
   x <- cbind(1, x)
@@ -306,9 +290,7 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
 
 # Every column of a matrix is a predictor of its own.
 matrix_holes <- function(values, fixed, standardize) {
-  if (is.null(values)) {
-    return(NULL)
-  }
+  if (is.null(values)) return(NULL)
   own <- seq_len(ncol(values)) + 1L
   columns <- keep_columns(list(made = as.list(own), itself = own), fixed$keep)
   at <- which(is.na(values), arr.ind = TRUE)
@@ -342,9 +324,7 @@ frame_with_response <- function(x, y) {
 
 # "refuse" is "fail" for models whose users have no such choice.
 check_missing <- function(missing) {
-  if (identical(missing, "refuse")) {
-    return(missing)
-  }
+  if (identical(missing, "refuse")) return(missing)
   check_choice(missing, c("fail", "omit", "model"), "missing")
 }
 
@@ -363,9 +343,7 @@ spread_frame <- function(frame, name, kind) {
   counted <- spread_counts(
     frame[[1L]], name, .row_names_info(frame, 2L), kind, frame[["(weights)"]]
   )
-  if (is.null(counted)) {
-    return(NULL)
-  }
+  if (is.null(counted)) return(NULL)
   frame[[1L]] <- integer(length(frame[[1L]]) / 2L)
   frame <- frame_rows(frame, counted$at)
   attr(frame, "row.names") <- .set_row_names(length(counted$at))
@@ -377,11 +355,8 @@ spread_frame <- function(frame, name, kind) {
 abort_counted_holes <- function(name) {
   bk_abort(
     "argument", "Counts cannot be had with `missing = \"model\"`.",
-    c(
-      "A row of counts enters as rows, which would miss different values.",
-      "Give one row for each trial, or leave rows out: `missing = \"omit\"`."
-    ),
-    column = name
+    "A row of counts enters as rows, which would miss different values.",
+    "Give one row for each trial, or leave rows out: `missing = \"omit\"`.", column = name
   )
 }
 

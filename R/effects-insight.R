@@ -23,9 +23,7 @@ get_data.bayeskernel_fit <- function(x, effects = "all", verbose = TRUE,
     }
     return(NULL)
   }
-  if (isTRUE(additional_variables)) {
-    return(data)
-  }
+  if (isTRUE(additional_variables)) return(data)
   weights <- all.vars(x$call$weights)
   wanted <- union(fit_variables(x), c(additional_variables, weights))
   if (!identical(effects, "all")) {
@@ -63,9 +61,7 @@ n_obs.bayeskernel_fit <- function(x, ...) stats::nobs(x)
 #' @exportS3Method insight::get_parameters
 get_parameters.bayeskernel_fit <- function(x, effects = "fixed", ...) {
   check_whole(x)
-  if (identical(effects, "random")) {
-    return(unclass(ranef.bayeskernel_fit(x, FALSE)))
-  }
+  if (identical(effects, "random")) return(unclass(ranef.bayeskernel_fit(x, FALSE)))
   mean <- get_coef.bayeskernel_fit(x)
   data.frame(Parameter = names(mean), Estimate = unname(mean), stringsAsFactors = FALSE)
 }
@@ -93,10 +89,8 @@ get_predicted.bayeskernel_fit <- function(x, data = NULL, predict = "expectation
   if (length(x$levels) > 2L && predict != "classification") {
     bk_abort(
       "argument", "There is no one prediction a row.",
-      c(
-        sprintf("Found: %d classes.", length(x$levels)),
-        "Use predict(type = \"prob\"), or predict = \"classification\"."
-      ),
+      sprintf("Found: %d classes.", length(x$levels)),
+      "Use predict(type = \"prob\"), or predict = \"classification\".",
       column = "x", found = x$levels
     )
   }
@@ -118,10 +112,8 @@ r2.bayeskernel_fit <- function(model, ...) {
   if (length(model$levels) > 2L) {
     bk_abort(
       "argument", "R2 is of a number or of two classes.",
-      c(
-        sprintf("Found: %d classes.", length(model$levels)),
-        "summary(fit, newdata) has measures of any number of classes."
-      ),
+      sprintf("Found: %d classes.", length(model$levels)),
+      "summary(fit, newdata) has measures of any number of classes.",
       column = "model", found = model$levels
     )
   }
@@ -154,10 +146,8 @@ get_refmodel.bayeskernel_fit <- function(object, ...) {
   if (!isTRUE(family %in% names(known)) || !plain || object$design$type == "matrix") {
     bk_abort(
       "argument", "projpred needs a bkm() of plain terms.",
-      c(
-        sprintf("Found: a fit by %s().", model_of(object)$name),
-        "Accepted: a formula without bars and smooths, family \"gaussian\" or \"logit\"."
-      ),
+      sprintf("Found: a fit by %s().", model_of(object)$name),
+      "Accepted: a formula without bars and smooths, family \"gaussian\" or \"logit\".",
       column = "object", found = class(object)[1]
     )
   }

@@ -15,11 +15,7 @@ is_factor_like <- function(column) {
 
 # The levels that occur, of factors in the data or columns used as such.
 observed_levels <- function(column) {
-  if (is.logical(column)) {
-    c("FALSE", "TRUE")[c(FALSE, TRUE) %in% column]
-  } else {
-    levels(factor(column))
-  }
+  if (is.logical(column)) c("FALSE", "TRUE")[c(FALSE, TRUE) %in% column] else levels(factor(column))
 }
 
 # Levels of the factors of a frame that miss values.
@@ -36,12 +32,9 @@ holed_levels <- function(frame, allowed) {
     }
     if (length(levels[[name]]) == 1L) {
       bk_abort(
-        "argument",
-        fit_header("Predictor `%s` is constant where it is observed.", name),
-        c(
-          sprintf("Found: level %s alone.", quoted(levels[[name]])),
-          paste("Accepted with `missing = \"model\"`: predictors that vary.", "Drop it.")
-        ),
+        "argument", fit_header("Predictor `%s` is constant where it is observed.", name),
+        sprintf("Found: level %s alone.", quoted(levels[[name]])),
+        paste("Accepted with `missing = \"model\"`: predictors that vary.", "Drop it."),
         column = name, found = levels[[name]]
       )
     }
@@ -50,12 +43,10 @@ holed_levels <- function(frame, allowed) {
   if (cells > most_cells) {
     bk_abort(
       "argument", "Factors with missing values have too many levels.",
-      c(
-        sprintf(
-          "Found: %.0f combinations of levels of %s.", cells, list_some(paste0("`", names, "`"))
-        ),
-        sprintf("Accepted: %d. Merge levels, or leave such rows out.", most_cells)
+      sprintf(
+        "Found: %.0f combinations of levels of %s.", cells, list_some(paste0("`", names, "`"))
       ),
+      sprintf("Accepted: %d. Merge levels, or leave such rows out.", most_cells),
       column = names, found = cells, expected = most_cells
     )
   }
@@ -78,9 +69,7 @@ complete_codes <- function(codes, levels) {
   parts <- lapply(unique(pattern), function(own) {
     rows <- which(pattern == own)
     free <- which(is.na(codes[rows[1L], ]))
-    if (length(free) == 0L) {
-      return(list(at = rows, codes = codes[rows, , drop = FALSE]))
-    }
+    if (length(free) == 0L) return(list(at = rows, codes = codes[rows, , drop = FALSE]))
     grid <- as.matrix(expand.grid(lapply(sizes[free], seq_len)))
     at <- rep(rows, each = nrow(grid))
     known <- codes[at, , drop = FALSE]
@@ -123,43 +112,33 @@ guide_columns <- function(frame, guides) {
   codes <- factor_codes(frame, guides)
   n <- nrow(codes)
   parts <- lapply(names(guides), function(name) {
-    vapply(seq_along(guides[[name]])[-1L], function(k) {
-      as.double(codes[, name] == k)
-    }, numeric(n))
+    vapply(seq_along(guides[[name]])[-1L], function(k) as.double(codes[, name] == k), numeric(n))
   })
   matrix(as.double(unlist(parts)), n, sum(lengths(guides) - 1L))
 }
 
 guide_levels <- function(xlevels, holed) {
   guides <- xlevels[setdiff(names(xlevels), holed)]
-  Filter(function(levels) {
-    length(levels) > 1L && length(levels) <= most_guide_levels
-  }, guides)
+  Filter(function(levels) length(levels) > 1L && length(levels) <= most_guide_levels, guides)
 }
 
-#' The wide rows of a design or of new rows
-#'
-#' @param codes,levels For the factors with holes.
-#' @param frame The frame of the rows, coded and with 1 in the holes of numbers.
-#' @param info For the design: `terms`, `keep`, `random`.
-#' @param smooths The columns of all smooths, or `NULL`.
-#' @param processes A list of each process's `x` and `inside`.
-#' @param terms The processes, of which `names` are their variables.
-#' @return `at`, `codes`; `x`, `random` (a list of lists of `z`), `processes`;
-#'   `NULL` where no factor is missing.
-#' @noRd
+# The wide rows of a design or of new rows.
+# codes, levels: for the factors with holes.
+# frame: the frame of the rows, coded and with 1 in the holes of numbers.
+# info: for the design: `terms`, `keep`, `random`.
+# smooths: the columns of all smooths, or `NULL`.
+# processes: a list of each process's `x` and `inside`.
+# terms: the processes, of which `names` are their variables.
+# Returns `at`, `codes`; `x`, `random` (a list of lists of `z`), `processes`; `NULL` where no factor
+#   is missing.
 completed_rows <- function(codes, levels, frame, info, smooths, processes, terms) {
-  if (!anyNA(codes)) {
-    return(NULL)
-  }
+  if (!anyNA(codes)) return(NULL)
   wide <- complete_codes(codes, levels)
   frame <- put_codes(frame_rows(frame, wide$at), wide$codes, levels)
   x <- plain_model_matrix(info$terms, frame)
   if (!is.null(smooths)) x <- cbind(x, smooths[wide$at, , drop = FALSE])
   wide$x <- x[, info$keep, drop = FALSE]
-  wide$random <- lapply(info$random, function(term) {
-    list(z = plain_model_matrix(term$terms, frame))
-  })
+  wide$random <- lapply(info$random, function(term) list(z = plain_model_matrix(term$terms, frame)))
   wide$processes <- Map(function(own, term) {
     out <- take_process(own, wide$at)
     out$x <- put_process_codes(out$x, wide$codes, term, levels)
@@ -186,16 +165,12 @@ rows_without_holes <- function(holes) {
 
 # Of some rows, counted anew.
 take_wide <- function(wide, rows) {
-  if (is.null(wide)) {
-    return(NULL)
-  }
+  if (is.null(wide)) return(NULL)
   keep <- which(wide$at %in% rows)
   list(
     at = match(wide$at[keep], rows), codes = wide$codes[keep, , drop = FALSE],
     x = wide$x[keep, , drop = FALSE],
-    random = lapply(wide$random, function(term) {
-      list(z = term$z[keep, , drop = FALSE])
-    }),
+    random = lapply(wide$random, function(term) list(z = term$z[keep, , drop = FALSE])),
     processes = lapply(wide$processes, take_process, keep),
     uses = lapply(wide$uses, pick_uses, keep)
   )
@@ -210,15 +185,13 @@ refuse_factor_holes <- function(rows, settings) {
   if (length(found)) {
     bk_abort(
       "argument", "Missing values of factors do not go with all settings.",
-      c(
-        sprintf(
-          "Found: %s, and missing values of %s.", paste(found, collapse = " and "),
-          list_some(paste0("`", names(rows$holes$levels), "`"))
-        ),
-        paste(
-          "Accepted: method = \"ep\", \"vb\" or \"gibbs\", without `select`; or",
-          "leave the rows out, `missing = \"omit\"`."
-        )
+      sprintf(
+        "Found: %s, and missing values of %s.", paste(found, collapse = " and "),
+        list_some(paste0("`", names(rows$holes$levels), "`"))
+      ),
+      paste(
+        "Accepted: method = \"ep\", \"vb\" or \"gibbs\", without `select`; or",
+        "leave the rows out, `missing = \"omit\"`."
       ),
       column = names(rows$holes$levels), found = found
     )

@@ -16,16 +16,12 @@ shared_guides <- function(rows, one) {
   groups <- length(one$first)
   seen <- min(vapply(c(
     asplit(holes$x[one$first, one$numbers, drop = FALSE], 2L),
-    if (length(one$factors)) {
-      asplit(holes$codes[one$first, one$factors, drop = FALSE], 2L)
-    }
+    if (length(one$factors)) asplit(holes$codes[one$first, one$factors, drop = FALSE], 2L)
   ), function(own) sum(!is.na(own)), 1L))
   # What is constant within groups first.
   order <- order(within > 1e-8)
   order <- order[apply(mean, 2L, stats::sd)[order] > 1e-8]
-  if (length(order) == 0L) {
-    return(matrix(0, groups, 0L))
-  }
+  if (length(order) == 0L) return(matrix(0, groups, 0L))
   mean <- scale(mean[, order, drop = FALSE])
   parts <- qr(mean, tol = 1e-4)
   keep <- sort(parts$pivot[seq_len(min(parts$rank, seen %/% 4L))])
@@ -40,9 +36,7 @@ draw_shared_law <- function(numbers, guides, cell, cells) {
   n <- tabulate(cell, cells)
   share <- stats::rgamma(cells, n + 1 / cells)
   out <- list(log_share = log(share) - log(sum(share)))
-  if (d == 0L) {
-    return(out)
-  }
+  if (d == 0L) return(out)
   mean <- rowsum(w, factor(cell, seq_len(cells))) / n[n > 0L]
   used <- which(n > 0L)
   centre <- matrix(rep(colMeans(w), each = cells), cells)
@@ -61,14 +55,12 @@ draw_shared_law <- function(numbers, guides, cell, cells) {
   out
 }
 
-#' Values for what groups miss, drawn given what they have
-#'
-#' @param law By draw_shared_law().
-#' @param w Numbers and guides by group, NA where missing.
-#' @param fits Groups x cells: whether a group may be of a cell.
-#' @param times Draws for each group.
-#' @return `cell`, groups x times; `numbers`, a list by draw of matrices like w.
-#' @noRd
+# Values for what groups miss, drawn given what they have.
+# law: by draw_shared_law().
+# w: numbers and guides by group, NA where missing.
+# fits: groups x cells: whether a group may be of a cell.
+# times: draws for each group.
+# Returns `cell`, groups x times; `numbers`, a list by draw of matrices like w.
 draw_shared_values <- function(law, w, fits, times) {
   groups <- nrow(fits)
   pattern <- drop(is.na(w) %*% 2^(seq_len(ncol(w)) - 1))
@@ -102,9 +94,7 @@ draw_shared_values <- function(law, w, fits, times) {
 shared_given <- function(law, w, gone) {
   cells <- length(law$log_share)
   log_p <- matrix(rep(law$log_share, each = nrow(w)), nrow(w))
-  if (is.null(law$cov)) {
-    return(list(log_p = log_p))
-  }
+  if (is.null(law$cov)) return(list(log_p = log_p))
   seen <- !gone
   slope <- matrix(0, sum(gone), sum(seen))
   cov <- law$cov[gone, gone, drop = FALSE]
@@ -120,28 +110,22 @@ shared_given <- function(law, w, gone) {
   list(
     log_p = log_p, root = if (any(gone)) chol(cov), mean = function(cell) {
       law$mean[cell, gone, drop = FALSE] +
-        (w[, seen, drop = FALSE] - law$mean[cell, seen, drop = FALSE]) %*%
-          t(slope)
+        (w[, seen, drop = FALSE] - law$mean[cell, seen, drop = FALSE]) %*% t(slope)
     }
   )
 }
 
 # The likelihood of groups ---------------------------------------------------
 
-#' log p(y of a unit) with the effects of its group integrated out
-#'
-#' The integral is exact for a normal response. Else it is over nodes about the
-#' mode, or by Laplace's method where a group has several effects.
-#'
-#' @param y,w,f Response, power and f without the effects, by row.
-#' @param z Rows x effects; `unit`: 1, 2, ..., by row; `psi` their covariance.
-#' @noRd
+# log p(y of a unit) with the effects of its group integrated out. The integral is exact for a
+# normal response. Else it is over nodes about the mode, or by Laplace's method where a group has
+# several effects.
+# y, w, f: response, power and f without the effects, by row.
+# z: rows x effects; `unit`: 1, 2, ..., by row; `psi` their covariance.
 shared_log_likelihood <- function(family, y, w, f, z, unit, psi, sigma) {
   r <- ncol(z)
   sums <- function(value) rowsum(value, unit, reorder = TRUE)
-  if (r == 0L) {
-    return(drop(sums(w * shared_log_density(family, y, f, sigma))))
-  }
+  if (r == 0L) return(drop(sums(w * shared_log_density(family, y, f, sigma))))
   precision <- chol2inv(chol(psi))
   pairs <- expand.grid(a = seq_len(r), b = seq_len(r))
   products <- z[, pairs$a, drop = FALSE] * z[, pairs$b, drop = FALSE]
@@ -156,14 +140,10 @@ shared_log_likelihood <- function(family, y, w, f, z, unit, psi, sigma) {
     solved <- solve_units(d, h, r)
     move <- max(abs(solved$u - u) * sqrt(abs(d[, pairs$a == pairs$b])))
     u <- solved$u
-    if (family == "hinge") {
-      spread <- z[, 1L]^2 / d[unit, 1L]
-    }
+    if (family == "hinge") spread <- z[, 1L]^2 / d[unit, 1L]
     if (move < 1e-3) break
   }
-  log_prior <- function(u) {
-    rowSums((u %*% precision) * u) / -2 + determinant(precision)$modulus / 2
-  }
+  log_prior <- function(u) rowSums((u %*% precision) * u) / -2 + determinant(precision)$modulus / 2
   if (family == "gaussian" || r > 1L) {
     at <- f + rowSums(z * u[unit, , drop = FALSE])
     if (family != "gaussian") {
@@ -189,9 +169,7 @@ shared_log_likelihood <- function(family, y, w, f, z, unit, psi, sigma) {
 }
 
 solve_units <- function(d, h, r) {
-  if (r == 1L) {
-    return(list(u = h / d, log_det = log(drop(d))))
-  }
+  if (r == 1L) return(list(u = h / d, log_det = log(drop(d))))
   u <- h
   log_det <- numeric(nrow(h))
   for (k in seq_len(nrow(h))) {
@@ -261,9 +239,7 @@ start_shared <- function(rows, shared) {
   shared <- lapply(shared, function(one) {
     one$guides <- shared_guides(rows, one)
     one$x <- state$x[one$first, one$numbers, drop = FALSE]
-    one$codes <- if (length(one$factors)) {
-      state$codes[one$first, one$factors, drop = FALSE]
-    }
+    one$codes <- if (length(one$factors)) state$codes[one$first, one$factors, drop = FALSE]
     one$sizes <- lengths(rows$holes$levels)[one$factors]
     one$cells <- if (length(one$factors)) {
       as.matrix(expand.grid(lapply(one$sizes, seq_len)))
@@ -272,8 +248,7 @@ start_shared <- function(rows, shared) {
     }
     one$fits <- possible_cells(one)
     one$open <- which(
-      rowSums(is.na(one$x)) > 0 |
-        (if (is.null(one$codes)) FALSE else rowSums(is.na(one$codes)) > 0)
+      rowSums(is.na(one$x)) > 0 | (if (is.null(one$codes)) FALSE else rowSums(is.na(one$codes)) > 0)
     )
     one$rows <- which(one$group %in% one$open)
     one
@@ -319,22 +294,16 @@ put_shared <- function(one, state, x, cell, groups) {
   at <- match(one$group, groups)
   rows <- which(!is.na(at))
   state$x[rows, one$numbers] <- x[at[rows], ]
-  if (length(one$factors)) {
-    state$codes[rows, one$factors] <- one$cells[cell[at[rows]], ]
-  }
+  if (length(one$factors)) state$codes[rows, one$factors] <- one$cells[cell[at[rows]], ]
   state
 }
 
-#' Missing values of groups given their rows
-#'
-#' Each group chooses among its value and others, by the likelihood of its rows:
-#' an update that leaves the posterior as it is (iterated sampling importance
-#' resampling). Those others are from the law, and about where these weigh most.
-#'
-#' @param setting `rows`, `parts` of the design, `family`, `weights`.
-#' @param parts One draw of the parameters, by draw_parts().
-#' @return The state, with `moments`: weighted means and squares of the values.
-#' @noRd
+# Missing values of groups given their rows. Each group chooses among its value and others, by the
+# likelihood of its rows: an update that leaves the posterior as it is (iterated sampling importance
+# resampling). Those others are from the law, and about where these weigh most.
+# setting: `rows`, `parts` of the design, `family`, `weights`.
+# parts: one draw of the parameters, by draw_parts().
+# Returns the state, with `moments`: weighted means and squares of the values.
 step_shared <- function(one, state, setting, parts) {
   open <- one$open
   if (length(open) == 0L) {
@@ -356,9 +325,7 @@ step_shared <- function(one, state, setting, parts) {
   value <- judge(tried)
   if (nrow(one$cells) == 1L && length(numbers) == 1L) {
     near <- near_values(law, w, tried, value)
-    local <- lapply(seq_len(shared_tried), function(k) {
-      list(x = near$draw(), cell = own[[1L]]$cell)
-    })
+    local <- lapply(seq_len(shared_tried), function(k) list(x = near$draw(), cell = own[[1L]]$cell))
     value <- cbind(value, judge(c(local, own)))
     tried <- c(tried, local, own)
     # All are draws of the mixture of both.
@@ -370,9 +337,7 @@ step_shared <- function(one, state, setting, parts) {
   p <- exp(value - apply(value, 1L, max))
   p <- p / rowSums(p)
   chosen <- apply(p, 1L, function(own) sample.int(length(own), 1L, prob = own))
-  x <- do.call(rbind, lapply(seq_along(open), function(k) {
-    tried[[chosen[k]]]$x[k, ]
-  }))
+  x <- do.call(rbind, lapply(seq_along(open), function(k) tried[[chosen[k]]]$x[k, ]))
   cell <- vapply(seq_along(open), function(k) tried[[chosen[k]]]$cell[k], 1L)
   state <- put_shared(one, state, x, cell, open)
   state$moments <- shared_moments_of(one, tried, p)
@@ -416,14 +381,10 @@ near_values <- function(law, w, tried, value) {
   )
 }
 
-#' The likelihood of the open groups at values
-#'
-#' Within a cell f and the columns of the effects of the group are linear in the
-#' numbers, unless these are in a process.
-#'
-#' @return A function of a list of values, `x` and `cell` by open group: log
-#'   likelihoods, open groups x values.
-#' @noRd
+# The likelihood of the open groups at values. Within a cell f and the columns of the effects of the
+# group are linear in the numbers, unless these are in a process.
+# Returns a function of a list of values, `x` and `cell` by open group: log likelihoods, open groups
+#   x values.
 shared_judge <- function(one, state, setting, parts) {
   rows <- setting$rows
   at <- one$rows
@@ -478,9 +439,7 @@ shared_judge <- function(one, state, setting, parts) {
       for (c in unique(own$cell)) {
         here <- own$cell[group] == c
         value <- faces[[c]]$level
-        for (j in seq_len(d)) {
-          value <- value + own$x[group, j] * faces[[c]]$slope[[j]]
-        }
+        for (j in seq_len(d)) value <- value + own$x[group, j] * faces[[c]]$slope[[j]]
         out[here, ] <- value[here, ]
       }
       out
@@ -517,9 +476,7 @@ shared_columns <- function(rows, one, setting, parts) {
 }
 
 shared_psi <- function(one, parts) {
-  blocks <- lapply(parts$sigma[one$own], function(own) {
-    matrix(own, dim(own)[1L])
-  })
+  blocks <- lapply(parts$sigma[one$own], function(own) matrix(own, dim(own)[1L]))
   out <- matrix(0, sum(vapply(blocks, nrow, 1L)), 0L)
   first <- 0L
   for (block in blocks) {
@@ -538,9 +495,7 @@ shared_in_process <- function(one, setting) {
 }
 
 current_cells <- function(one, state) {
-  if (length(one$factors) == 0L) {
-    return(rep(1L, length(one$first)))
-  }
+  if (length(one$factors) == 0L) return(rep(1L, length(one$first)))
   codes <- state$codes[one$first, one$factors, drop = FALSE]
   strides <- cumprod(c(1, one$sizes))[seq_along(one$sizes)]
   1L + as.integer((codes - 1L) %*% strides)

@@ -2,15 +2,13 @@
 # over samples, and the learning rate at which its posterior would have them. The hinge is no
 # likelihood, and its posterior is about half as wide as the estimates are uncertain.
 
-#' Influence of rows
-#'
-#' @param from What the core says of the rows at the fit's own likelihood powers: `mean`, `var` (m,
-#'   s: of f without residual), `kappa`, `gradient` (of the row's site: its precision, and the
-#'   derivative of its logarithm at m).
-#' @param copies For how many equal observations each row stands.
-#' @return A list by row, of one of its copies: `mean`, `var`, `gradient`, `share`, d = 1 - kappa s;
-#'   `left_mean`, `left_var`, moments of f without it: m - s gradient / d, s / d; and `copies`.
-#' @noRd
+# Influence of rows.
+# from: what the core says of the rows at the fit's own likelihood powers: `mean`, `var` (m, s: of f
+#   without residual), `kappa`, `gradient` (of the row's site: its precision, and the derivative of
+#   its logarithm at m).
+# copies: for how many equal observations each row stands.
+# Returns a list by row, of one of its copies: `mean`, `var`, `gradient`, `share`, d = 1 - kappa s;
+#   `left_mean`, `left_var`, moments of f without it: m - s gradient / d, s / d; and `copies`.
 row_influence <- function(from, copies = 1) {
   gradient <- from$gradient / copies
   share <- pmax(1 - from$kappa * from$var / copies, 1e-10)
@@ -31,22 +29,17 @@ row_copies <- function(weights, counted = FALSE) {
 # occur once.
 class_counts <- function(rows, name) {
   weights <- rows$weights
-  if (is.null(weights)) {
-    return(NULL)
-  }
+  if (is.null(weights)) return(NULL)
   broken <- which(weights != trunc(weights))
   if (length(broken)) {
     bk_abort(
       "argument", sprintf("Weights of classes are no counts in %s().", name),
-      c(
-        sprintf(
-          "Found: %s in row %d.", format(weights[broken[1]]), original_rows(broken[1], rows$rows)
-        ),
-        "Accepted: whole numbers, how often each row occurs.",
-        "bkm() and gpsvm() take any powers of the likelihood."
+      sprintf(
+        "Found: %s in row %d.", format(weights[broken[1]]), original_rows(broken[1], rows$rows)
       ),
-      column = "weights", row = original_rows(broken[1], rows$rows),
-      found = weights[broken[1]]
+      "Accepted: whole numbers, how often each row occurs.",
+      "bkm() and gpsvm() take any powers of the likelihood.", column = "weights",
+      row = original_rows(broken[1], rows$rows), found = weights[broken[1]]
     )
   }
   weights
@@ -68,9 +61,7 @@ drawn_influence <- function(f, y, power) {
 # coefficients; by group the sum of S x g over the group, whose own effects have left with it.
 # Columns of theta as in `cov`, S.
 jackknife_cov <- function(influence, x, cov, group = NULL) {
-  if (!is.null(group)) {
-    return(crossprod(group_moves(influence, x, cov, group)))
-  }
+  if (!is.null(group)) return(crossprod(group_moves(influence, x, cov, group)))
   at <- seq_len(ncol(x))
   cov <- cov[at, at, drop = FALSE]
   meat <- crossprod(x * (sqrt(influence$copies) * influence$gradient / influence$share))
@@ -98,23 +89,17 @@ leave_rows_out <- function(job) {
 
 # The grouping that all random terms nest in, NULL without random terms, FALSE where there is none.
 outer_groups <- function(random) {
-  if (length(random) == 0L) {
-    return(NULL)
-  }
+  if (length(random) == 0L) return(NULL)
   sizes <- vapply(random, function(term) length(term$levels), 1L)
   outer <- random[[which.min(sizes)]]
-  nested <- vapply(random, function(term) {
-    nests(term$group, outer$group, length(term$levels))
-  }, NA)
+  nested <- vapply(random, function(term) nests(term$group, outer$group, length(term$levels)), NA)
   if (all(nested)) outer[c("group", "label", "levels")] else FALSE
 }
 
 # The fit with `sandwich`: `cov`, of the coefficients as theta has them, and `by`; or `why` there is
 # none. `left_out`: the rows' influence, for who asks.
 add_sandwich <- function(fit, core, job) {
-  if (linear_family(fit) != "hinge") {
-    return(fit)
-  }
+  if (linear_family(fit) != "hinge") return(fit)
   if (!is.null(core$jackknife)) {
     term <- job$design$random
     count <- if (length(term)) length(term[[1L]]$levels) else 0L
@@ -207,9 +192,7 @@ scaled_columns <- function(design, wide) {
   x <- unname(design$x)
   center <- rep_len(as.double(design$center), ncol(x))
   scale <- rep_len(as.double(design$scale), ncol(x))
-  for (j in seq_len(ncol(x))) {
-    x[, j] <- (x[, j] - center[j]) / scale[j]
-  }
+  for (j in seq_len(ncol(x))) x[, j] <- (x[, j] - center[j]) / scale[j]
   if (is.null(wide)) x else reduce_columns(wide, x)$x
 }
 
@@ -224,22 +207,17 @@ vcov_type <- function(object) {
 with_vcov <- function(object, type, name = "type") {
   known <- c("sandwich", "posterior")
   # The default of a signature.
-  if (is.null(type) || identical(type, known)) {
-    return(object)
-  }
+  if (is.null(type) || identical(type, known)) return(object)
   type <- check_choice(type, known, name)
   if (type == "sandwich" && is.null(object$sandwich$cov)) {
     bk_abort(
       "argument", "The fit has no sandwich covariance.",
-      c(
-        if (is.null(object$sandwich$why)) {
-          "Its posterior is that of a likelihood: that covariance is meant."
-        } else {
-          sprintf("It is not made with %s.", object$sandwich$why)
-        },
-        sprintf("Accepted: %s = \"posterior\".", name)
-      ),
-      column = name, found = type
+      if (is.null(object$sandwich$why)) {
+        "Its posterior is that of a likelihood: that covariance is meant."
+      } else {
+        sprintf("It is not made with %s.", object$sandwich$why)
+      },
+      sprintf("Accepted: %s = \"posterior\".", name), column = name, found = type
     )
   }
   object$vcov_type <- type
@@ -248,9 +226,7 @@ with_vcov <- function(object, type, name = "type") {
 
 # Covariance of the fixed coefficients as theta has them, scale of the model.
 fixed_cov <- function(object) {
-  if (vcov_type(object) == "sandwich") {
-    return(object$sandwich$cov)
-  }
+  if (vcov_type(object) == "sandwich") return(object$sandwich$cov)
   at <- fixed_positions(object)
   effect_cov(object$posterior)[at, at, drop = FALSE]
 }

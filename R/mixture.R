@@ -1,14 +1,11 @@
 # Mixtures of normal laws: of the points of a grid, or of particles.
 
-#' Quantiles of mixtures of normal laws
-#'
-#' By bisection, between the outermost means -/+ 10 standard deviations.
-#'
-#' @param mean,sd A row for each component, a column for each mixture.
-#' @param probs Probabilities.
-#' @param weights For the components, summing to 1.
-#' @return A row for each mixture, a column for each of `probs`.
-#' @noRd
+# Quantiles of mixtures of normal laws. By bisection, between the outermost means -/+ 10 standard
+# deviations.
+# mean, sd: a row for each component, a column for each mixture.
+# probs: probabilities.
+# weights: for the components, summing to 1.
+# Returns a row for each mixture, a column for each of `probs`.
 mixture_quantiles <- function(mean, sd, probs, weights = rep(1 / nrow(mean), nrow(mean))) {
   lowest <- apply(mean - 10 * sd, 2, min)
   highest <- apply(mean + 10 * sd, 2, max)
@@ -29,17 +26,14 @@ mixture_quantiles <- function(mean, sd, probs, weights = rep(1 / nrow(mean), nro
 
 # --- lattices ----------------------------------------------------------------
 
-#' A lattice of points refined
-#'
-#' The logarithm of the density and functions of a place are splines along each axis in turn. What
-#' the lattice leaves out, where the density has all but ended, is extrapolated.
-#'
-#' @param place A row of whole numbers for each point, a column for each axis.
-#' @param weights For the points.
-#' @param values A row for each point, a column for each function of its place.
-#' @return `weights`, an array of the fine lattice, summing to 1; `values`, a
-#'   row for each of its points; `coarse`, the weights of `place` as an array.
-#' @noRd
+# A lattice of points refined. The logarithm of the density and functions of a place are splines
+# along each axis in turn. What the lattice leaves out, where the density has all but ended, is
+# extrapolated.
+# place: a row of whole numbers for each point, a column for each axis.
+# weights: for the points.
+# values: a row for each point, a column for each function of its place.
+# Returns `weights`, an array of the fine lattice, summing to 1; `values`, a row for each of its
+#   points; `coarse`, the weights of `place` as an array.
 refine_lattice <- function(place, weights, values) {
   first <- apply(place, 2, min) - 2L
   size <- apply(place, 2, max) - first + 1L
@@ -83,9 +77,7 @@ extend_lattice <- function(x, falls) {
     }
     new <- is.na(x) & count > 0
     # A lattice of one point in some axis.
-    if (!any(new)) {
-      x[is.na(x)] <- if (falls) min(x, na.rm = TRUE) - 10 else x[!is.na(x)][1L]
-    }
+    if (!any(new)) x[is.na(x)] <- if (falls) min(x, na.rm = TRUE) - 10 else x[!is.na(x)][1L]
     x[new] <- sum[new] / count[new]
   }
   x
@@ -116,9 +108,7 @@ refine_axes <- function(x, pieces) {
   for (k in seq_along(size)) {
     n <- size[1L]
     fine <- seq(1, n, length.out = (n - 1L) * pieces + 1L)
-    spline <- apply(diag(n), 2, function(unit) {
-      stats::splinefun(seq_len(n), unit, "natural")(fine)
-    })
+    spline <- apply(diag(n), 2, function(unit) stats::splinefun(seq_len(n), unit, "natural")(fine))
     # The next axis comes first, and this one last.
     x <- t(spline %*% matrix(x, n))
     size <- c(size[-1L], length(fine))
@@ -188,9 +178,7 @@ finer_places <- function(refined, chosen) {
 axis_margins <- function(x) {
   size <- dim(x)
   before <- cumprod(c(1L, size))
-  lapply(seq_along(size), function(k) {
-    matrix(rowSums(matrix(x, before[k + 1L])), before[k])
-  })
+  lapply(seq_along(size), function(k) matrix(rowSums(matrix(x, before[k + 1L])), before[k]))
 }
 
 # --- scattered points --------------------------------------------------------
@@ -208,6 +196,4 @@ smooth_points <- function(values, weights) {
 }
 
 # One of the vectors of each list, as the rows of a matrix.
-by_component <- function(each, name) {
-  do.call(rbind, lapply(each, `[[`, name))
-}
+by_component <- function(each, name) do.call(rbind, lapply(each, `[[`, name))

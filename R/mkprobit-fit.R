@@ -55,12 +55,11 @@ mkprobit_job <- function(rows, settings) {
     ))
   })
   list(
-    settings = settings, control = control, shared = list(data = data),
-    spaces = read$spaces, points = found$points, own = found$own, at = at,
-    process = read$process, noise = read$noise, tuned = read$tuned, class_weights = weights,
-    reference = reference, regressors = read$regressors,
-    stored = classes * read$regressors + 2 * length(read$spaces) +
-      classes * length(reference)
+    settings = settings, control = control, shared = list(data = data), spaces = read$spaces,
+    points = found$points, own = found$own, at = at, process = read$process, noise = read$noise,
+    tuned = read$tuned, class_weights = weights, reference = reference,
+    regressors = read$regressors,
+    stored = classes * read$regressors + 2 * length(read$spaces) + classes * length(reference)
   )
 }
 
@@ -87,8 +86,7 @@ kernel_regressors <- function(found, points, plain, settings) {
       learn = settings$learn, prior_weights = settings$prior_weights,
       held_hyper = settings$held_hyper, prior_theta = settings$prior$theta,
       weights_method = if (settings$learn || (by == "is" && settings$tune)) by else "fixed",
-      is_target = settings$is_target,
-      states = settings$learn && settings$combine == "binary",
+      is_target = settings$is_target, states = settings$learn && settings$combine == "binary",
       own = is.null(settings$inducing) && !any(kinds == "basis")
     )
   )
@@ -109,12 +107,11 @@ warn_rare_classes <- function(rows) {
   ))
   rare <- counts < 2L
   if (any(rare)) {
-    bk_warn("response", "There are classes with one row or none.", c(
-      sprintf(
-        "Found: %s.", paste(quoted(rows$levels[rare]), counts[rare], sep = ": ", collapse = ", ")
-      ),
-      "They stay in the model, with little but their prior to go by."
-    ))
+    bk_warn("response", "There are classes with one row or none.",
+    sprintf(
+      "Found: %s.", paste(quoted(rows$levels[rare]), counts[rare], sep = ": ", collapse = ", ")
+    ),
+    "They stay in the model, with little but their prior to go by.")
   }
 }
 
@@ -131,9 +128,8 @@ open_spaces <- function(rows, settings) {
     }, NA)
     space$plain <- all(vapply(kernel_leaves(space$kernel), leaf_variance, 1) == 1)
     space$kernel <- resolve_lengthscale(
-      space$kernel, function(columns) {
-        sqrt((if (is.null(columns)) d else length(columns)) / 2)
-      }, d, space$columns
+      space$kernel, function(columns) sqrt((if (is.null(columns)) d else length(columns)) / 2), d,
+      space$columns
     )
     space$size <- 1
     at <- counted_rows(rows, rows$weights)
@@ -232,21 +228,15 @@ spread_rows <- function(rows, points, classes) {
 regressors_of <- function(spaces, sources) {
   count <- vapply(seq_along(spaces), function(s) {
     source <- sources[[s]]
-    as.double(if (source$kind == "matrix") {
-      nrow(source$k)
-    } else {
-      ncol(source$z %||% source$x)
-    })
+    as.double(if (source$kind == "matrix") nrow(source$k) else ncol(source$z %||% source$x))
   }, 1)
   if (length(unique(count)) > 1L) {
     names(count) <- names(spaces)
     bk_abort(
       "kernel", "The spaces have different numbers of regressors.",
-      c(
-        sprintf("Found: %s.", paste(names(count), count, sep = ": ", collapse = ", ")),
-        "Accepted: kernels alone, or features of one length.",
-        "Features of several lengths: bind their columns into one space."
-      ),
+      sprintf("Found: %s.", paste(names(count), count, sep = ": ", collapse = ", ")),
+      "Accepted: kernels alone, or features of one length.",
+      "Features of several lengths: bind their columns into one space.",
       column = "kernel", found = count
     )
   }
@@ -286,11 +276,8 @@ settle_composite <- function(spaces, settings) {
     if (learns && any(vapply(spaces, has_scale, NA))) {
       bk_abort(
         "argument", "Weights and length-scales of a product say the same.",
-        c(
-          "A power of an rbf() is an rbf() of another length-scale.",
-          "Learn one of them, or let the priors decide: force = TRUE."
-        ),
-        column = "tune", found = TRUE
+        "A power of an rbf() is an rbf() of another length-scale.",
+        "Learn one of them, or let the priors decide: force = TRUE.", column = "tune", found = TRUE
       )
     }
   }
@@ -309,19 +296,15 @@ settle_composite <- function(spaces, settings) {
 has_scale <- function(space) any_leaf(space$kernel, has_lengthscale)
 
 check_product <- function(spaces) {
-  if (length(spaces) == 1L) {
-    return(invisible())
-  }
+  if (length(spaces) == 1L) return(invisible())
   for (space in spaces) {
     # They have no powers.
     if (any_leaf(space$kernel, function(leaf) kind_of(leaf)$negative(leaf))) {
       bk_abort(
         "kernel", "A product needs kernels without negative values.",
-        c(
-          sprintf("Found in space `%s`: %s.", space$name, format(space$kernel)),
-          paste(
-            "Accepted: rbf(), matern(), periodic(), categorical(),", "polynomial() of even degree."
-          )
+        sprintf("Found in space `%s`: %s.", space$name, format(space$kernel)),
+        paste(
+          "Accepted: rbf(), matern(), periodic(), categorical(),", "polynomial() of even degree."
         ),
         column = space$name, found = space$kernel$kind
       )
@@ -355,18 +338,14 @@ mkprobit_run <- function(job) {
 
 # The Gram matrix of the regressors and its factor.
 check_regressors <- function(count) {
-  if (16 * count^2 > getOption("bayeskernel.max_bytes", 8e9)) {
-    abort_regressors(count)
-  }
+  if (16 * count^2 > getOption("bayeskernel.max_bytes", 8e9)) abort_regressors(count)
 }
 
 abort_regressors <- function(count) {
   bk_abort(
     "argument", "The regressors would need too much memory.",
-    c(
-      sprintf("Found: %.0f regressors, %.1f GB a matrix.", count, 8 * count^2 / 1e9),
-      "Use `inducing`, such as inducing = 500: the kernels to 500 objects."
-    ),
+    sprintf("Found: %.0f regressors, %.1f GB a matrix.", count, 8 * count^2 / 1e9),
+    "Use `inducing`, such as inducing = 500: the kernels to 500 objects.",
     column = "inducing", found = count
   )
 }
@@ -425,9 +404,7 @@ mkprobit_collect <- function(fit, core, job, rows) {
   sampled <- fit$method == "gibbs"
   process <- job$process
   core <- sharpened(core, process)
-  if (!sampled && is.null(process)) {
-    spaces <- tuned_spaces(spaces, core$kernel)
-  }
+  if (!sampled && is.null(process)) spaces <- tuned_spaces(spaces, core$kernel)
   fit$posterior <- list(own = job$own, nodes = settings$nodes %||% 0L)
   fit$posterior$core <- if (sampled) {
     sampled_posterior(core, job, dim(fit$draws)[1])
@@ -444,9 +421,7 @@ mkprobit_collect <- function(fit, core, job, rows) {
   fit$search <- core$check
   if (sampled) {
     fit$acceptance <- core$acceptance
-    if (!is.null(core$earlier)) {
-      fit$acceptance <- fit$acceptance + core$earlier$acceptance
-    }
+    if (!is.null(core$earlier)) fit$acceptance <- fit$acceptance + core$earlier$acceptance
     fit$weights_table <- sampled_weights(fit, process$weights %||% settings$start_weights)
     warn_stuck(fit)
   } else {
@@ -497,9 +472,7 @@ tuned_spaces <- function(spaces, found) {
 }
 
 sampled_posterior <- function(core, job, kept) {
-  cut <- function(chain) {
-    lapply(chain, function(x) x[, seq_len(min(kept, ncol(x))), drop = FALSE])
-  }
+  cut <- function(chain) lapply(chain, function(x) x[, seq_len(min(kept, ncol(x))), drop = FALSE])
   chains <- core$kernels
   if (!is.null(core$earlier)) {
     chains <- Map(function(first, second) {
@@ -515,9 +488,7 @@ sampled_posterior <- function(core, job, kept) {
 # One row a space: mean and sd of its weight, limits of 95 %.
 sampled_weights <- function(fit, start) {
   names <- sprintf("weight[%s]", names(fit$spaces))
-  if (!fit$learned || !is.null(fit$process)) {
-    return(weights_frame(fit, start))
-  }
+  if (!fit$learned || !is.null(fit$process)) return(weights_frame(fit, start))
   draws <- fit$draws[, , names, drop = FALSE]
   table <- draws_table(draws)
   median <- apply(draws, 3, stats::median)
@@ -533,9 +504,7 @@ has_mean <- function(fit) {
 }
 
 variational_weights <- function(fit, found) {
-  if (!fit$learned) {
-    return(weights_frame(fit, found$mean))
-  }
+  if (!fit$learned) return(weights_frame(fit, found$mean))
   if (!is.null(found$lower)) {
     return(weights_frame(fit, found$mean, found$sd, found$lower, found$upper, found$median))
   }
@@ -548,13 +517,12 @@ variational_weights <- function(fit, found) {
 warn_few_points <- function(ess, what = "weights") {
   if (isTRUE(ess < 50)) {
     bk_warn(
-      "convergence", sprintf("The posterior of the %s rests on few points.", what), c(
-        sprintf("Found: %.1f that count.", ess), if (what == "weights") {
-          "Use weights_method = \"profile\", or \"slice\" for a sum."
-        } else {
-          "Use weights_method = \"profile\"."
-        }
-      )
+      "convergence", sprintf("The posterior of the %s rests on few points.", what),
+      sprintf("Found: %.1f that count.", ess), if (what == "weights") {
+        "Use weights_method = \"profile\", or \"slice\" for a sum."
+      } else {
+        "Use weights_method = \"profile\"."
+      }
     )
   }
 }
@@ -586,22 +554,19 @@ weights_frame <- function(fit, mean, sd = NA_real_, lower = NA_real_,
 
 warn_nothing_left <- function(fit) {
   if (all(fit$relevant == 0)) {
-    bk_warn("convergence", "The sparse prior left no regressor.", c(
-      sprintf(
-        "Every row has the probability %s of each class, without a spread.",
-        format(1 / length(fit$levels), digits = 3)
-      ),
-      "Use sparse = FALSE, or other length-scales."
-    ))
+    bk_warn("convergence", "The sparse prior left no regressor.",
+    sprintf(
+      "Every row has the probability %s of each class, without a spread.",
+      format(1 / length(fit$levels), digits = 3)
+    ),
+    "Use sparse = FALSE, or other length-scales.")
   }
 }
 
 # What the bound chose may predict worse than what it began with.
 warn_search <- function(fit) {
   check <- fit$search
-  if (is.null(check) || !(check$found < check$start)) {
-    return(invisible())
-  }
+  if (is.null(check) || !(check$found < check$start)) return(invisible())
   what <- paste(c(
     if (isTRUE(fit$tuned)) "length-scales", if (fit$learned) "weights"
   ), collapse = " and ")
@@ -611,25 +576,21 @@ warn_search <- function(fit) {
     } else {
       sprintf("The learned %s were not taken: they predict worse.", what)
     },
-    c(
-      sprintf(
-        "Log probability of a left-out object: %s, at the start %s.",
-        format(check$found / fit$n, digits = 3), format(check$start / fit$n, digits = 3)
-      ),
-      if (check$taken) {
-        "Use weights_method = \"loo\", which learns by such predictions."
-      } else {
-        "The fit is that of the start, as without tuning."
-      }
-    )
+    sprintf(
+      "Log probability of a left-out object: %s, at the start %s.",
+      format(check$found / fit$n, digits = 3), format(check$start / fit$n, digits = 3)
+    ),
+    if (check$taken) {
+      "Use weights_method = \"loo\", which learns by such predictions."
+    } else {
+      "The fit is that of the start, as without tuning."
+    }
   )
 }
 
 # Subsets of the kernels, most probable first.
 weight_states <- function(found, names) {
-  if (length(found$state_probability) == 0L) {
-    return(NULL)
-  }
+  if (length(found$state_probability) == 0L) return(NULL)
   states <- matrix(as.integer(found$states), ncol = length(names), dimnames = list(NULL, names))
   out <- data.frame(
     states, bound = found$state_bound, probability = found$state_probability, check.names = FALSE
@@ -642,28 +603,22 @@ weight_states <- function(found, names) {
 warn_scale <- function(fit) {
   fit$diagnostics$largest_fall <- NA_real_
   bk_warn(
-    "convergence", "The kernel matrix is too badly conditioned to go on.", c(
-      "The bound fell by rounding; the fit is that of the pass before.",
-      "Standardize the predictors, or use normalize = TRUE."
-    )
+    "convergence", "The kernel matrix is too badly conditioned to go on.",
+    "The bound fell by rounding; the fit is that of the pass before.",
+    "Standardize the predictors, or use normalize = TRUE."
   )
   fit
 }
 
 # A binary weight that never changed tells nothing of its probability.
 warn_stuck <- function(fit) {
-  if (fit$combine != "binary" || !fit$learned) {
-    return(invisible())
-  }
+  if (fit$combine != "binary" || !fit$learned) return(invisible())
   names <- sprintf("weight[%s]", names(fit$spaces))
-  stuck <- vapply(names, function(name) {
-    length(unique(as.vector(fit$draws[, , name]))) == 1L
-  }, NA)
+  stuck <- vapply(names, function(name) length(unique(as.vector(fit$draws[, , name]))) == 1L, NA)
   if (any(stuck)) {
-    bk_warn("convergence", "Some kernels were in, or out, in every draw.", c(
-      sprintf("Found: %s.", list_some(names(fit$spaces)[stuck])),
-      "Given the latent responses such moves are rare: run more chains, longer."
-    ))
+    bk_warn("convergence", "Some kernels were in, or out, in every draw.",
+    sprintf("Found: %s.", list_some(names(fit$spaces)[stuck])),
+    "Given the latent responses such moves are rare: run more chains, longer.")
   }
 }
 

@@ -128,22 +128,18 @@ mkprobit.formula <- function(formula, data, kernel = NULL, combine = c("sum", "p
 
 mkprobit_arguments <- function() {
   list(
-    kernel = check_space_kernels,
-    combine = one_of("sum", "product", "binary"),
-    coefficients = one_of("process", "weights"),
-    kernel_weights = check_kernel_weights,
+    kernel = check_space_kernels, combine = one_of("sum", "product", "binary"),
+    coefficients = one_of("process", "weights"), kernel_weights = check_kernel_weights,
     weights_method = or_null(one_of("loo", "profile", "map", "is", "slice", "enumerate")),
     is_target = one_of("exact", "point"), latent_scales = one_of("class", "shared", "fixed"),
-    sparse = check_flag,
-    tune = or_null(check_flag), bias = or_null(check_flag),
+    sparse = check_flag, tune = or_null(check_flag), bias = or_null(check_flag),
     inducing = or_null(count_from(2)), class_weights = check_class_weights, normalize = check_flag,
-    nodes = or_null(count_from(5, most_nodes)),
-    zeta_moment = one_of("exact", "point"), tol = or_null(number_from(0)),
+    nodes = or_null(count_from(5, most_nodes)), zeta_moment = one_of("exact", "point"),
+    tol = or_null(number_from(0)),
     tolw = function(x, name) {
       if (identical(x, Inf)) x else check_number(x, 0, name = name)
     },
-    max_iter = or_null(count_from(1)), collapsed = check_flag,
-    allow_empty = check_flag,
+    max_iter = or_null(count_from(1)), collapsed = check_flag, allow_empty = check_flag,
     force = check_flag
   )
 }
@@ -179,9 +175,7 @@ check_space_kernel <- function(kernel, name) {
 }
 
 check_kernel_weights <- function(x, name) {
-  if (identical(x, "fixed") || identical(x, "learn")) {
-    return(x)
-  }
+  if (identical(x, "fixed") || identical(x, "learn")) return(x)
   good <- is.numeric(x) && length(x) > 0L && is.null(dim(x)) && all(is.finite(x)) && all(x >= 0)
   if (!good) {
     abort_argument(x, name, "\"fixed\", \"learn\", or a number of at least 0 for each kernel")
@@ -194,9 +188,7 @@ settle_mkprobit <- function(settings) {
   process <- settings$coefficients == "process"
   settings$bias <- settings$bias %||% process
   refuse_class_weights(settings)
-  if (process) {
-    return(settle_process(settings))
-  }
+  if (process) return(settle_process(settings))
   refuse_process_prior(settings$prior)
   settings$tune <- settings$tune %||% FALSE
   prior <- settings$prior
@@ -212,30 +204,24 @@ settle_mkprobit <- function(settings) {
   if (settings$learn && !(by %in% known)) {
     bk_abort(
       "argument", "This `weights_method` does not suit the composite.",
-      c(
-        sprintf("Found: \"%s\" with combine = \"%s\".", by, combine),
-        sprintf("Accepted: %s.", paste(quoted(known), collapse = ", "))
-      ),
+      sprintf("Found: \"%s\" with combine = \"%s\".", by, combine),
+      sprintf("Accepted: %s.", paste(quoted(known), collapse = ", ")),
       column = "weights_method", found = by, expected = known
     )
   }
   if (settings$learn && settings$tune && by == "slice" && settings$method == "vb") {
     bk_abort(
       "argument", "This `weights_method` does not learn length-scales.",
-      c(
-        "Found: \"slice\" with tune = TRUE.",
-        "Accepted: \"profile\", \"map\", \"is\", or method = \"gibbs\"."
-      ),
+      "Found: \"slice\" with tune = TRUE.",
+      "Accepted: \"profile\", \"map\", \"is\", or method = \"gibbs\".",
       column = "weights_method", found = by, expected = c("profile", "map", "is")
     )
   }
   if (settings$is_target == "point" && by != "is") {
     bk_abort(
       "argument", "`is_target` belongs to importance sampling.",
-      c(
-        sprintf("Found: \"point\" with weights_method = \"%s\".", by),
-        "Accepted: weights_method = \"is\"."
-      ),
+      sprintf("Found: \"point\" with weights_method = \"%s\".", by),
+      "Accepted: weights_method = \"is\".",
       column = "is_target", found = "point", expected = "exact"
     )
   }
@@ -253,9 +239,7 @@ settle_mkprobit <- function(settings) {
 # Powers of the likelihood, which neither the sampler nor the paper's model has.
 refuse_class_weights <- function(settings) {
   wish <- settings$class_weights
-  if (identical(wish, "none")) {
-    return(invisible())
-  }
+  if (identical(wish, "none")) return(invisible())
   fault <- if (settings$coefficients == "weights") {
     "coefficients = \"weights\""
   } else if (settings$method == "gibbs") {
@@ -264,10 +248,8 @@ refuse_class_weights <- function(settings) {
   if (!is.null(fault)) {
     bk_abort(
       "argument", "Weights of classes need a process and variational Bayes.",
-      c(
-        sprintf("Found: `class_weights` with %s.", fault),
-        "Accepted: coefficients = \"process\" and method = \"vb\"; or `weights`, counts of rows."
-      ),
+      sprintf("Found: `class_weights` with %s.", fault),
+      "Accepted: coefficients = \"process\" and method = \"vb\"; or `weights`, counts of rows.",
       column = "class_weights", found = wish, expected = "none"
     )
   }
@@ -278,9 +260,8 @@ settle_process <- function(settings) {
   settings$learn <- identical(settings$kernel_weights, "learn")
   prior <- settings$prior
   other <- c(
-    latent_scales = settings$latent_scales != "class",
-    sparse = settings$sparse, zeta_moment = settings$zeta_moment == "point",
-    is_target = settings$is_target == "point",
+    latent_scales = settings$latent_scales != "class", sparse = settings$sparse,
+    zeta_moment = settings$zeta_moment == "point", is_target = settings$is_target == "point",
     weights_method = !(settings$weights_method %||% "loo") == "loo",
     "prior$tau" = !is.null(prior$tau), "prior$nu" = !is.null(prior$nu),
     "prior$weights" = !is.null(prior$weights)
@@ -289,20 +270,16 @@ settle_process <- function(settings) {
     name <- names(other)[other][1L]
     bk_abort(
       "argument", "This setting belongs to the paper's coefficients.",
-      c(
-        sprintf("Found: `%s`, with coefficients = \"process\".", name),
-        "Accepted: coefficients = \"weights\", or without that setting."
-      ),
+      sprintf("Found: `%s`, with coefficients = \"process\".", name),
+      "Accepted: coefficients = \"weights\", or without that setting.",
       column = name, found = name, expected = "weights"
     )
   }
   if (settings$learn && settings$combine == "binary") {
     bk_abort(
       "argument", "A process does not learn subsets of the kernels.",
-      c(
-        "Accepted: combine = \"sum\", whose weights may become small,",
-        "numbers 0 or 1 as `kernel_weights`, or coefficients = \"weights\"."
-      ),
+      "Accepted: combine = \"sum\", whose weights may become small,",
+      "numbers 0 or 1 as `kernel_weights`, or coefficients = \"weights\".",
       column = "combine", found = "binary", expected = c("sum", "product")
     )
   }
@@ -318,10 +295,8 @@ refuse_process_prior <- function(prior) {
   if (length(given)) {
     bk_abort(
       "prior", "This part of the prior belongs to the process.",
-      c(
-        sprintf("Found: `%s`, with coefficients = \"weights\".", given[1L]),
-        "Accepted: `tau`, `nu` and `alpha0` of mkprobit_prior()."
-      ),
+      sprintf("Found: `%s`, with coefficients = \"weights\".", given[1L]),
+      "Accepted: `tau`, `nu` and `alpha0` of mkprobit_prior().",
       column = given[1L], found = prior[[given[1L]]]
     )
   }
@@ -356,11 +331,9 @@ settle_weight_prior <- function(settings) {
   if (settings$learn && held && found[1] < 1 && settings$method == "vb" && point) {
     bk_abort(
       "prior", "With this prior the weights have no most probable value.",
-      c(
-        sprintf("Found: a first parameter of %s.", format(found[1])),
-        sprintf(
-          "Accepted: 1 or more, or weights_method = \"%s\".", if (settings$tune) "loo" else "is"
-        )
+      sprintf("Found: a first parameter of %s.", format(found[1])),
+      sprintf(
+        "Accepted: 1 or more, or weights_method = \"%s\".", if (settings$tune) "loo" else "is"
       ),
       column = "weights", found = found[1], expected = 1
     )

@@ -68,8 +68,7 @@ fit_engine <- function(formula, data, model, ...) {
 refuse_main <- function(name, value, model, fun, why) {
   bk_abort(
     "argument", sprintf("Engine \"bayeskernel\" of %s() has no `%s`.", model, name),
-    c(sprintf("It fits by %s(). %s", fun, why), "Leave it out."),
-    column = name, found = value
+    sprintf("It fits by %s(). %s", fun, why), "Leave it out.", column = name, found = value
   )
 }
 
@@ -89,10 +88,8 @@ kernel_settings <- function(make) {
     if (!is.null(own$kernel) && length(main)) {
       bk_abort(
         "argument", "Give the kernel once.",
-        c(
-          paste("Found: `kernel` and", paste0("`", names(main), "`", collapse = ", ")),
-          "Accepted: main arguments, or `kernel` in set_engine()."
-        ),
+        paste("Found: `kernel` and", paste0("`", names(main), "`", collapse = ", ")),
+        "Accepted: main arguments, or `kernel` in set_engine().",
         column = "kernel", found = names(main)
       )
     }

@@ -12,9 +12,7 @@ partial_table <- function(x, newdata, pars, threads) {
   # One column of numbers, or of their and the levels' names.
   levels <- vapply(curves, function(curve) is.factor(curve$value), NA)
   out <- do.call(rbind, Map(function(name, curve) {
-    if (any(levels) && length(levels) > 1L) {
-      curve$value <- as.character(curve$value)
-    }
+    if (any(levels) && length(levels) > 1L) curve$value <- as.character(curve$value)
     cbind(predictor = name, curve)
   }, names(curves), curves))
   rownames(out) <- NULL
@@ -35,12 +33,10 @@ draw_partial <- function(x, data, main) {
   }), main)
 }
 
-#' What partial dependence is drawn from
-#'
-#' @return A list: `names` of the predictors that may change; `strength()`, how
-#'   much each matters, named; `curve(name)`, a data frame with `value`, for
-#'   more than two classes `class`, `fit`, `lwr`, `upr`.
-#' @noRd
+# What partial dependence is drawn from.
+# Returns a list: `names` of the predictors that may change; `strength()`, how much each matters,
+#   named; `curve(name)`, a data frame with `value`, for more than two classes `class`, `fit`,
+#   `lwr`, `upr`.
 partial_source <- function(x, newdata, threads) {
   data <- complete_rows(x, partial_data(x, newdata))
   names <- partial_names(x, data)
@@ -106,9 +102,7 @@ partial_names <- function(x, data, slopes = TRUE) {
   names <- if (info$type == "matrix") {
     setdiff(info$columns, "(Intercept)")
   } else {
-    random <- if (slopes) {
-      lapply(info$random, function(term) all.vars(term$terms))
-    }
+    random <- if (slopes) lapply(info$random, function(term) all.vars(term$terms))
     smooths <- lapply(info$smooths, `[[`, "names")
     fixed <- as.list(attr(info$terms, "variables"))[-c(1L, 1L + attr(info$terms, "offset"))]
     intersect(info$variables, unlist(c(lapply(fixed, all.vars), smooths, random)))
@@ -120,9 +114,7 @@ partial_names <- function(x, data, slopes = TRUE) {
 # Numbers over the range of a variable, or its own if they are few; the levels of a factor that
 # occur.
 value_grid <- function(v, cells = 45L) {
-  if (!is.numeric(v)) {
-    return(sort(unique(if (is.factor(v)) droplevels(v) else v)))
-  }
+  if (!is.numeric(v)) return(sort(unique(if (is.factor(v)) droplevels(v) else v)))
   seen <- sort(unique(v))
   if (length(seen) > 8L) seen <- seq(seen[1], max(seen), length.out = cells)
   seen
@@ -130,9 +122,7 @@ value_grid <- function(v, cells = 45L) {
 
 # Of very many variables only those are tried that go with the mean of f.
 likely_names <- function(x, rows, names, threads, most = 40L) {
-  if (length(names) <= most) {
-    return(names)
-  }
+  if (length(names) <= most) return(names)
   mean <- as.matrix(latent(x, new_rows(x, rows), character(), threads)$mean)
   go <- vapply(rows[names], function(v) {
     max(abs(suppressWarnings(stats::cor(as.numeric(factor(v)), mean))), 0, na.rm = TRUE)
@@ -181,11 +171,7 @@ data_curve <- function(x, rows, values, threads) {
 curve_table <- function(x, value, fit, band, k) {
   if (!is.numeric(value)) value <- factor(value, unique(value))
   out <- data.frame(value = value, fit = fit, lwr = band[1, ], upr = band[2, ])
-  if (length(x$levels) > 2L) {
-    cbind(out[1], class = x$levels[k], out[-1])
-  } else {
-    out
-  }
+  if (length(x$levels) > 2L) cbind(out[1], class = x$levels[k], out[-1]) else out
 }
 
 # As function values, or as probabilities.
@@ -240,14 +226,12 @@ plot_partial <- function(x, curves, main) {
   curve_panels(curves, label, main_title(main, title), classes)
 }
 
-#' A panel for each predictor
-#'
-#' @param curves Named: `value`, a factor for levels; `fit`, `lwr`, `upr`; `class`.
-#' @param label Of what is drawn.
-#' @param classes For a curve each, with a key.
-#' @param rows Named: values of numbers in the rows, shown along the axis.
-#' @param note A line below the panels.
-#' @noRd
+# A panel for each predictor.
+# curves: named: `value`, a factor for levels; `fit`, `lwr`, `upr`; `class`.
+# label: of what is drawn.
+# classes: for a curve each, with a key.
+# rows: named: values of numbers in the rows, shown along the axis.
+# note: a line below the panels.
 curve_panels <- function(curves, label, title, classes = NULL, rows = NULL, note = NULL) {
   old <- bk_looks(length(curves))
   old$omi <- graphics::par("omi")

@@ -171,9 +171,7 @@ picture <- function(draw, reason = NULL, needs = NULL, ask = NULL, data = NULL, 
 
 # Why a picture is not drawn; "" if it can be.
 refusal <- function(picture, given) {
-  if (!is.null(picture$reason)) {
-    return(picture$reason)
-  }
+  if (!is.null(picture$reason)) return(picture$reason)
   needs <- picture$needs
   if (is.function(needs)) needs <- needs(given)
   if (!is.null(needs) && is.null(given[[needs]])) picture$ask else ""
@@ -191,7 +189,7 @@ check_picture <- function(known, type, given) {
     drawn <- names(known)[vapply(known, refusal, "", given) == ""]
     bk_abort(
       "argument", sprintf("There is no \"%s\" plot of this fit.", type),
-      c(refused, paste("Accepted:", paste(quoted(drawn), collapse = ", "))),
+      refused, paste("Accepted:", paste(quoted(drawn), collapse = ", ")),
       column = "type", found = type, expected = drawn
     )
   }
@@ -209,14 +207,12 @@ check_title <- function(main) {
 main_title <- function(main, default) if (is.null(main)) default else main
 
 check_pars <- function(pars, known) {
-  if (is.null(pars)) {
-    return(known)
-  }
+  if (is.null(pars)) return(known)
   strange <- setdiff(pars, known)
   if (!is.character(pars) || length(strange) > 0) {
     bk_abort(
       "argument", "`pars` names what is not in the fit.",
-      c(paste("Found:", list_some(quoted(strange))), paste("Accepted:", list_some(known))),
+      paste("Found:", list_some(quoted(strange))), paste("Accepted:", list_some(known)),
       column = "pars", found = strange, expected = known
     )
   }
@@ -236,9 +232,7 @@ bound_picture <- function(x) {
         bk_note(sprintf("the last fit; %.0f passes before compare weights", others))
       }
     },
-    reason = if (is.null(x$trace$elbo)) {
-      sprintf("Method \"%s\" has no bound.", x$method)
-    }
+    reason = if (is.null(x$trace$elbo)) sprintf("Method \"%s\" has no bound.", x$method)
   )
 }
 
@@ -287,15 +281,11 @@ calibration_picture <- function(x) {
   )
 }
 
-has_fitted <- function(x) {
-  !is.null(x$y) && (!is.null(x$fitted) || is_linear(x))
-}
+has_fitted <- function(x) !is.null(x$y) && (!is.null(x$fitted) || is_linear(x))
 
 partial_picture <- function(x) {
   picture(
-    draw_partial, if (x$design$type == "kernel") {
-      "It was made from a kernel and has no predictors."
-    },
+    draw_partial, if (x$design$type == "kernel") "It was made from a kernel and has no predictors.",
     function(given) {
       at_hand <- !is.null(given$newdata) || !is.null(fit_data(x))
       if (!at_hand) "newdata"
@@ -332,14 +322,12 @@ pictures.default <- function(object) {
 pictures.bsvm <- function(object) {
   all <- list(
     inclusion = picture(
-      draw_inclusion, if (is.null(object$posterior$selection)) {
-        "It has no selection."
-      }, data = inclusion_data, gg = gg_inclusion
+      draw_inclusion, if (is.null(object$posterior$selection)) "It has no selection.",
+      data = inclusion_data, gg = gg_inclusion
     ),
     coef = picture(
-      draw_coefficients, if (length(fixed_names(object)) == 0L) {
-        "It has no fixed coefficients."
-      }, data = coefficient_data, gg = gg_coefficients
+      draw_coefficients, if (length(fixed_names(object)) == 0L) "It has no fixed coefficients.",
+      data = coefficient_data, gg = gg_coefficients
     ),
     ranef = picture(
       draw_random_effects, if (is.null(object$posterior$random[1][[1]]$mean)) {
@@ -347,14 +335,11 @@ pictures.bsvm <- function(object) {
       }, data = random_effect_data, gg = gg_random_effects
     ),
     smooth = picture(
-      draw_smooths, if (length(object$smooths) == 0L) {
-        "It has no smooth terms."
-      }, data = smooth_data, gg = gg_smooths
+      draw_smooths, if (length(object$smooths) == 0L) "It has no smooth terms.", data = smooth_data,
+      gg = gg_smooths
     ),
-    fit = if (is_regression(object)) fit_picture(object),
-    calibration = calibration_picture(object),
-    partial = partial_picture(object), bound = bound_picture(object),
-    trace = trace_picture(object)
+    fit = if (is_regression(object)) fit_picture(object), calibration = calibration_picture(object),
+    partial = partial_picture(object), bound = bound_picture(object), trace = trace_picture(object)
   )
   if (is_regression(object)) all <- c(all, residual_pictures(object))
   Filter(Negate(is.null), all)
@@ -367,18 +352,15 @@ pictures.bkm <- pictures.bsvm
 pictures.gpsvm <- function(object) {
   list(
     boundary = picture(
-      draw_boundary, no_boundary(object),
-      if (length(object$columns) != 2L) "columns", paste(
-        "It has more than two predictors: give two of them as `columns`."
-      ), data = boundary_data, gg = gg_boundary
+      draw_boundary, no_boundary(object), if (length(object$columns) != 2L) "columns",
+      paste("It has more than two predictors: give two of them as `columns`."),
+      data = boundary_data, gg = gg_boundary
     ),
-    calibration = calibration_picture(object),
-    partial = partial_picture(object), bound = bound_picture(object),
-    trace = trace_picture(object),
+    calibration = calibration_picture(object), partial = partial_picture(object),
+    bound = bound_picture(object), trace = trace_picture(object),
     lengthscales = picture(
-      draw_lengthscales, if (length(lengthscales(object)) == 0L) {
-        "Its kernel has no length-scales."
-      }, data = lengthscale_data, gg = gg_lengthscales
+      draw_lengthscales, if (length(lengthscales(object)) == 0L) "Its kernel has no length-scales.",
+      data = lengthscale_data, gg = gg_lengthscales
     )
   )
 }

@@ -2,11 +2,9 @@
 # list that a user gets are both made from these. Where an argument stands in a prior or in the
 # control, its row is named by both.
 
-#' A paper's model: its function and the arguments that differ
-#'
-#' @param fitter Name of the function.
-#' @param ... Arguments, not evaluated.
-#' @noRd
+# A paper's model: its function and the arguments that differ.
+# fitter: name of the function.
+# ...: arguments, not evaluated.
 published_model <- function(fitter, ...) {
   list(fitter = fitter, arguments = as.list(substitute(list(...)))[-1L])
 }
@@ -167,16 +165,12 @@ published_models <- list(
 #' @export
 published <- function(paper = NULL, model = NULL) {
   if (is.null(paper)) {
-    if (!is.null(model)) {
-      abort_argument(paper, "paper", "a paper, where `model` is given")
-    }
+    if (!is.null(model)) abort_argument(paper, "paper", "a paper, where `model` is given")
     tables <- lapply(names(published_models), published)
     return(do.call(rbind, tables))
   }
   paper <- check_choice(paper, names(published_models), "paper")
-  if (is.null(model)) {
-    return(data.frame(paper = paper, published_table(paper)))
-  }
+  if (is.null(model)) return(data.frame(paper = paper, published_table(paper)))
   models <- published_models[[paper]]
   model <- check_choice(model, names(models), "model")
   lapply(models[[model]]$arguments, eval, topenv())

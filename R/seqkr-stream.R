@@ -39,11 +39,8 @@ add_to_reservoir <- function(reservoir, x, y, before, seed) {
   list(x = new_x, y = new_y)
 }
 
-#' A fit of the reservoir, in place of the particles that a stream has
-#'
-#' Scales, length-scales and candidates are those of the rows kept, which stand
-#' for all: the posterior is that of so many rows.
-#' @noRd
+# A fit of the reservoir, in place of the particles that a stream has. Scales, length-scales and
+# candidates are those of the rows kept, which stand for all: the posterior is that of so many rows.
 retuned <- function(object, settings) {
   reservoir <- object$reservoir
   x <- reservoir$x
@@ -98,7 +95,7 @@ refuse_retuning <- function(object) {
   if (is.null(object$reservoir)) {
     bk_abort(
       "argument", "The fit keeps no rows that it could be tuned by.",
-      c("It was made by an earlier version.", "update(fit, data = ) fits anew."), column = "retune"
+      "It was made by an earlier version.", "update(fit, data = ) fits anew.", column = "retune"
     )
   }
 }
@@ -115,9 +112,7 @@ watch_particles <- function(object, x, response, before) {
   candidates <- object$state$points
   closed <- ncol(object$grid) > 0L || before >= object$grid_max
   if (closed && length(candidates)) {
-    beyond <- lapply(seq_len(p), function(k) {
-      beyond_range(x[k, ], range(candidates[k, ]))
-    })
+    beyond <- lapply(seq_len(p), function(k) beyond_range(x[k, ], range(candidates[k, ])))
     outside <- c(candidates = mean(Reduce(`|`, beyond)))
   }
   values <- t(values)

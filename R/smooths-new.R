@@ -9,13 +9,9 @@ smooth_new <- function(smooth, frame, holes = NULL) {
 
 smooth_at <- function(smooth, data, n) smooth_kind(smooth)$at(smooth, data, n)
 
-correlated_new <- function(smooth, frame, ...) {
-  correlated_columns(smooth, frame[[smooth$names]])
-}
+correlated_new <- function(smooth, frame, ...) correlated_columns(smooth, frame[[smooth$names]])
 
-correlated_at <- function(smooth, data, n) {
-  correlated_columns(smooth, data[[1L]])
-}
+correlated_at <- function(smooth, data, n) correlated_columns(smooth, data[[1L]])
 
 # The place of the features, which need all rows.
 process_place <- function(smooth, frame, holes) {
@@ -51,9 +47,7 @@ curve_new <- function(smooth, frame, ...) {
 # for twice.
 curve_at <- function(smooth, data, n) {
   own <- basis_at(smooth, data, n)
-  if (is.null(smooth$more)) {
-    return(own)
-  }
+  if (is.null(smooth$more)) return(own)
   cbind(own, interval_columns(smooth, data[[1L]]) * curve_multiple(smooth, data))
 }
 
@@ -70,9 +64,7 @@ basis_at <- function(smooth, data, n) {
 }
 
 new_smooth_variable <- function(column, name, levels) {
-  if (!is.null(levels)) {
-    return(code_new_factor(column, levels, name))
-  }
+  if (!is.null(levels)) return(code_new_factor(column, levels, name))
   if (is.factor(column) || is.character(column)) {
     abort_argument(column, name, "numbers, as in the training data")
   }
@@ -82,16 +74,14 @@ new_smooth_variable <- function(column, name, levels) {
   column
 }
 
-#' Columns of a smooth over a grid of its variables
-#'
-#' @param info For the design.
-#' @param k Which smooth.
-#' @param n Values of each of one or two numeric variables; with more of them fewer, so that there
-#'   are never more than n^2 rows for a combination of factor levels.
-#' @return A list: `data`, a data frame with a column for each variable, where
-#'   `by` is its level or 1; `columns` of the smooth, data scale; `at`, their
-#'   positions in the design: its `fixed`, then its `blocks`.
-#' @noRd
+# Columns of a smooth over a grid of its variables.
+# info: for the design.
+# k: which smooth.
+# n: values of each of one or two numeric variables; with more of them fewer, so that there are
+#   never more than n^2 rows for a combination of factor levels.
+# Returns a list: `data`, a data frame with a column for each variable, where `by` is its level or
+#   1; `columns` of the smooth, data scale; `at`, their positions in the design: its `fixed`, then
+#   its `blocks`.
 smooth_grid <- function(info, k, n = 100L) {
   smooth <- info$smooths[[k]]
   numeric <- vapply(smooth$levels, is.null, NA) & seq_along(smooth$keys) <= smooth$dim

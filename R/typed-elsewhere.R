@@ -110,18 +110,14 @@ said_elsewhere <- function(name, has, moved) {
     plain_name(name) %in% plain_name(row$theirs) &&
       (row$ours == "" || row$ours %in% c(has, names(moved)))
   }, elsewhere)
-  if (is.null(row) || nzchar(row$say)) {
-    return(row$say)
-  }
+  if (is.null(row) || nzchar(row$say)) return(row$say)
   if (row$ours %in% names(moved)) moved[[row$ours]] else paste0("`", row$ours, "`")
 }
 
 # The argument that is meant by `name`, as text for a message, or "". `moved`: what is written in
 # place of arguments that there are not, by their names.
 nearest_argument <- function(name, has, moved = character()) {
-  if (name %in% names(moved)) {
-    return(moved[[name]])
-  }
+  if (name %in% names(moved)) return(moved[[name]])
   known <- c(has, setdiff(names(moved), has))
   distance <- utils::adist(plain_name(name), plain_name(known))[1L, ]
   size <- nchar(plain_name(name))
@@ -129,14 +125,10 @@ nearest_argument <- function(name, has, moved = character()) {
   # A slip of one letter, or the same name in other letters; short names are near to anything.
   slip <- size > 3L && any(distance <= 1)
   said <- if (!slip) said_elsewhere(name, has, moved)
-  if (!is.null(said)) {
-    return(said)
-  }
+  if (!is.null(said)) return(said)
   inside <- known[size > 2L & (startsWith(plain_name(known), plain_name(name)) |
     endsWith(plain_name(known), plain_name(name)))]
   own <- c(near, inside)[1L]
-  if (is.na(own)) {
-    return("")
-  }
+  if (is.na(own)) return("")
   if (own %in% names(moved)) moved[[own]] else paste0("`", own, "`")
 }

@@ -35,22 +35,18 @@
 #' @export
 stop_at <- function(rhat = NULL, ess = NULL, sweeps = NULL, seconds = Inf) {
   if (is.null(rhat) && is.null(ess)) {
-    bk_abort("argument", "Nothing says when to stop.", c(
-      "Found: neither `rhat` nor `ess`.",
-      "Accepted: stop_at(rhat = 1.01), stop_at(ess = 400), or both."
-    ), column = "rhat")
+    bk_abort("argument", "Nothing says when to stop.",
+    "Found: neither `rhat` nor `ess`.",
+    "Accepted: stop_at(rhat = 1.01), stop_at(ess = 400), or both.", column = "rhat")
   }
   if (!identical(seconds, Inf)) {
     seconds <- check_number(seconds, 0, name = "seconds", closed = c(FALSE, TRUE))
   }
   structure(
     list(
-      rhat = if (!is.null(rhat)) {
-        check_number(rhat, 1, name = "rhat", closed = c(FALSE, TRUE))
-      },
+      rhat = if (!is.null(rhat)) check_number(rhat, 1, name = "rhat", closed = c(FALSE, TRUE)),
       ess = if (!is.null(ess)) check_number(ess, 1, name = "ess"),
-      sweeps = if (!is.null(sweeps)) check_count(sweeps, 1, name = "sweeps"),
-      seconds = seconds
+      sweeps = if (!is.null(sweeps)) check_count(sweeps, 1, name = "sweeps"), seconds = seconds
     ),
     class = "bayeskernel_until"
   )
@@ -115,9 +111,8 @@ neff_ratio.bayeskernel_fit <- function(object, ...) {
 watched_numbers <- function(fit, take) {
   table <- fit$diagnostics$table
   if (is.null(table)) {
-    bk_abort("argument", "The fit has no chains.", c(
-      sprintf("Found: method \"%s\".", fit$method), "Accepted: a fit by a sampler."
-    ), column = "x")
+    bk_abort("argument", "The fit has no chains.",
+    sprintf("Found: method \"%s\".", fit$method), "Accepted: a fit by a sampler.", column = "x")
   }
   stats::setNames(take(table), table$variable)
 }
@@ -127,9 +122,7 @@ format.bayeskernel_until <- function(x, ...) {
   number <- function(value) format(value, digits = 4)
   paste(c(
     if (!is.null(x$rhat)) paste("R-hat at most", number(x$rhat)),
-    if (!is.null(x$ess)) {
-      paste("effective sample size at least", number(x$ess))
-    }
+    if (!is.null(x$ess)) paste("effective sample size at least", number(x$ess))
   ), collapse = " and ")
 }
 
@@ -145,9 +138,7 @@ print.bayeskernel_until <- function(x, ...) {
 }
 
 check_until <- function(x, name) {
-  if (is.null(x) || inherits(x, "bayeskernel_until")) {
-    return(x)
-  }
+  if (is.null(x) || inherits(x, "bayeskernel_until")) return(x)
   abort_argument(x, name, "NULL, stop_at(rhat = 1.01) or stop_at(ess = 400)")
 }
 
@@ -161,13 +152,9 @@ check_auto_until <- function(x, name) {
 settle_until <- function(settings, goal, run, brief = run) {
   said <- lengths(settings[c(names(run), "resume")]) > 0L
   settings$brief <- identical(settings$until, "auto") && !any(said)
-  if (identical(settings$until, "auto")) {
-    settings["until"] <- list(if (!any(said)) goal)
-  }
+  if (identical(settings$until, "auto")) settings["until"] <- list(if (!any(said)) goal)
   if (settings$brief) run <- brief
-  for (name in names(run)) {
-    settings[[name]] <- settings[[name]] %||% check_count(run[[name]], 0)
-  }
+  for (name in names(run)) settings[[name]] <- settings[[name]] %||% check_count(run[[name]], 0)
   settings
 }
 
@@ -178,10 +165,8 @@ check_enough_draws <- function(settings) {
   if (isTRUE(until$ess > kept)) {
     bk_abort(
       "argument", "`until` asks for more effective draws than are kept.",
-      c(
-        sprintf("Found: ess = %s.", format(until$ess)),
-        sprintf("Accepted: at most %.0f, that is `ndraws` times `chains`.", kept)
-      ),
+      sprintf("Found: ess = %s.", format(until$ess)),
+      sprintf("Accepted: at most %.0f, that is `ndraws` times `chains`.", kept),
       column = "until", found = until$ess, expected = kept
     )
   }
@@ -216,9 +201,7 @@ most_sweeps <- function(until, done, first, seconds) {
   most <- until$sweeps %||% (16 * first)
   speed <- seconds / done
   sweeps <- done
-  while (2 * sweeps <= most && 2 * sweeps * speed <= until$seconds) {
-    sweeps <- 2 * sweeps
-  }
+  while (2 * sweeps <= most && 2 * sweeps * speed <= until$seconds) sweeps <- 2 * sweeps
   sweeps
 }
 
@@ -226,13 +209,8 @@ most_sweeps <- function(until, done, first, seconds) {
 round_line <- function(name, round, done, most, table, seconds, reached) {
   ess <- smaller_ess(table)
   sprintf(
-    "%s(): round %d, %.0f of at most %.0f sweeps a chain%s%s, %s%s", name,
-    round, done, most,
-    if (any(!is.na(table$rhat))) {
-      sprintf(", R-hat %.3f", max(table$rhat, na.rm = TRUE))
-    } else {
-      ""
-    },
+    "%s(): round %d, %.0f of at most %.0f sweeps a chain%s%s, %s%s", name, round, done, most,
+    if (any(!is.na(table$rhat))) sprintf(", R-hat %.3f", max(table$rhat, na.rm = TRUE)) else "",
     if (any(!is.na(ess))) sprintf(", ESS %.0f", min(ess, na.rm = TRUE)) else "",
     format_seconds(seconds),
     if (reached) {
@@ -274,9 +252,7 @@ until_line <- function(diagnostics) {
 # it; NULL where nothing was measured.
 apart_lines <- function(diagnostics, weights = TRUE) {
   apart <- diagnostics$apart
-  if (is.null(apart)) {
-    return(NULL)
-  }
+  if (is.null(apart)) return(NULL)
   paste0(
     if (weights) sprintf("Predictions average the chains (%s). ", apart$weights),
     sprintf(
@@ -291,25 +267,19 @@ format_share <- function(x) formatC(x, digits = 2, format = "f")
 # What was asked for and not reached within the cap.
 warn_until <- function(diagnostics) {
   end <- diagnostics$until
-  if (end$reached) {
-    return(invisible(FALSE))
-  }
+  if (end$reached) return(invisible(FALSE))
   table <- diagnostics$table
   ess <- smaller_ess(table)
   bk_warn(
     "convergence", sprintf("The cap was reached before the chains agreed (%s).", end$goal),
-    c(
-      if (any(!is.na(table$rhat))) {
-        sprintf(
-          paste("After %.0f sweeps each: largest R-hat %.3f (%s), smallest ESS", "%.0f (%s)."),
-          diagnostics$sweeps, max(table$rhat, na.rm = TRUE), table$variable[which.max(table$rhat)],
-          min(ess, na.rm = TRUE), table$variable[which.min(ess)]
-        )
-      },
-      apart_lines(diagnostics),
-      raise_cap(diagnostics, end)
-    ),
-    variables = table$variable
+    if (any(!is.na(table$rhat))) {
+      sprintf(
+        paste("After %.0f sweeps each: largest R-hat %.3f (%s), smallest ESS", "%.0f (%s)."),
+        diagnostics$sweeps, max(table$rhat, na.rm = TRUE), table$variable[which.max(table$rhat)],
+        min(ess, na.rm = TRUE), table$variable[which.min(ess)]
+      )
+    },
+    apart_lines(diagnostics), raise_cap(diagnostics, end), variables = table$variable
   )
 }
 

@@ -6,25 +6,19 @@
 # it is.
 wild_share <- 0.1
 
-#' Centre, scale and range of a column without values far from the others
-#'
-#' @param x Numbers, without missing values.
-#' @return NULL if no value is far; or a list of `center`, `scale` and `range`
-#'   of the others, and `far`, the places of those that are.
-#' @noRd
+# Centre, scale and range of a column without values far from the others.
+# x: numbers, without missing values.
+# Returns nULL if no value is far; or a list of `center`, `scale` and `range` of the others, and
+#   `far`, the places of those that are.
 without_wild <- function(x) {
   n <- length(x)
-  if (n < 5L) {
-    return(NULL)
-  }
+  if (n < 5L) return(NULL)
   few <- max(1L, n %/% 100L)
   mean <- sum(x) / n
   deviation <- abs(x - mean)
   square <- sum(deviation^2)
   # So few rows cannot have all but the hundredth of the squares otherwise.
-  if (!is.finite(square) || few * max(deviation)^2 < 0.9 * square) {
-    return(NULL)
-  }
+  if (!is.finite(square) || few * max(deviation)^2 < 0.9 * square) return(NULL)
   middle <- stats::median(x)
   far <- order(abs(x - middle), decreasing = TRUE)[seq_len(few)]
   rest <- x[-far]
@@ -56,15 +50,12 @@ robust_places <- function(x, center, scale) {
 warn_wild <- function(name, values, range, effect) {
   bk_warn(
     "outlier", fit_header("Column `%s` has values far from all others.", name),
-    c(
-      sprintf("Found: %s.", list_some(format_each(values))),
-      sprintf(
-        "All others lie from %s to %s.", format(range[1], digits = 4), format(range[2], digits = 4)
-      ),
-      effect,
-      "Correct such values, or leave out their rows, if they are errors."
+    sprintf("Found: %s.", list_some(format_each(values))),
+    sprintf(
+      "All others lie from %s to %s.", format(range[1], digits = 4), format(range[2], digits = 4)
     ),
-    column = name, found = values
+    effect, "Correct such values, or leave out their rows, if they are errors.", column = name,
+    found = values
   )
 }
 
@@ -83,17 +74,13 @@ tame_rows <- function(x) {
 # Clusters of rows are fewer than asked for where the rows are few places beside their spread: what
 # differs within one is noise to the process.
 warn_few_inducing <- function(found, asked, term) {
-  if (found >= asked / 2) {
-    return(invisible())
-  }
+  if (found >= asked / 2) return(invisible())
   bk_warn(
     "kernel", fit_header("Few inducing points cover the rows of `%s`.", term),
-    c(
-      sprintf("Found: %.0f places for %.0f points.", found, asked),
-      paste(
-        "A few values are far away, and the other rows lie close together. Transform the",
-        "variables (a logarithm, ranks), or give the points by `inducing`."
-      )
+    sprintf("Found: %.0f places for %.0f points.", found, asked),
+    paste(
+      "A few values are far away, and the other rows lie close together. Transform the",
+      "variables (a logarithm, ranks), or give the points by `inducing`."
     ),
     column = "inducing", found = found, expected = asked
   )

@@ -7,6 +7,4 @@
   }
 }
 
-.onUnload <- function(libpath) {
-  library.dynam.unload("bayeskernel", libpath)
-}
+.onUnload <- function(libpath) library.dynam.unload("bayeskernel", libpath)

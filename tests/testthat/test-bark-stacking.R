@@ -2,9 +2,7 @@
 
 d <- bark_data()
 d$w <- rep_len(c(0.5, 1, 2), 60)
-apart <- function(...) {
-  quick_bark(..., warmup = 0, thin = 1, ndraws = 20, chains = 4)
-}
+apart <- function(...) quick_bark(..., warmup = 0, thin = 1, ndraws = 20, chains = 4)
 stacked <- apart(y ~ a + g, d, chain_weights = "stacking")
 
 # The second chain becomes one of a fit to another response.
@@ -140,9 +138,7 @@ test_that("chains that disagree are weighted, and it is said", {
   alike$diagnostics$table$rhat <- 1
   expect_equal(chain_weights(alike, 1L), rep(0.25, 4))
   expect_match(
-    capture.output(print(summary(
-      quick_bark(y ~ a, d, chains = 1, chain_weights = "stacking")
-    ))),
+    capture.output(print(summary(quick_bark(y ~ a, d, chains = 1, chain_weights = "stacking")))),
     "weigh the same", all = FALSE
   )
 })

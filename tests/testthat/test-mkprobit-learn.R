@@ -331,9 +331,7 @@ test_that("a length-scale has the posterior of its conditional law", {
   right <- by_grid(fit, TRUE)
   # Points that count, five errors of simulation.
   expect_gte(fit$diagnostics$theta_ess, 50)
-  expect_lt(
-    abs(found$mean - right[["mean"]]), 5 * right[["sd"]] / sqrt(fit$diagnostics$theta_ess)
-  )
+  expect_lt(abs(found$mean - right[["mean"]]), 5 * right[["sd"]] / sqrt(fit$diagnostics$theta_ess))
   expect_equal(found$sd, right[["sd"]], tolerance = 0.25)
   expect_equal(1 / (2 * kernel_parameters(fit$kernel)[["lengthscale"]]^2), found$mean)
   # The printed weights leave the variance out, and choose larger kernels.
