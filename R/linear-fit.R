@@ -40,7 +40,7 @@ linear_job <- function(rows, settings, law = NULL) {
     rows$data[setdiff(names(rows$data), "type")]
   }
   data["selection"] <- list(
-    if (length(selected)) core_selection(selected, settings$prior, settings, rows)
+    if (length(selected)) core_selection(selected, settings$prior, rows)
   )
   data["holes"] <- list(
     if (is.null(wide) && !is.null(rows$holes)) {
@@ -51,7 +51,7 @@ linear_job <- function(rows, settings, law = NULL) {
   data$units <- if (!is.null(rows$units)) as.double(rows$units)
   if (settings$method == "svi") check_svi_model(data)
   if (identical(settings$polish, "ep") && !is.null(data$selection)) {
-    refuse_ep_polish(settings, data, blocks)
+    refuse_ep_polish(data, blocks)
   }
   names <- if (settings$method == "gibbs") {
     draw_names(rows, blocks, data, settings)
