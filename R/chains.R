@@ -1,16 +1,14 @@
 # Chains of every sampler: run here or on the workers of a cluster, joined, continued, and cut to
 # what was reached.
 
-#' Runs the chains of a model
-#'
-#' @param model Its facts, of which this reads `chains`, the function that runs a share of the
-#'   chains, here or on a worker, and `draws(core, job, rows)`, which makes of its answer one array,
-#'   draws x chains x variables, with names and on the scale of the data.
-#' @param job `control`: a list with `chain_id`, `states`, `seed`, `progress`,
-#'   and what else the chains read first; `shared`: their other arguments;
-#'   `settings`; `stored`: how many numbers a draw has, for checking memory.
-#' @return The core's answer, with `draws` of earlier runs and these, `seed` and `fingerprint`.
-#' @noRd
+# Runs the chains of a model.
+# model: its facts, of which this reads `chains`, the function that runs a share of the chains, here
+#   or on a worker, and `draws(core, job, rows)`, which makes of its answer one array, draws x
+#   chains x variables, with names and on the scale of the data.
+# job: `control`: a list with `chain_id`, `states`, `seed`, `progress`, and what else the chains
+#   read first; `shared`: their other arguments; `settings`; `stored`: how many numbers a draw has,
+#   for checking memory.
+# Returns the core's answer, with `draws` of earlier runs and these, `seed` and `fingerprint`.
 sample_chains <- function(model, job, rows) {
   settings <- job$settings
   check_enough_draws(settings)

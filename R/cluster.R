@@ -47,22 +47,19 @@ worker_shares <- function(n, cluster) {
 # there are any, and sends the sums of its shards at each pass. The master adds the shards in their
 # order, as it does without workers.
 
-#' Rows of a fit over the workers of a cluster
-#'
-#' @param cluster The cluster.
-#' @param plan What the core cuts the rows into: `chunk`, `row` and `group` that
-#'   each shard begins with, counted from 0, then their numbers.
-#' @param keeper What workers do, functions of the package: `receive(share, piece)` returns what a
-#'   worker has with a further piece of its rows (`share` is NULL at first), `open(share, open)` the
-#'   same with what passes need, and `pass(share, task, own)` is the answer to a task of the core.
-#'   An error of the core may take the place of each. `close(share)`, or NULL, cleans up.
-#' @param pieces `function(part, give)` calls `give(piece)` with the rows of
-#'   `part`, a share of the plan.
-#' @param open What workers open their rows with; to it come `first`, the rows
-#'   before theirs, and `begin`, the chunks of their shards, counted from 0.
-#' @return `remote`, what the core asks for the sums of a pass, see RemoteRows in
-#'   src/glue_workers.h, and `release`, to be called when the fit is over.
-#' @noRd
+# Rows of a fit over the workers of a cluster.
+# cluster: the cluster.
+# plan: what the core cuts the rows into: `chunk`, `row` and `group` that each shard begins with,
+#   counted from 0, then their numbers.
+# keeper: what workers do, functions of the package: `receive(share, piece)` returns what a worker
+#   has with a further piece of its rows (`share` is NULL at first), `open(share, open)` the same
+#   with what passes need, and `pass(share, task, own)` is the answer to a task of the core. An
+#   error of the core may take the place of each. `close(share)`, or NULL, cleans up.
+# pieces: `function(part, give)` calls `give(piece)` with the rows of `part`, a share of the plan.
+# open: what workers open their rows with; to it come `first`, the rows before theirs, and `begin`,
+#   the chunks of their shards, counted from 0.
+# Returns `remote`, what the core asks for the sums of a pass, see RemoteRows in src/glue_workers.h,
+#   and `release`, to be called when the fit is over.
 share_rows <- function(cluster, plan, keeper, pieces, open) {
   split <- worker_shares(length(plan$chunk) - 1L, cluster)
   workers <- cluster[seq_along(split)]

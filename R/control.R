@@ -377,10 +377,8 @@ new_control <- function(name, front) {
   structure(values, class = c(maker, "bayeskernel_control"))
 }
 
-#' The entries of the control of a fit, by name, all of them
-#'
-#' @param model,front See read_settings().
-#' @noRd
+# The entries of the control of a fit, by name, all of them.
+# model, front: see read_settings().
 read_control <- function(model, front) {
   make <- control_maker(model$name)
   if (is.null(make)) {

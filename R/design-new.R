@@ -1,15 +1,13 @@
 # The design of new rows, from the stored parts of the training design alone.
 
-#' Design of new rows
-#'
-#' @param info For the training design, its `info`.
-#' @param newdata Data frame, or for a matrix fit a matrix with the same columns.
-#' @param first Number of rows before these, for errors.
-#' @return A list: `x` (rows x p, data scale); `random`, a list of `z` and `group`, 0 for a level
-#'   without training rows; `offset`; `complete`, FALSE for rows where anything is missing, whose
-#'   other entries mean nothing. With modeled holes these are not counted as missing: `holes`, by
-#'   new_holes(), tells them, and x and z have the center of the column in their place.
-#' @noRd
+# Design of new rows.
+# info: for the training design, its `info`.
+# newdata: data frame, or for a matrix fit a matrix with the same columns.
+# first: number of rows before these, for errors.
+# Returns a list: `x` (rows x p, data scale); `random`, a list of `z` and `group`, 0 for a level
+#   without training rows; `offset`; `complete`, FALSE for rows where anything is missing, whose
+#   other entries mean nothing. With modeled holes these are not counted as missing: `holes`, by
+#   new_holes(), tells them, and x and z have the center of the column in their place.
 design_new <- function(info, newdata, first = 0) {
   out <- if (info$type == "matrix") {
     new_matrix_rows(info, newdata)

@@ -1,13 +1,11 @@
 # Terms of the fixed part by name: those among which the model selects, and those whose factors are
 # coded with a column for each level.
 
-#' Columns of the terms among which a model selects
-#'
-#' @param design By `bsvm_design()` or `design_from_matrix()`.
-#' @param select `TRUE` for all terms of the fixed part, or a one-sided formula
-#'   of terms, in which `.` stands for all of them.
-#' @return Positions in `design$x`; none for `FALSE`.
-#' @noRd
+# Columns of the terms among which a model selects.
+# design: by `bsvm_design()` or `design_from_matrix()`.
+# select: `TRUE` for all terms of the fixed part, or a one-sided formula of terms, in which `.`
+#   stands for all of them.
+# Returns positions in `design$x`; none for `FALSE`.
 selection_columns <- function(design, select) {
   if (is.null(select) || isFALSE(select)) {
     return(integer())

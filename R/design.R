@@ -5,31 +5,26 @@
 # Squares and products of larger numbers overflow, of smaller ones underflow.
 largest_magnitude <- 1e150
 
-#' Design of a model from its formula
-#'
-#' @param formula,data As typed. `data` may be an environment or `NULL`.
-#' @param weights,subset,offset Expressions in the columns of `data`, vectors,
-#'   column names, or `NULL`.
-#' @param standardize Compute centers and scales (otherwise 0 and 1).
-#' @param drop_aliased Drop columns that are linear combinations of earlier ones. `NULL`: only with
-#'   random terms, for then the fixed columns are not penalized by default; a penalty can tell such
-#'   columns apart. Never when there are more columns than rows.
-#' @param missing What to do about missing predictors: `"fail"`, what
-#'   `na.action` says; `"omit"`, drop such rows with a message; `"model"`,
-#'   describe those of numeric predictors by a normal distribution.
-#' @param indicators Terms whose factors get a column for each level, none left
-#'   out: `TRUE`, `FALSE`, names of terms, or a one-sided formula. Columns of
-#'   these terms are not dropped for being aliased.
-#' @param cov By check_cov(): covariances of units.
-#' @param kind What read_response() is to make of the response. Counts become
-#'   weighted rows, of which `rows` then names the row of the data.
-#' @return A list: `y`, `levels`, `response`; `x` (n x p, data scale), `center`, `scale`, `assign`
-#'   (term of each column, 0 for the intercept, NA in a smooth), `term_labels`; `smooths`, by
-#'   smooth_summary(); `holes`, by hole_model(); `weights`, `offset`; `random`, a list of terms;
-#'   `terms`, `xlevels`, `contrasts`, `formula`, `dropped`, `na.action`, `n_omitted`,
-#'   `n_zero_weight`, `rows` (of the data, `NULL` for all), `n`, `frame`, and `info`, the part that
-#'   `design_new()` reads and a fit keeps.
-#' @noRd
+# Design of a model from its formula.
+# formula, data: as typed. `data` may be an environment or `NULL`.
+# weights, subset, offset: expressions in the columns of `data`, vectors, column names, or `NULL`.
+# standardize: compute centers and scales (otherwise 0 and 1).
+# drop_aliased: drop columns that are linear combinations of earlier ones. `NULL`: only with random
+#   terms, for then the fixed columns are not penalized by default; a penalty can tell such columns
+#   apart. Never when there are more columns than rows.
+# missing: what to do about missing predictors: `"fail"`, what `na.action` says; `"omit"`, drop such
+#   rows with a message; `"model"`, describe those of numeric predictors by a normal distribution.
+# indicators: terms whose factors get a column for each level, none left out: `TRUE`, `FALSE`, names
+#   of terms, or a one-sided formula. Columns of these terms are not dropped for being aliased.
+# cov: by check_cov(): covariances of units.
+# kind: what read_response() is to make of the response. Counts become weighted rows, of which
+#   `rows` then names the row of the data.
+# Returns a list: `y`, `levels`, `response`; `x` (n x p, data scale), `center`, `scale`, `assign`
+#   (term of each column, 0 for the intercept, NA in a smooth), `term_labels`; `smooths`, by
+#   smooth_summary(); `holes`, by hole_model(); `weights`, `offset`; `random`, a list of terms;
+#   `terms`, `xlevels`, `contrasts`, `formula`, `dropped`, `na.action`, `n_omitted`,
+#   `n_zero_weight`, `rows` (of the data, `NULL` for all), `n`, `frame`, and `info`, the part that
+#   `design_new()` reads and a fit keeps.
 bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, offset = NULL,
                         na.action = stats::na.fail, standardize = TRUE, drop_aliased = NULL,
                         missing = "fail", indicators = FALSE, kind = "two", cov = NULL) {
@@ -201,11 +196,8 @@ model_gaps <- function(gaps, fixed, coded, info, random, smooths, built, x, stan
   )
 }
 
-#' Design of a model from a matrix or data frame of predictors
-#'
-#' An intercept is put before the columns of `x`. Returns what `bsvm_design()`
-#' returns, without `formula` and `terms`.
-#' @noRd
+# Design of a model from a matrix or data frame of predictors. An intercept is put before the
+# columns of `x`. Returns what `bsvm_design()` returns, without `formula` and `terms`.
 design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize = TRUE,
                                na.action = stats::na.fail, drop_aliased = FALSE,
                                missing = "fail", indicators = FALSE, kind = "two") {

@@ -1,13 +1,10 @@
 # Convergence of draws: iterations x chains x variables, with dimnames.
 
-#' Convergence diagnostics of an array of draws
-#'
-#' @param draws Array, iterations x chains x variables.
-#' @return Data frame with a row for each variable: `variable`, `rhat` (rank normalized, split),
-#'   `ess_bulk`, `ess_tail`, `mcse_mean`. `NA` where draws are constant, not finite, or too few.
-#' @references Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021),
-#'   *Bayesian Analysis* 16, 667-718.
-#' @noRd
+# Convergence diagnostics of an array of draws.
+# draws: array, iterations x chains x variables.
+# Returns data frame with a row for each variable: `variable`, `rhat` (rank normalized, split),
+#   `ess_bulk`, `ess_tail`, `mcse_mean`. `NA` where draws are constant, not finite, or too few.
+# See Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), *Bayesian Analysis* 16, 667-718.
 convergence_table <- function(draws) {
   numbers <- convergence_cpp(draws)
   numbers[is.nan(numbers)] <- NA
@@ -22,16 +19,12 @@ convergence_table <- function(draws) {
 # R-hat above which chains are said to disagree.
 most_rhat <- 1.05
 
-#' Warn once if chains have not mixed
-#'
-#' R-hat above 1.05 means that chains still disagree. Fewer than 100 effective
-#' draws in all leave the mean with a Monte Carlo error above a tenth of a
-#' posterior sd, and the diagnostics themselves unreliable.
-#'
-#' @param table What [convergence_table()] returns.
-#' @param more What else there is to say, or `NULL`.
-#' @return `TRUE` if it warned, invisibly.
-#' @noRd
+# Warn once if chains have not mixed. R-hat above 1.05 means that chains still disagree. Fewer than
+# 100 effective draws in all leave the mean with a Monte Carlo error above a tenth of a posterior
+# sd, and the diagnostics themselves unreliable.
+# table: what [convergence_table()] returns.
+# more: what else there is to say, or `NULL`.
+# Returns `TRUE` if it warned, invisibly.
 warn_convergence <- function(table, max_rhat = most_rhat, min_ess = 100, more = NULL) {
   ess <- pmin(table$ess_bulk, table$ess_tail)
   apart <- which(table$rhat > max_rhat)

@@ -108,14 +108,12 @@ parameter_draws <- function(x, n = 1000, seed = NULL) {
   }
 }
 
-#' Independent draws from the posterior of a fit without stored draws
-#'
-#' @param object A fit without draws.
-#' @param n Number of draws, a positive integer.
-#' @param seed Non-negative integer.
-#' @return Matrix, n x variables, with column names; scale of the data. `NULL` of a model without a
-#'   method: parameters() tells moments, from which draws that depend on each other cannot be made.
-#' @noRd
+# Independent draws from the posterior of a fit without stored draws.
+# object: a fit without draws.
+# n: number of draws, a positive integer.
+# seed: non-negative integer.
+# Returns matrix, n x variables, with column names; scale of the data. `NULL` of a model without a
+#   method: parameters() tells moments, from which draws that depend on each other cannot be made.
 draws_from_posterior <- function(object, n = 1000, seed = NULL) {
   UseMethod("draws_from_posterior")
 }

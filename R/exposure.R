@@ -403,14 +403,11 @@ exposure_values <- function(object, rows, scale, draws, seed, threads) {
   drawn_values(object, with_seed(seed, joint_draws(object, rows, draws, threads)), scale)
 }
 
-#' Draws of the function at several rows together
-#'
-#' As latent_draws(), but what a model leaves open between rows is drawn from its
-#' joint distribution, so that differences of f are those of one function.
-#'
-#' @inheritParams latent_draws
-#' @return A list as of latent_draws().
-#' @noRd
+# Draws of the function at several rows together. As latent_draws(), but what a model leaves open
+# between rows is drawn from its joint distribution, so that differences of f are those of one
+# function.
+# See latent_draws() for what else it takes.
+# Returns a list as of latent_draws().
 joint_draws <- function(object, rows, take, threads) UseMethod("joint_draws")
 
 # Coefficients are drawn, and rows follow from them. What inducing points leave of a gp() term is

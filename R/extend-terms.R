@@ -17,11 +17,9 @@ most_points <- 200L
 # than this share of the variance of a row's noise.
 open_enough <- 0.1
 
-#' A fit whose terms reach the new rows
-#'
-#' @return The fit; `outside` has, of each term that cannot follow, the share of
-#'   the new rows that are outside.
-#' @noRd
+# A fit whose terms reach the new rows.
+# Returns the fit; `outside` has, of each term that cannot follow, the share of the new rows that
+#   are outside.
 follow_rows <- function(object, newdata, threads) {
   info <- object$design
   if (length(info$smooths) == 0L || NROW(newdata) == 0L) {

@@ -5,13 +5,11 @@
 # Most cells of the data that a fit keeps.
 most_kept_cells <- function() getOption("bayeskernel.model_cells", 1e6)
 
-#' Puts the data into a fit, or a digest of them
-#'
-#' @param fit,rows,front,settings See fit_model().
-#' @return The fit with `data`: `rows` as predict() takes them, `y` if there is no formula,
-#'   `weights` and `offset` as they were given; or `digest`, of each variable, and `at`, which rows
-#'   of the data they are (`NULL` for all); or `absent`, why there are none.
-#' @noRd
+# Puts the data into a fit, or a digest of them.
+# fit, rows, front, settings: see fit_model().
+# Returns the fit with `data`: `rows` as predict() takes them, `y` if there is no formula, `weights`
+#   and `offset` as they were given; or `digest`, of each variable, and `at`, which rows of the data
+#   they are (`NULL` for all); or `absent`, why there are none.
 keep_data <- function(fit, rows, front, settings) {
   # Only a source has something to put away.
   if (!is.null(rows$release)) {
@@ -172,10 +170,8 @@ digest_of <- function(x) {
 
 # --- finding them ------------------------------------------------------------
 
-#' The data of a fit
-#'
-#' @return What keep_data() keeps of them, or a list with `absent`, the reason in words.
-#' @noRd
+# The data of a fit.
+# Returns what keep_data() keeps of them, or a list with `absent`, the reason in words.
 training_data <- function(object) {
   known <- object$data
   if (!is.null(known$rows)) {

@@ -1,16 +1,14 @@
 # The fit object: a plain list that saveRDS() keeps whole. What every fit has comes from the rows,
 # the settings and the call; a model adds its own.
 
-#' A fit from its parts
-#'
-#' @param model The facts of the model, see model_of().
-#' @param call The user's call.
-#' @param rows Rows as the readers give them, of which the fit keeps what
-#'   prediction and the row methods need.
-#' @param settings Checked settings.
-#' @param ... Further elements, or others in place of the common ones.
-#' @return A list of class `c(<model>, "bayeskernel_fit")`.
-#' @noRd
+# A fit from its parts.
+# model: the facts of the model, see model_of().
+# call: the user's call.
+# rows: rows as the readers give them, of which the fit keeps what prediction and the row methods
+#   need.
+# settings: checked settings.
+# ...: further elements, or others in place of the common ones.
+# Returns a list of class `c(<model>, "bayeskernel_fit")`.
 new_fit <- function(model, call, rows, settings, ...) {
   common <- c(
     list(call = call),

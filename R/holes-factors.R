@@ -137,17 +137,15 @@ guide_levels <- function(xlevels, holed) {
   }, guides)
 }
 
-#' The wide rows of a design or of new rows
-#'
-#' @param codes,levels For the factors with holes.
-#' @param frame The frame of the rows, coded and with 1 in the holes of numbers.
-#' @param info For the design: `terms`, `keep`, `random`.
-#' @param smooths The columns of all smooths, or `NULL`.
-#' @param processes A list of each process's `x` and `inside`.
-#' @param terms The processes, of which `names` are their variables.
-#' @return `at`, `codes`; `x`, `random` (a list of lists of `z`), `processes`;
-#'   `NULL` where no factor is missing.
-#' @noRd
+# The wide rows of a design or of new rows.
+# codes, levels: for the factors with holes.
+# frame: the frame of the rows, coded and with 1 in the holes of numbers.
+# info: for the design: `terms`, `keep`, `random`.
+# smooths: the columns of all smooths, or `NULL`.
+# processes: a list of each process's `x` and `inside`.
+# terms: the processes, of which `names` are their variables.
+# Returns `at`, `codes`; `x`, `random` (a list of lists of `z`), `processes`; `NULL` where no factor
+#   is missing.
 completed_rows <- function(codes, levels, frame, info, smooths, processes, terms) {
   if (!anyNA(codes)) {
     return(NULL)

@@ -61,14 +61,12 @@ draw_shared_law <- function(numbers, guides, cell, cells) {
   out
 }
 
-#' Values for what groups miss, drawn given what they have
-#'
-#' @param law By draw_shared_law().
-#' @param w Numbers and guides by group, NA where missing.
-#' @param fits Groups x cells: whether a group may be of a cell.
-#' @param times Draws for each group.
-#' @return `cell`, groups x times; `numbers`, a list by draw of matrices like w.
-#' @noRd
+# Values for what groups miss, drawn given what they have.
+# law: by draw_shared_law().
+# w: numbers and guides by group, NA where missing.
+# fits: groups x cells: whether a group may be of a cell.
+# times: draws for each group.
+# Returns `cell`, groups x times; `numbers`, a list by draw of matrices like w.
 draw_shared_values <- function(law, w, fits, times) {
   groups <- nrow(fits)
   pattern <- drop(is.na(w) %*% 2^(seq_len(ncol(w)) - 1))
@@ -128,14 +126,11 @@ shared_given <- function(law, w, gone) {
 
 # The likelihood of groups ---------------------------------------------------
 
-#' log p(y of a unit) with the effects of its group integrated out
-#'
-#' The integral is exact for a normal response. Else it is over nodes about the
-#' mode, or by Laplace's method where a group has several effects.
-#'
-#' @param y,w,f Response, power and f without the effects, by row.
-#' @param z Rows x effects; `unit`: 1, 2, ..., by row; `psi` their covariance.
-#' @noRd
+# log p(y of a unit) with the effects of its group integrated out. The integral is exact for a
+# normal response. Else it is over nodes about the mode, or by Laplace's method where a group has
+# several effects.
+# y, w, f: response, power and f without the effects, by row.
+# z: rows x effects; `unit`: 1, 2, ..., by row; `psi` their covariance.
 shared_log_likelihood <- function(family, y, w, f, z, unit, psi, sigma) {
   r <- ncol(z)
   sums <- function(value) rowsum(value, unit, reorder = TRUE)
@@ -325,16 +320,12 @@ put_shared <- function(one, state, x, cell, groups) {
   state
 }
 
-#' Missing values of groups given their rows
-#'
-#' Each group chooses among its value and others, by the likelihood of its rows:
-#' an update that leaves the posterior as it is (iterated sampling importance
-#' resampling). Those others are from the law, and about where these weigh most.
-#'
-#' @param setting `rows`, `parts` of the design, `family`, `weights`.
-#' @param parts One draw of the parameters, by draw_parts().
-#' @return The state, with `moments`: weighted means and squares of the values.
-#' @noRd
+# Missing values of groups given their rows. Each group chooses among its value and others, by the
+# likelihood of its rows: an update that leaves the posterior as it is (iterated sampling importance
+# resampling). Those others are from the law, and about where these weigh most.
+# setting: `rows`, `parts` of the design, `family`, `weights`.
+# parts: one draw of the parameters, by draw_parts().
+# Returns the state, with `moments`: weighted means and squares of the values.
 step_shared <- function(one, state, setting, parts) {
   open <- one$open
   if (length(open) == 0L) {
@@ -416,14 +407,10 @@ near_values <- function(law, w, tried, value) {
   )
 }
 
-#' The likelihood of the open groups at values
-#'
-#' Within a cell f and the columns of the effects of the group are linear in the
-#' numbers, unless these are in a process.
-#'
-#' @return A function of a list of values, `x` and `cell` by open group: log
-#'   likelihoods, open groups x values.
-#' @noRd
+# The likelihood of the open groups at values. Within a cell f and the columns of the effects of the
+# group are linear in the numbers, unless these are in a process.
+# Returns a function of a list of values, `x` and `cell` by open group: log likelihoods, open groups
+#   x values.
 shared_judge <- function(one, state, setting, parts) {
   rows <- setting$rows
   at <- one$rows

@@ -24,18 +24,14 @@ shared_tried <- 32L
 
 # What is shared -------------------------------------------------------------
 
-#' Predictors with holes that are constant within groups
-#'
-#' A predictor is so where every group with two observed values or more has one
-#' value, and this is no accident: were the values put to the rows at random, it
-#' had a probability below .001. Of several factors the one with the fewest
-#' groups counts: what is constant in a school is so in its classes, too.
-#'
-#' @param rows A design.
-#' @return `NULL` where there are none, else by factor: `group`, the group of each row, from 1;
-#'   `first`, the first row of each group; `numbers`, `factors`: columns of `holes$x` and of
-#'   `holes$codes`; `own`: the random terms of that factor.
-#' @noRd
+# Predictors with holes that are constant within groups. A predictor is so where every group with
+# two observed values or more has one value, and this is no accident: were the values put to the
+# rows at random, it had a probability below .001. Of several factors the one with the fewest groups
+# counts: what is constant in a school is so in its classes, too.
+# rows: a design.
+# Returns `NULL` where there are none, else by factor: `group`, the group of each row, from 1;
+#   `first`, the first row of each group; `numbers`, `factors`: columns of `holes$x` and of
+#   `holes$codes`; `own`: the random terms of that factor.
 shared_holes <- function(rows, settings) {
   holes <- rows$holes
   if (is.null(holes) || length(rows$random) == 0L || !is.null(rows$data)) {
@@ -120,12 +116,10 @@ spread_shared <- function(x, group) {
 
 # Completed rows -------------------------------------------------------------
 
-#' Rows with holes filled
-#'
-#' @param rows A design, or some of its rows by take_rows().
-#' @param x,codes As in `holes`, NA where a hole stays.
-#' @param parts As atom_rows() takes them.
-#' @noRd
+# Rows with holes filled.
+# rows: a design, or some of its rows by take_rows().
+# x, codes: as in `holes`, NA where a hole stays.
+# parts: as atom_rows() takes them.
 fill_shared <- function(rows, x, codes, parts) {
   holes <- rows$holes
   wide <- holes$wide

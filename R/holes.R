@@ -93,23 +93,19 @@ fill_frame <- function(frame, names) {
 
 # The model of predictors ------------------------------------------------------
 
-#' Predictors with holes and where they enter the design
-#'
-#' Predictors are the columns and random slopes that are a numeric variable,
-#' and whatever else has holes.
-#'
-#' @param values Variables, n x candidates, data scale.
-#' @param fixed,random The columns of x, and of z of each random term: `center`,
-#'   `scale`, `made` by predictor_columns(), `cells` by hole_cells().
-#' @param pairs For variables that cannot both be missing.
-#' @param factors Those with holes: `levels`, `codes`; `wide`, by completed_rows(); `guides`, levels
-#'   of factors that tell about them, and the coded `frame`.
-#' @return A list of `info`, for new rows, and `holes`: `predictors`; `center`, `scale_x`; `x` (n x
-#'   P, model scale, NA in holes); `mean`, `var` of its observed values; `use_row`, `use_column`,
-#'   `use_predictor` (0-based), `use_base`, `use_slope`: the standardized column is base + slope *
-#'   x; `random_uses`, for each random term a list of the same. With factors `levels`, `codes`,
-#'   `guides` (n x K) and `wide`, of which `uses` has the uses of x and of each term.
-#' @noRd
+# Predictors with holes and where they enter the design. Predictors are the columns and random
+# slopes that are a numeric variable, and whatever else has holes.
+# values: variables, n x candidates, data scale.
+# fixed, random: the columns of x, and of z of each random term: `center`, `scale`, `made` by
+#   predictor_columns(), `cells` by hole_cells().
+# pairs: for variables that cannot both be missing.
+# factors: those with holes: `levels`, `codes`; `wide`, by completed_rows(); `guides`, levels of
+#   factors that tell about them, and the coded `frame`.
+# Returns a list of `info`, for new rows, and `holes`: `predictors`; `center`, `scale_x`; `x` (n x
+#   P, model scale, NA in holes); `mean`, `var` of its observed values; `use_row`, `use_column`,
+#   `use_predictor` (0-based), `use_base`, `use_slope`: the standardized column is base + slope * x;
+#   `random_uses`, for each random term a list of the same. With factors `levels`, `codes`, `guides`
+#   (n x K) and `wide`, of which `uses` has the uses of x and of each term.
 hole_model <- function(values, fixed, random, standardize, pairs, factors = NULL) {
   parts <- c(list(fixed), random)
   itself <- vapply(parts, function(part) {

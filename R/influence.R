@@ -2,15 +2,13 @@
 # over samples, and the learning rate at which its posterior would have them. The hinge is no
 # likelihood, and its posterior is about half as wide as the estimates are uncertain.
 
-#' Influence of rows
-#'
-#' @param from What the core says of the rows at the fit's own likelihood powers: `mean`, `var` (m,
-#'   s: of f without residual), `kappa`, `gradient` (of the row's site: its precision, and the
-#'   derivative of its logarithm at m).
-#' @param copies For how many equal observations each row stands.
-#' @return A list by row, of one of its copies: `mean`, `var`, `gradient`, `share`, d = 1 - kappa s;
-#'   `left_mean`, `left_var`, moments of f without it: m - s gradient / d, s / d; and `copies`.
-#' @noRd
+# Influence of rows.
+# from: what the core says of the rows at the fit's own likelihood powers: `mean`, `var` (m, s: of f
+#   without residual), `kappa`, `gradient` (of the row's site: its precision, and the derivative of
+#   its logarithm at m).
+# copies: for how many equal observations each row stands.
+# Returns a list by row, of one of its copies: `mean`, `var`, `gradient`, `share`, d = 1 - kappa s;
+#   `left_mean`, `left_var`, moments of f without it: m - s gradient / d, s / d; and `copies`.
 row_influence <- function(from, copies = 1) {
   gradient <- from$gradient / copies
   share <- pmax(1 - from$kappa * from$var / copies, 1e-10)

@@ -28,17 +28,15 @@ ard_argument <- kernel_argument(
   function(x, leaf) if (x && length(leaf$lengthscale) < 2L) "TRUE"
 )
 
-#' One kind of kernel
-#'
-#' @param arguments Its parameters but for `columns`, in the order of its text. A model learns
-#'   `variance`, `lengthscale` and `period`; a length-scale is a distance unless there is a period.
-#' @param formula k(x, z) as text, or a function of the kernel.
-#' @param diagonal k(x, x) as a function of the kernel and of x'x, the variance if not given.
-#' @param negative Whether k(x, z) may be negative: a function of the kernel.
-#' @param alone It is no part of other kernels, and has nothing to learn.
-#' @param terse Arguments at their defaults are not shown.
-#' @param core The kernel as one of those that src/glue_kernel.h knows.
-#' @noRd
+# One kind of kernel.
+# arguments: its parameters but for `columns`, in the order of its text. A model learns `variance`,
+#   `lengthscale` and `period`; a length-scale is a distance unless there is a period.
+# formula: k(x, z) as text, or a function of the kernel.
+# diagonal: k(x, x) as a function of the kernel and of x'x, the variance if not given.
+# negative: whether k(x, z) may be negative: a function of the kernel.
+# alone: it is no part of other kernels, and has nothing to learn.
+# terse: arguments at their defaults are not shown.
+# core: the kernel as one of those that src/glue_kernel.h knows.
 kernel_kind <- function(arguments, formula,
                         diagonal = function(leaf, square) rep(leaf_variance(leaf), length(square)),
                         negative = function(leaf) FALSE, alone = FALSE, terse = FALSE,

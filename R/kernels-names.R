@@ -40,14 +40,12 @@ are_numbers <- function(names) {
   !anyNA(suppressWarnings(as.numeric(names)))
 }
 
-#' Objects in the order of others
-#'
-#' @param names,others Names of the same number of objects, `others` those whose
-#'   order counts; `NULL` if unknown.
-#' @param what,against What they are of, for the error.
-#' @return Positions in `names`, or `NULL`: as they are. An error where both are
-#'   names and not of the same objects.
-#' @noRd
+# Objects in the order of others.
+# names, others: names of the same number of objects, `others` those whose order counts; `NULL` if
+#   unknown.
+# what, against: what they are of, for the error.
+# Returns positions in `names`, or `NULL`: as they are. An error where both are names and not of the
+#   same objects.
 match_objects <- function(names, others, what, against) {
   if (is.null(names) || is.null(others) || identical(names, others)) {
     return(NULL)
@@ -95,14 +93,12 @@ square_by_name <- function(k, what = "x") {
   if (is.null(at)) k else k[, at, drop = FALSE]
 }
 
-#' Columns of new kernel values in the order of the fit
-#'
-#' @param x Matrix, new rows x objects of the fit.
-#' @param objects Their names, or `NULL`.
-#' @param n Number of the objects.
-#' @return Positions of the columns, or `NULL`: as they are. An error where the
-#'   matrix is turned, or has other objects.
-#' @noRd
+# Columns of new kernel values in the order of the fit.
+# x: matrix, new rows x objects of the fit.
+# objects: their names, or `NULL`.
+# n: number of the objects.
+# Returns positions of the columns, or `NULL`: as they are. An error where the matrix is turned, or
+#   has other objects.
 match_training <- function(x, objects, n, name = "newdata") {
   columns <- colnames(x)
   rows <- usable_names(rownames(x))

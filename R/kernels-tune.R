@@ -4,20 +4,17 @@
 # Whether a kernel leaves a length-scale or variance to the model.
 has_open_scale <- function(kernel) anyNA(kernel_parameters(kernel))
 
-#' The maximum of a bound over the parameters of a kernel
-#'
-#' From three starts by L-BFGS-B in the logarithms, entries of projections as they are, then with
-#' the locations of the inducing points if asked.
-#'
-#' @param process `kernel`, `nugget` (tuned if above 0), `z` (d x m) and
-#'   `medians`, of the distances in the columns of each leaf of the kernel.
-#' @param bound_at Function of a list `kernel` (log parameters), `nugget`, `z`
-#'   and of `locations`, whether the gradient in z is wanted; gives a list
-#'   `bound`, the gradients `kernel`, `nugget`, `locations`, and `interrupted`.
-#' @param prior Bounds of the parameters, as gpsvm_prior() gives them.
-#' @param locations Move the points as well.
-#' @return A list: `kernel`, `nugget`, `z`, and `tuned`, how it went.
-#' @noRd
+# The maximum of a bound over the parameters of a kernel. From three starts by L-BFGS-B in the
+# logarithms, entries of projections as they are, then with the locations of the inducing points if
+# asked.
+# process: `kernel`, `nugget` (tuned if above 0), `z` (d x m) and `medians`, of the distances in the
+#   columns of each leaf of the kernel.
+# bound_at: function of a list `kernel` (log parameters), `nugget`, `z` and of `locations`, whether
+#   the gradient in z is wanted; gives a list `bound`, the gradients `kernel`, `nugget`,
+#   `locations`, and `interrupted`.
+# prior: bounds of the parameters, as gpsvm_prior() gives them.
+# locations: move the points as well.
+# Returns a list: `kernel`, `nugget`, `z`, and `tuned`, how it went.
 maximise_bound <- function(process, bound_at, prior, locations = FALSE) {
   parameters <- kernel_parameters(process$kernel)
   box <- tuning_box(parameters, process, prior)
@@ -50,22 +47,19 @@ maximise_bound <- function(process, bound_at, prior, locations = FALSE) {
   )
 }
 
-#' The maximum of a score over the parameters of a kernel
-#'
-#' From the best of a grid, in the logarithms: by quadratics through what is known of the score, of
-#' three parameters and more by L-BFGS-B with differences for derivatives. The score is taken less
-#' sum t^2 / (2 2^2), t the logarithms of parameters over their starts: along some directions, as of
-#' a variance and a length-scale that grow together, there is hardly anything to choose by.
-#'
-#' @param levels Lists of `rows`, how many are looked at, and `score`, a function of a list `kernel`
-#'   (log parameters), `nugget`, `z`; the cheap ones first, of which each says better than the one
-#'   before what the last one says: all estimate the same number. They give the score, -Inf where
-#'   there is none, or one for each of two forms of a link, the second less `worth_of_form`; `NULL`
-#'   after an interrupt. The grid is for the first.
-#' @param tell Function of what is looked at, the number of evaluations and the best score.
-#' @inheritParams maximise_bound
-#' @return A list: `kernel`, `nugget` and `tuned`.
-#' @noRd
+# The maximum of a score over the parameters of a kernel. From the best of a grid, in the
+# logarithms: by quadratics through what is known of the score, of three parameters and more by
+# L-BFGS-B with differences for derivatives. The score is taken less sum t^2 / (2 2^2), t the
+# logarithms of parameters over their starts: along some directions, as of a variance and a
+# length-scale that grow together, there is hardly anything to choose by.
+# levels: lists of `rows`, how many are looked at, and `score`, a function of a list `kernel` (log
+#   parameters), `nugget`, `z`; the cheap ones first, of which each says better than the one before
+#   what the last one says: all estimate the same number. They give the score, -Inf where there is
+#   none, or one for each of two forms of a link, the second less `worth_of_form`; `NULL` after an
+#   interrupt. The grid is for the first.
+# tell: function of what is looked at, the number of evaluations and the best score.
+# See maximise_bound() for what else it takes.
+# Returns a list: `kernel`, `nugget` and `tuned`.
 maximise_score <- function(process, levels, prior, tell = function(...) NULL) {
   coordinates <- score_coordinates(process, prior)
   count <- seq_along(coordinates$roles)
@@ -451,17 +445,14 @@ switched_off <- function(kernel) {
   names(variance)[variance < 1e-6 * sum(variance)]
 }
 
-#' The best of a grid of kernels by cross-validation
-#'
-#' @param kernel The kernel whose length-scales and variances are multiplied.
-#' @param labels The folds have equal shares of each.
-#' @param loss Function of a kernel and of which part of each row is left out,
-#'   0 or 1 where it counts once; gives the sum of their losses, or `NULL` after
-#'   an interrupt, which ends the search.
-#' @param copies How often each row counts.
-#' @param total Sum of what the losses are weighted by.
-#' @return A list: `kernel` and `tuned`.
-#' @noRd
+# The best of a grid of kernels by cross-validation.
+# kernel: the kernel whose length-scales and variances are multiplied.
+# labels: the folds have equal shares of each.
+# loss: function of a kernel and of which part of each row is left out, 0 or 1 where it counts once;
+#   gives the sum of their losses, or `NULL` after an interrupt, which ends the search.
+# copies: how often each row counts.
+# total: sum of what the losses are weighted by.
+# Returns a list: `kernel` and `tuned`.
 choose_by_folds <- function(kernel, labels, loss, folds = 5L, copies = 1, total = length(labels)) {
   out <- fold_shares(labels, folds, copies)
   parameters <- kernel_parameters(kernel)

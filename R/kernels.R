@@ -476,16 +476,14 @@ is_whole_kernel <- function(kernel) {
   kernel$kind %in% names(kernel_kinds) && is_whole_leaf(kernel)
 }
 
-#' Columns of a kernel as numbers
-#'
-#' @param d Number of columns that the kernel meets.
-#' @param columns Their names, or `NULL`.
-#' @param terms The terms that they come from: a factor stands for all of its columns.
-#' @param source Their numbers among those that the user gave.
-#' @param scale What they were divided by, which a period was not.
-#' @return The kernel, its `columns` numbers from 1 to `d`, with their names if
-#'   these are known; a kernel that has been here goes by the names.
-#' @noRd
+# Columns of a kernel as numbers.
+# d: number of columns that the kernel meets.
+# columns: their names, or `NULL`.
+# terms: the terms that they come from: a factor stands for all of its columns.
+# source: their numbers among those that the user gave.
+# scale: what they were divided by, which a period was not.
+# Returns the kernel, its `columns` numbers from 1 to `d`, with their names if these are known; a
+#   kernel that has been here goes by the names.
 place_columns <- function(kernel, d, columns = NULL, terms = NULL, source = seq_len(d),
                           scale = rep(1, d)) {
   map_leaves(kernel, function(leaf) {
@@ -532,15 +530,13 @@ place_kernel <- function(kernel, rows) {
   )
 }
 
-#' Fill in what a kernel leaves open
-#'
-#' @param kernel With its columns placed.
-#' @param median Length-scale where none is given, or a function that gives it
-#'   for some columns (`NULL` for all); looked at only then.
-#' @param d Number of columns: with it, `ard` length-scales become as many.
-#' @param columns Their names, or `NULL`.
-#' @return The kernel, all of its parameters numbers.
-#' @noRd
+# Fill in what a kernel leaves open.
+# kernel: with its columns placed.
+# median: length-scale where none is given, or a function that gives it for some columns (`NULL` for
+#   all); looked at only then.
+# d: number of columns: with it, `ard` length-scales become as many.
+# columns: their names, or `NULL`.
+# Returns the kernel, all of its parameters numbers.
 resolve_lengthscale <- function(kernel, median, d = NULL, columns = NULL) {
   map_leaves(kernel, function(leaf) {
     if (!has_lengthscale(leaf)) {

@@ -47,17 +47,15 @@ response_kinds <- local({
   )
 })
 
-#' The response of a fit
-#'
-#' @param kind One of names(response_kinds), or `"gaussian"` and `"number"` for numbers.
-#' @param name What the user called it.
-#' @param rows Maps its rows to those of the data, `NULL` for all.
-#' @return A list of `y`, `levels`, the classes of the model, and, where a factor has levels beside
-#'   these, `declared`, all of its levels. The classes are those that occur, of "ordinal" and
-#'   "declared" all levels. `y` is -1 and +1 for "two", "pair" and "binary", numbers of classes from
-#'   0 for "many" and from 1 for the families "binomial" and "ordinal" and for "declared", and the
-#'   response for "gaussian", without levels.
-#' @noRd
+# The response of a fit.
+# kind: one of names(response_kinds), or `"gaussian"` and `"number"` for numbers.
+# name: what the user called it.
+# rows: maps its rows to those of the data, `NULL` for all.
+# Returns a list of `y`, `levels`, the classes of the model, and, where a factor has levels beside
+#   these, `declared`, all of its levels. The classes are those that occur, of "ordinal" and
+#   "declared" all levels. `y` is -1 and +1 for "two", "pair" and "binary", numbers of classes from
+#   0 for "many" and from 1 for the families "binomial" and "ordinal" and for "declared", and the
+#   response for "gaussian", without levels.
 read_response <- function(y, name, kind = "two", rows = NULL) {
   if (kind == "any") kind <- if (is_measured(y)) "number" else "binary"
   if (kind %in% c("gaussian", "number")) {

@@ -175,16 +175,13 @@ warn_rate_of_holes <- function() {
   )
 }
 
-#' The calibrated learning rate of a linear machine
-#'
-#' Expectation propagation at rates from .3 on, until the rate is the one that the fit implies.
-#' Where columns are selected, with all of them, under a common precision of a quarter of their
-#' number; where missing values are modeled, from the complete rows.
-#'
-#' @param rows A design, its weights with those of the classes.
-#' @param settings Settled settings of the fit.
-#' @return The rate, from .05 to 1.
-#' @noRd
+# The calibrated learning rate of a linear machine. Expectation propagation at rates from .3 on,
+# until the rate is the one that the fit implies. Where columns are selected, with all of them,
+# under a common precision of a quarter of their number; where missing values are modeled, from the
+# complete rows.
+# rows: a design, its weights with those of the classes.
+# settings: settled settings of the fit.
+# Returns the rate, from .05 to 1.
 calibrated_rate <- function(rows, settings) {
   selected <- selected_columns(rows, settings)
   if (!is.null(rows$holes)) rows <- whole_rows(rows)

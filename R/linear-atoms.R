@@ -84,15 +84,13 @@ seen_by_class <- function(holes, class) {
   }, NA))
 }
 
-#' Rows, each as its atoms
-#'
-#' @param rows `x`, `random`, `offset`, `holes` as in a design or by new_rows(),
-#'   scale of the data; `y`, `weights` if there.
-#' @param parts Centres and scales of the columns of x and of each z, as hole_model() has them.
-#' @param model By atom_model().
-#' @return The rows, one an atom, without `holes`; `atoms`, a list of `row`,
-#'   `log_prior`, `predictors` (model scale) and `codes` of factors.
-#' @noRd
+# Rows, each as its atoms.
+# rows: `x`, `random`, `offset`, `holes` as in a design or by new_rows(), scale of the data; `y`,
+#   `weights` if there.
+# parts: centres and scales of the columns of x and of each z, as hole_model() has them.
+# model: by atom_model().
+# Returns the rows, one an atom, without `holes`; `atoms`, a list of `row`, `log_prior`,
+#   `predictors` (model scale) and `codes` of factors.
 atom_rows <- function(rows, parts, model) {
   holes <- rows$holes
   known <- groups_of_atoms(model, rows)

@@ -1,29 +1,25 @@
 # f = o + x'beta + z'u of the linear machine at its own rows or new ones: moments from the joint
 # Gaussian of a fit without draws or from draws, and draws.
 
-#' Moments of the latent function
-#'
-#' @param object A fit.
-#' @param rows By new_rows(); `NULL`: the rows of the fit.
-#' @param links Names of links.
-#' @return A list: `mean`, `var` (n, or n x k), scale of the data; `prob`, `prob_sd`, lists by link:
-#'   of the positive class (n) or of each class (n x k); none for a regression. Without `prob_sd` f
-#'   is normal. Of a fit whose calibrated link is robust also `middle`, `spread`: mean and variance
-#'   of a normal law with the quantiles of the draws.
-#' @noRd
+# Moments of the latent function.
+# object: a fit.
+# rows: by new_rows(); `NULL`: the rows of the fit.
+# links: names of links.
+# Returns a list: `mean`, `var` (n, or n x k), scale of the data; `prob`, `prob_sd`, lists by link:
+#   of the positive class (n) or of each class (n x k); none for a regression. Without `prob_sd` f
+#   is normal. Of a fit whose calibrated link is robust also `middle`, `spread`: mean and variance
+#   of a normal law with the quantiles of the draws.
 latent <- function(object, rows = NULL, links = character(),
                    threads = getOption("bayeskernel.threads", 2L)) {
   UseMethod("latent")
 }
 
-#' Draws of the latent function
-#'
-#' @param take Number of draws; `NULL` for all, or 1000 from q.
-#' @param response With the noise of a new response.
-#' @return A list: `f`, draws x n (x k), scale of the data; where the model has them `mean` (n), the
-#'   mean of f without the noise of drawing; `sigma`, the standard deviation of a response, and
-#'   `cuts`, both by draw; `link`, if the calibrated one differs between rows.
-#' @noRd
+# Draws of the latent function.
+# take: number of draws; `NULL` for all, or 1000 from q.
+# response: with the noise of a new response.
+# Returns a list: `f`, draws x n (x k), scale of the data; where the model has them `mean` (n), the
+#   mean of f without the noise of drawing; `sigma`, the standard deviation of a response, and
+#   `cuts`, both by draw; `link`, if the calibrated one differs between rows.
 latent_draws <- function(object, rows = NULL, take = NULL, response = FALSE,
                          threads = getOption("bayeskernel.threads", 2L)) {
   UseMethod("latent_draws")

@@ -1,14 +1,11 @@
 # Mixtures of normal laws: of the points of a grid, or of particles.
 
-#' Quantiles of mixtures of normal laws
-#'
-#' By bisection, between the outermost means -/+ 10 standard deviations.
-#'
-#' @param mean,sd A row for each component, a column for each mixture.
-#' @param probs Probabilities.
-#' @param weights For the components, summing to 1.
-#' @return A row for each mixture, a column for each of `probs`.
-#' @noRd
+# Quantiles of mixtures of normal laws. By bisection, between the outermost means -/+ 10 standard
+# deviations.
+# mean, sd: a row for each component, a column for each mixture.
+# probs: probabilities.
+# weights: for the components, summing to 1.
+# Returns a row for each mixture, a column for each of `probs`.
 mixture_quantiles <- function(mean, sd, probs, weights = rep(1 / nrow(mean), nrow(mean))) {
   lowest <- apply(mean - 10 * sd, 2, min)
   highest <- apply(mean + 10 * sd, 2, max)
@@ -29,17 +26,14 @@ mixture_quantiles <- function(mean, sd, probs, weights = rep(1 / nrow(mean), nro
 
 # --- lattices ----------------------------------------------------------------
 
-#' A lattice of points refined
-#'
-#' The logarithm of the density and functions of a place are splines along each axis in turn. What
-#' the lattice leaves out, where the density has all but ended, is extrapolated.
-#'
-#' @param place A row of whole numbers for each point, a column for each axis.
-#' @param weights For the points.
-#' @param values A row for each point, a column for each function of its place.
-#' @return `weights`, an array of the fine lattice, summing to 1; `values`, a
-#'   row for each of its points; `coarse`, the weights of `place` as an array.
-#' @noRd
+# A lattice of points refined. The logarithm of the density and functions of a place are splines
+# along each axis in turn. What the lattice leaves out, where the density has all but ended, is
+# extrapolated.
+# place: a row of whole numbers for each point, a column for each axis.
+# weights: for the points.
+# values: a row for each point, a column for each function of its place.
+# Returns `weights`, an array of the fine lattice, summing to 1; `values`, a row for each of its
+#   points; `coarse`, the weights of `place` as an array.
 refine_lattice <- function(place, weights, values) {
   first <- apply(place, 2, min) - 2L
   size <- apply(place, 2, max) - first + 1L

@@ -2,16 +2,14 @@
 # latent_draws(), parameters(), facts() and pictures(). Everything that users call on a fit is
 # written once, for `bayeskernel_fit`, and asks these.
 
-#' The facts of the model that a fit is of
-#'
-#' @param object A fit.
-#' @return A list: `name`, of the function that fits; `title`, what print() calls the model;
-#'   `methods`, engines, the first of them the default; `samplers`, those with draws; `links`, ways
-#'   from f to a probability, the first of them the default; `families`, kinds of responses;
-#'   `linear`, whether there are coefficients of predictors; `limits(object, rows, ask)`, of f where
-#'   its posterior is not normal, else `NULL`; `traced(draws)`, names of draws for pictures of
-#'   chains, and `words(names)`, what these say for them; and what fit_model() reads.
-#' @noRd
+# The facts of the model that a fit is of.
+# object: a fit.
+# Returns a list: `name`, of the function that fits; `title`, what print() calls the model;
+#   `methods`, engines, the first of them the default; `samplers`, those with draws; `links`, ways
+#   from f to a probability, the first of them the default; `families`, kinds of responses;
+#   `linear`, whether there are coefficients of predictors; `limits(object, rows, ask)`, of f where
+#   its posterior is not normal, else `NULL`; `traced(draws)`, names of draws for pictures of
+#   chains, and `words(names)`, what these say for them; and what fit_model() reads.
 model_of <- function(object) UseMethod("model_of")
 
 # Ways from f to a probability, the first of them the default; of some models they depend on the
@@ -29,28 +27,24 @@ model_of.gpsvm <- function(object) gpsvm_model
 #' @noRd
 model_of.bark <- function(object) bark_model
 
-#' Fits a model
-#'
-#' The one way from a call to a fit: settings, rows, what the core reads, its
-#' answer, the fit object.
-#'
-#' @param model The facts of the model; fit_model() reads
-#'   * `arguments()`: checks of arguments of its own, or in place of those in
-#'     house_arguments(), by name; `settle(settings)`: checks that look at
-#'     several arguments; `prior`, the class of its prior;
-#'   * `rows`: what read_rows() may give it, see there;
-#'   * `job(rows, settings)`: a list with `settings`, with all that depended on
-#'     the rows, and what follows reads;
-#'   * `run(job)`: the core's answer for engines without draws; `chains(control,
-#'     ...)`, `draws(core, job, rows)`: see sample_chains();
-#'   * `shared(rows, settings)`: predictors that groups miss, by shared_holes(), or `NULL`;
-#'   * `collect(fit, core, job, rows)`: the fit, completed;
-#'     `left_out(fit, core, job, rows)`: what add_link() asks for, or `NULL`.
-#' @param call What match.call() says in the method that was called.
-#' @param front The frame of that method.
-#' @param ... Its `...`, which has to be empty.
-#' @return A fit.
-#' @noRd
+# Fits a model. The one way from a call to a fit: settings, rows, what the core reads, its answer,
+# the fit object.
+# model: the facts of the model; fit_model() reads
+# * `arguments()`: checks of arguments of its own, or in place of those in house_arguments(), by
+#   name; `settle(settings)`: checks that look at several arguments; `prior`, the class of its
+#   prior;
+# * `rows`: what read_rows() may give it, see there;
+# * `job(rows, settings)`: a list with `settings`, with all that depended on the rows, and what
+#   follows reads;
+# * `run(job)`: the core's answer for engines without draws; `chains(control, ...)`, `draws(core,
+#   job, rows)`: see sample_chains();
+# * `shared(rows, settings)`: predictors that groups miss, by shared_holes(), or `NULL`;
+# * `collect(fit, core, job, rows)`: the fit, completed; `left_out(fit, core, job, rows)`: what
+#   add_link() asks for, or `NULL`.
+# call: what match.call() says in the method that was called.
+# front: the frame of that method.
+# ...: its `...`, which has to be empty.
+# Returns a fit.
 fit_model <- function(model, call, front, ...) {
   started <- proc.time()[["elapsed"]]
   check_no_weights(model, call)

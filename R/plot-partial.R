@@ -22,12 +22,10 @@ draw_partial <- function(x, newdata, pars, main, threads) {
   out
 }
 
-#' What partial dependence is drawn from
-#'
-#' @return A list: `names` of the predictors that may change; `strength()`, how
-#'   much each matters, named; `curve(name)`, a data frame with `value`, for
-#'   more than two classes `class`, `fit`, `lwr`, `upr`.
-#' @noRd
+# What partial dependence is drawn from.
+# Returns a list: `names` of the predictors that may change; `strength()`, how much each matters,
+#   named; `curve(name)`, a data frame with `value`, for more than two classes `class`, `fit`,
+#   `lwr`, `upr`.
 partial_source <- function(x, newdata, threads) {
   data <- complete_rows(x, partial_data(x, newdata))
   names <- partial_names(x, data)
@@ -227,14 +225,12 @@ plot_partial <- function(x, curves, main) {
   curve_panels(curves, label, main_title(main, title), classes)
 }
 
-#' A panel for each predictor
-#'
-#' @param curves Named: `value`, a factor for levels; `fit`, `lwr`, `upr`; `class`.
-#' @param label Of what is drawn.
-#' @param classes For a curve each, with a key.
-#' @param rows Named: values of numbers in the rows, shown along the axis.
-#' @param note A line below the panels.
-#' @noRd
+# A panel for each predictor.
+# curves: named: `value`, a factor for levels; `fit`, `lwr`, `upr`; `class`.
+# label: of what is drawn.
+# classes: for a curve each, with a key.
+# rows: named: values of numbers in the rows, shown along the axis.
+# note: a line below the panels.
 curve_panels <- function(curves, label, title, classes = NULL, rows = NULL, note = NULL) {
   old <- bk_looks(length(curves))
   on.exit(graphics::par(old))

@@ -2,11 +2,9 @@
 # list that a user gets are both made from these. Where an argument stands in a prior or in the
 # control, its row is named by both.
 
-#' A paper's model: its function and the arguments that differ
-#'
-#' @param fitter Name of the function.
-#' @param ... Arguments, not evaluated.
-#' @noRd
+# A paper's model: its function and the arguments that differ.
+# fitter: name of the function.
+# ...: arguments, not evaluated.
 published_model <- function(fitter, ...) {
   list(fitter = fitter, arguments = as.list(substitute(list(...)))[-1L])
 }

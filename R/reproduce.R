@@ -185,13 +185,11 @@ compared <- function(result, printed) {
   table
 }
 
-#' One verdict
-#'
-#' @param ours,se_ours Our number and its Monte Carlo error, NA if unknown.
-#' @param paper,se Text: the paper's number, and its standard error or "". A
-#'   claim in words is "<0" or ">0".
-#' @param better "lower", "higher" or "".
-#' @noRd
+# One verdict.
+# ours, se_ours: our number and its Monte Carlo error, NA if unknown.
+# paper, se: text: the paper's number, and its standard error or "". A claim in words is "<0" or
+#   ">0".
+# better: "lower", "higher" or "".
 verdict <- function(ours, se_ours, paper, se, better) {
   if (!nzchar(paper) || is.na(ours)) {
     return("")
@@ -287,11 +285,9 @@ results_table <- function(x, digits) {
   )
 }
 
-#' Quantities whose small run gives other digits than are stored
-#'
-#' @param digits What fingerprint() gives now.
-#' @return Their names; all where nothing is stored.
-#' @noRd
+# Quantities whose small run gives other digits than are stored.
+# digits: what fingerprint() gives now.
+# Returns their names; all where nothing is stored.
 stale_digits <- function(paper, item, digits = fingerprint(paper, item)) {
   digits <- digits[!is_time(names(digits))]
   table <- stored_results(paper)

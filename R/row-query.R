@@ -41,11 +41,9 @@ query_changes <- paste(
   "[()]\\s*(?:insert|update|delete|merge)\\s+\\w", sep = "|"
 )
 
-#' The one statement of a query, without the semicolon after it
-#'
-#' Drivers run the first statement and drop others, or run them all and read the
-#' last. The query is refused if it has several for any database.
-#' @noRd
+# The one statement of a query, without the semicolon after it. Drivers run the first statement and
+# drop others, or run them all and read the last. The query is refused if it has several for any
+# database.
 read_query <- function(query) {
   readings <- query_readings(query)
   if (length(readings) == 0L) {

@@ -2,19 +2,17 @@
 # core, and what a model needs to know about the columns is found on the way. For every model with
 # an intercept and numeric columns.
 
-#' Reads a source into the file `path`
-#'
-#' @param standardize Centre and scale by the moments of all rows.
-#' @param drop_aliased Drop columns that earlier ones determine.
-#' @param plain Number of columns that are columns of the model; those after
-#'   them are kept in the file alone.
-#' @param labels The reader of the response, label_coder() or number_coder().
-#' @return A list for the core (`path`, `rows`, `columns`, `source`, `center`, `scale`, `positive`;
-#'   see bsvm_stream_cpp()) and for the fit: `names` of the model's columns, `dropped`, `levels`,
-#'   `share` of the positive class; of a numeric response `y_sd`, its standard deviation; `moments`
-#'   of all columns; of rows with groups (`source$raw`, one column) `group` by row and
-#'   `group_levels`.
-#' @noRd
+# Reads a source into the file `path`.
+# standardize: centre and scale by the moments of all rows.
+# drop_aliased: drop columns that earlier ones determine.
+# plain: number of columns that are columns of the model; those after them are kept in the file
+#   alone.
+# labels: the reader of the response, label_coder() or number_coder().
+# Returns a list for the core (`path`, `rows`, `columns`, `source`, `center`, `scale`, `positive`;
+#   see bsvm_stream_cpp()) and for the fit: `names` of the model's columns, `dropped`, `levels`,
+#   `share` of the positive class; of a numeric response `y_sd`, its standard deviation; `moments`
+#   of all columns; of rows with groups (`source$raw`, one column) `group` by row and
+#   `group_levels`.
 spool_rows <- function(source, path, standardize, drop_aliased, progress,
                        labels, plain = length(source$columns)) {
   check_source(source)

@@ -1,15 +1,13 @@
 # New rows for a fit of any model, in slices or from a row source, and the way of their predictions
 # back to all rows.
 
-#' New rows
-#'
-#' @param groups `"as given"`, all `"new"`, or `"none"`: without random effects.
-#' @param named Name the groups, for draws of their effects.
-#' @param first Number of rows before these, for errors.
-#' @return A list: `x`, `random` (for each term `z`, `group`, `name`), `offset`,
-#'   `holes`, as design_new() has them, of the complete rows alone; `complete`,
-#'   their numbers; `n`, the number of all; `names` of all or NULL.
-#' @noRd
+# New rows.
+# groups: `"as given"`, all `"new"`, or `"none"`: without random effects.
+# named: name the groups, for draws of their effects.
+# first: number of rows before these, for errors.
+# Returns a list: `x`, `random` (for each term `z`, `group`, `name`), `offset`, `holes`, as
+#   design_new() has them, of the complete rows alone; `complete`, their numbers; `n`, the number of
+#   all; `names` of all or NULL.
 new_rows <- function(object, newdata, groups = "as given", named = FALSE, first = 0) {
   info <- object$design
   if (info$type == "kernel") {

@@ -2,29 +2,26 @@
 # matrix, a kernel matrix, a row source. One list for all models, with what prediction and the row
 # methods need.
 
-#' Reads the rows of a fit
-#'
-#' @param model The facts of the model, of which `rows` says
-#'   * `linear`: columns with an intercept, bars, smooths, modeled missing
-#'     values; otherwise predictors that a kernel combines;
-#'   * `intercepts`: whether predictors that a kernel combines may stand beside
-#'     random intercepts, which come as `random`;
-#'   * `weights`: whether rows have weights; `noise_weights`: they divide the
-#'     variance of the noise, and are no powers of the likelihood;
-#'   * `source`: the methods that read a row source;
-#'   * `sparse`, `kernel`: whether these matrices are read;
-#'   * `read(model, given, kind, settings)`: in place of all that for what is
-#'     given without a formula;
-#'   * `response(settings)`: the kind of response, see read_response().
-#' @param front,settings See read_settings().
-#' @return A list: `y`, `levels`, `response`, `n`, `weights`, `na.action`, `dropped`, `info` for
-#'   design_new(), `formula`, `terms`, `xlevels`, `contrasts`, `frame`, `rows` (their numbers in the
-#'   data, `NULL` for all); `release()`, if something has to be put away. Of linear models the rest
-#'   is what bsvm_design() returns. Of others `data`, predictors as the cores read them: `type`
-#'   ("matrix", "sparse", "file"), the numbers, and `source`, which columns the model has;
-#'   `columns`, their names; `column_terms`, of a formula the terms that they are of; `center`,
-#'   `scale`; `used`, their places among the columns of design_new().
-#' @noRd
+# Reads the rows of a fit.
+# model: the facts of the model, of which `rows` says
+# * `linear`: columns with an intercept, bars, smooths, modeled missing values; otherwise predictors
+#   that a kernel combines;
+# * `intercepts`: whether predictors that a kernel combines may stand beside random intercepts,
+#   which come as `random`;
+# * `weights`: whether rows have weights; `noise_weights`: they divide the variance of the noise,
+#   and are no powers of the likelihood;
+# * `source`: the methods that read a row source;
+# * `sparse`, `kernel`: whether these matrices are read;
+# * `read(model, given, kind, settings)`: in place of all that for what is given without a formula;
+# * `response(settings)`: the kind of response, see read_response().
+# front, settings: see read_settings().
+# Returns a list: `y`, `levels`, `response`, `n`, `weights`, `na.action`, `dropped`, `info` for
+#   design_new(), `formula`, `terms`, `xlevels`, `contrasts`, `frame`, `rows` (their numbers in the
+#   data, `NULL` for all); `release()`, if something has to be put away. Of linear models the rest
+#   is what bsvm_design() returns. Of others `data`, predictors as the cores read them: `type`
+#   ("matrix", "sparse", "file"), the numbers, and `source`, which columns the model has; `columns`,
+#   their names; `column_terms`, of a formula the terms that they are of; `center`, `scale`; `used`,
+#   their places among the columns of design_new().
 read_rows <- function(model, front, settings) {
   facts <- model$rows
   kind <- facts$response(settings)

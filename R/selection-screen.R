@@ -19,14 +19,12 @@ screens_columns <- function(job) {
     length(job$blocks$blocks) == 0L && length(at) < ncol(data$x)
 }
 
-#' A search over columns that starts from none
-#'
-#' Columns enter where they would raise the bound, some at a time, with all else adapting; then
-#' those that stand in for others are looked at together from the usual starts.
-#' @param job By linear_job().
-#' @return What run_vb() returns, of the columns `screen$chosen`, and `screen`:
-#'   the `job` on these, and the log odds of all.
-#' @noRd
+# A search over columns that starts from none. Columns enter where they would raise the bound, some
+# at a time, with all else adapting; then those that stand in for others are looked at together from
+# the usual starts.
+# job: by linear_job().
+# Returns what run_vb() returns, of the columns `screen$chosen`, and `screen`: the `job` on these,
+#   and the log odds of all.
 run_screened <- function(job) {
   job$control$max_iter <- min(job$control$max_iter, most_passes %/% 40L)
   null <- run_start(only_columns(job, integer()), NULL)

@@ -39,11 +39,8 @@ add_to_reservoir <- function(reservoir, x, y, before, seed) {
   list(x = new_x, y = new_y)
 }
 
-#' A fit of the reservoir, in place of the particles that a stream has
-#'
-#' Scales, length-scales and candidates are those of the rows kept, which stand
-#' for all: the posterior is that of so many rows.
-#' @noRd
+# A fit of the reservoir, in place of the particles that a stream has. Scales, length-scales and
+# candidates are those of the rows kept, which stand for all: the posterior is that of so many rows.
 retuned <- function(object, settings) {
   reservoir <- object$reservoir
   x <- reservoir$x

@@ -78,13 +78,11 @@ argument_checks <- function(model) {
   utils::modifyList(house_arguments(), model$arguments())
 }
 
-#' Checked settings of a fit
-#'
-#' @param model The facts of the model.
-#' @param front The frame of the method that was called. Arguments that it does not have get the
-#'   default that the formula method documents. Entries of `control` stand beside them.
-#' @return A list by name.
-#' @noRd
+# Checked settings of a fit.
+# model: the facts of the model.
+# front: the frame of the method that was called. Arguments that it does not have get the default
+#   that the formula method documents. Entries of `control` stand beside them.
+# Returns a list by name.
 read_settings <- function(model, front) {
   checks <- argument_checks(model)
   control <- read_control(model, front)

@@ -135,13 +135,11 @@ invert_groups <- function(a) {
   list(inverse = a, log_det = log_det)
 }
 
-#' The likelihood of all groups and its derivatives
-#'
-#' @param at From shared_effects().
-#' @param theta,precision,noise Coefficients; of effects the r x r precision; variance of the noise.
-#' @return `value`, the log likelihood; `theta`, `scale`, `noise`: derivatives in theta, in the log
-#'   of the scale of the effects' covariance, and in the log of the noise; `effects`: E u given all.
-#' @noRd
+# The likelihood of all groups and its derivatives.
+# at: from shared_effects().
+# theta, precision, noise: coefficients; of effects the r x r precision; variance of the noise.
+# Returns `value`, the log likelihood; `theta`, `scale`, `noise`: derivatives in theta, in the log
+#   of the scale of the effects' covariance, and in the log of the noise; `effects`: E u given all.
 shared_score <- function(at, theta, precision, noise) {
   n <- length(at$y)
   width <- at$width
@@ -342,14 +340,11 @@ log_variance_slope <- function(prior, x) {
   -prior$shape + prior$rate * exp(-x)
 }
 
-#' Where the posterior of coefficients and variances is largest
-#'
-#' Variances are those of the maximum with the coefficients integrated out; where `held`, they stay.
-#'
-#' @param at By shared_effects(). @param job The job.
-#' @param theta,precision,noise Where to begin: precisions of all blocks.
-#' @return The same, with `effects`; `NULL` where it is not found.
-#' @noRd
+# Where the posterior of coefficients and variances is largest. Variances are those of the maximum
+# with the coefficients integrated out; where `held`, they stay.
+# at: by shared_effects(). @param job The job.
+# theta, precision, noise: where to begin: precisions of all blocks.
+# Returns the same, with `effects`; `NULL` where it is not found.
 shared_maximum <- function(at, job, theta, precision, noise, held) {
   blocks <- job$blocks
   p <- length(theta)

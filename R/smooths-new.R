@@ -82,16 +82,14 @@ new_smooth_variable <- function(column, name, levels) {
   column
 }
 
-#' Columns of a smooth over a grid of its variables
-#'
-#' @param info For the design.
-#' @param k Which smooth.
-#' @param n Values of each of one or two numeric variables; with more of them fewer, so that there
-#'   are never more than n^2 rows for a combination of factor levels.
-#' @return A list: `data`, a data frame with a column for each variable, where
-#'   `by` is its level or 1; `columns` of the smooth, data scale; `at`, their
-#'   positions in the design: its `fixed`, then its `blocks`.
-#' @noRd
+# Columns of a smooth over a grid of its variables.
+# info: for the design.
+# k: which smooth.
+# n: values of each of one or two numeric variables; with more of them fewer, so that there are
+#   never more than n^2 rows for a combination of factor levels.
+# Returns a list: `data`, a data frame with a column for each variable, where `by` is its level or
+#   1; `columns` of the smooth, data scale; `at`, their positions in the design: its `fixed`, then
+#   its `blocks`.
 smooth_grid <- function(info, k, n = 100L) {
   smooth <- info$smooths[[k]]
   numeric <- vapply(smooth$levels, is.null, NA) & seq_along(smooth$keys) <= smooth$dim

@@ -6,12 +6,10 @@
 # it is.
 wild_share <- 0.1
 
-#' Centre, scale and range of a column without values far from the others
-#'
-#' @param x Numbers, without missing values.
-#' @return NULL if no value is far; or a list of `center`, `scale` and `range`
-#'   of the others, and `far`, the places of those that are.
-#' @noRd
+# Centre, scale and range of a column without values far from the others.
+# x: numbers, without missing values.
+# Returns nULL if no value is far; or a list of `center`, `scale` and `range` of the others, and
+#   `far`, the places of those that are.
 without_wild <- function(x) {
   n <- length(x)
   if (n < 5L) {
