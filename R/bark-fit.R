@@ -91,11 +91,9 @@ abort_many_levels <- function(random, levels) {
   names <- vapply(random, `[[`, "", "label")
   bk_abort(
     "argument", "The random intercepts have too many levels for bark().",
-    c(
-      sprintf("Found: %s.", paste(names, levels, collapse = ", ")),
-      sprintf("Accepted: %d levels in all.", most_levels),
-      "bsvm() and bkm() take any number of groups."
-    ),
+    sprintf("Found: %s.", paste(names, levels, collapse = ", ")),
+    sprintf("Accepted: %d levels in all.", most_levels),
+    "bsvm() and bkm() take any number of groups.",
     column = names[which.max(levels)], found = sum(levels),
     expected = most_levels
   )
@@ -170,10 +168,8 @@ response_scale <- function(y) {
     return(c(moments$mean, moments$sd))
   }
   bk_warn("response", "The response is constant.",
-    c(
-      sprintf("Found: all %d values are %s.", length(y), format(y[1])),
-      "It is not scaled: there is nothing to learn from it."
-    )
+    sprintf("Found: all %d values are %s.", length(y), format(y[1])),
+    "It is not scaled: there is nothing to learn from it."
   )
   c(moments$mean, 1)
 }
@@ -188,11 +184,9 @@ refuse_codes <- function(rows, settings) {
     bk_abort(
       "response",
       fit_header("Response `%s` looks like codes of classes.", rows$response),
-      c(
-        sprintf("Found: %s and %s.", found[1], found[2]),
-        "For two classes write family = \"binomial\".",
-        "For a regression write family = \"gaussian\"."
-      ),
+      sprintf("Found: %s and %s.", found[1], found[2]),
+      "For two classes write family = \"binomial\".",
+      "For a regression write family = \"gaussian\".",
       column = rows$response, found = found
     )
   }

@@ -172,7 +172,7 @@ settle_bark <- function(settings) {
   if (settings$linear && settings$select) {
     bk_abort(
       "argument", "A linear part has all predictors: none is selected.",
-      c("Found: linear = TRUE and select = TRUE.", "Accepted: one of them."),
+      "Found: linear = TRUE and select = TRUE.", "Accepted: one of them.",
       column = "linear", found = TRUE
     )
   }
@@ -216,13 +216,11 @@ scale_vectors <- function(settings) {
   }
   bk_abort(
     "prior", "Several vectors of scales are those of all predictors.",
-    c(
-      sprintf(
-        "Found: vectors = %d with scales = \"%s\", select = %s.", vectors,
-        settings$scales, settings$select
-      ),
-      "Accepted: scales = \"different\", select = FALSE; or vectors = 1."
+    sprintf(
+      "Found: vectors = %d with scales = \"%s\", select = %s.", vectors,
+      settings$scales, settings$select
     ),
+    "Accepted: scales = \"different\", select = FALSE; or vectors = 1.",
     column = "vectors", found = vectors, expected = 1L
   )
 }
@@ -234,10 +232,8 @@ kernel_reach <- function(settings, n) {
     bk_abort(
       "prior",
       "How far kernels reach is a prior of the scales of all predictors.",
-      c(
-        sprintf("Found: reach = %s with select = TRUE.", format(reach)),
-        "Accepted: select = FALSE; or reach = 0."
-      ),
+      sprintf("Found: reach = %s with select = TRUE.", format(reach)),
+      "Accepted: select = FALSE; or reach = 0.",
       column = "reach", found = reach, expected = 0
     )
   }
@@ -256,10 +252,8 @@ check_structure <- function(structure, select, scales) {
   if (!select || scales != "equal") {
     bk_abort(
       "argument", "`structure` is a prior of selection with one scale.",
-      c(
-        sprintf("Found: select = %s, scales = \"%s\".", select, scales),
-        "Accepted: select = TRUE, scales = \"equal\"."
-      ),
+      sprintf("Found: select = %s, scales = \"%s\".", select, scales),
+      "Accepted: select = TRUE, scales = \"equal\".",
       column = "structure", found = c(select, scales)
     )
   }

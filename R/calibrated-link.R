@@ -125,7 +125,7 @@ say_refused <- function(link) {
   }
   bk_warn(
     "link", "The calibrated link is refused: \"probit\" is used instead.",
-    c(link$why, "Use threshold = \"margin\" for classes, or bkm().")
+    link$why, "Use threshold = \"margin\" for classes, or bkm()."
   )
   link["why"]
 }
@@ -672,11 +672,9 @@ latent_by_link <- function(object, rows = NULL, links = character(),
 abort_uncalibrated <- function(object) {
   bk_abort(
     "argument", "The fit has no calibrated link.",
-    c(
-      object$link$why %||%
-        "It was made before there was one, and no longer has the rows for it.",
-      "Fit again, or use link = \"probit\" or link = \"hinge\"."
-    ),
+    object$link$why %||%
+      "It was made before there was one, and no longer has the rows for it.",
+    "Fit again, or use link = \"probit\" or link = \"hinge\".",
     column = "link", found = "calibrated"
   )
 }

@@ -282,10 +282,8 @@ resumed <- function(start, fingerprint, settings) {
   if (!isTRUE(all.equal(start$sampler$fingerprint, fingerprint, 1e-10))) {
     bk_abort(
       "argument", "`resume` is a fit of another model or other data.",
-      c(
-        "Data, formula, prior, chains, warmup and thin must be the same.",
-        "Only `ndraws` and the way the work is shared may differ."
-      ),
+      "Data, formula, prior, chains, warmup and thin must be the same.",
+      "Only `ndraws` and the way the work is shared may differ.",
       column = "resume"
     )
   }
@@ -368,14 +366,12 @@ check_memory <- function(job, n) {
   if (bytes > most) {
     bk_abort(
       "argument", "The draws would need too much memory.",
-      c(
-        sprintf(
-          "Found: %d chains of %d draws of %.0f numbers, %s.", settings$chains,
-          settings$draws, job$stored, format_bytes(bytes)
-        ),
-        sprintf("Accepted: at most %s, or options(bayeskernel.max_bytes = ).", format_bytes(most)),
-        "Ask for fewer `ndraws` or `chains`, or raise `thin` of `control`."
+      sprintf(
+        "Found: %d chains of %d draws of %.0f numbers, %s.", settings$chains,
+        settings$draws, job$stored, format_bytes(bytes)
       ),
+      sprintf("Accepted: at most %s, or options(bayeskernel.max_bytes = ).", format_bytes(most)),
+      "Ask for fewer `ndraws` or `chains`, or raise `thin` of `control`.",
       column = if (settings$chains > 1000) "chains" else "draws",
       found = bytes, expected = most
     )

@@ -84,15 +84,13 @@ check_no_dots <- function(..., has = names(formals(sys.function(user_frame()))),
   meant <- vapply(unused, nearest_argument, "", has, moved)
   bk_abort(
     "argument", "There are arguments that this function does not have.",
-    c(
-      if (length(unused)) {
-        paste0("Found: ", paste(quoted(unused), collapse = ", "), ".")
-      } else {
-        sprintf("Found: %d without a name.", ...length())
-      },
-      sprintf("Instead of `%s` try %s.", unused, meant)[nzchar(meant)],
-      paste0("It has: ", paste(has, collapse = ", "), ".")
-    ),
+    if (length(unused)) {
+      paste0("Found: ", paste(quoted(unused), collapse = ", "), ".")
+    } else {
+      sprintf("Found: %d without a name.", ...length())
+    },
+    sprintf("Instead of `%s` try %s.", unused, meant)[nzchar(meant)],
+    paste0("It has: ", paste(has, collapse = ", "), "."),
     found = unused, expected = has
   )
 }
@@ -176,7 +174,7 @@ nearest_argument <- function(name, has, moved = character()) {
 abort_argument <- function(x, name, expected, kind = "argument", accepted = expected) {
   bk_abort(
     kind, sprintf("Argument `%s` is not valid.", name),
-    c(paste("Found:", describe_value(x)), paste("Accepted:", expected)),
+    paste("Found:", describe_value(x)), paste("Accepted:", expected),
     column = name, found = x, expected = accepted
   )
 }

@@ -9,9 +9,7 @@ greet_workers <- function(cluster) {
   if (!all(vapply(replies, identical, NA, word))) {
     bk_abort(
       "cluster", "A worker of `cluster` answers an earlier call.",
-      c(
-        "Something that it was asked before was broken off.", "Stop the cluster and make a new one."
-      )
+      "Something that it was asked before was broken off.", "Stop the cluster and make a new one."
     )
   }
 }
@@ -28,10 +26,8 @@ on_cluster <- function(code) {
     if (inherits(e, "bayeskernel_error")) stop(e)
     bk_abort(
       "cluster", "A worker of `cluster` failed.",
-      c(
-        conditionMessage(e), "bayeskernel must be installed on the workers, in this version.",
-        "Stop the cluster and make a new one: others may still be at work."
-      )
+      conditionMessage(e), "bayeskernel must be installed on the workers, in this version.",
+      "Stop the cluster and make a new one: others may still be at work."
     )
   })
 }

@@ -125,10 +125,8 @@ coefficient_cov.default <- function(object, scale) {
 need_linear <- function(object) {
   bk_abort(
     "argument", sprintf("A fit by %s() has no coefficients.", class(object)[1]),
-    c(
-      "Its function is not a linear combination of the columns.",
-      "See summary() for what was estimated, and predict() for the function."
-    )
+    "Its function is not a linear combination of the columns.",
+    "See summary() for what was estimated, and predict() for the function."
   )
 }
 

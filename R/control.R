@@ -397,17 +397,15 @@ read_control <- function(model, front) {
   if (length(alien) || anyDuplicated(names(control))) {
     bk_abort(
       "argument", "`control` has entries that this function does not have.",
-      c(
-        if (length(alien)) {
-          sprintf("Found: %s.", list_some(quoted(alien), 5L))
-        } else {
-          "Found: a name twice."
-        },
-        sprintf(
-          "Instead of `%s` try %s.", alien, vapply(alien, nearest_argument, "", known)
-        )[nzchar(vapply(alien, nearest_argument, "", known))],
-        paste0("Accepted: ", paste(known, collapse = ", "), ".")
-      ),
+      if (length(alien)) {
+        sprintf("Found: %s.", list_some(quoted(alien), 5L))
+      } else {
+        "Found: a name twice."
+      },
+      sprintf(
+        "Instead of `%s` try %s.", alien, vapply(alien, nearest_argument, "", known)
+      )[nzchar(vapply(alien, nearest_argument, "", known))],
+      paste0("Accepted: ", paste(known, collapse = ", "), "."),
       column = "control", found = alien, expected = known
     )
   }

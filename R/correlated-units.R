@@ -168,7 +168,7 @@ check_unit_covariance <- function(g, unit) {
   inverse <- is_precision(g)
   abort <- function(header, found, cure) {
     if (inverse) header <- sub("covariance", "precision", header)
-    bk_abort("argument", fit_header(header, unit), c(found, cure), column = "cov", found = unit)
+    bk_abort("argument", fit_header(header, unit), found, cure, column = "cov", found = unit)
   }
   if (inverse) g <- g$matrix
   # Before a sparse matrix becomes a dense one.
@@ -259,10 +259,8 @@ build_correlated <- function(term, frame, rows, ...) {
     bk_abort(
       "argument",
       fit_header("The covariance of `%s` lacks units of the data.", term$keys),
-      c(
-        sprintf("Lacking: %s.", list_some(quoted(lost))),
-        paste("Found:", list_some(quoted(own$levels)))
-      ),
+      sprintf("Lacking: %s.", list_some(quoted(lost))),
+      paste("Found:", list_some(quoted(own$levels))),
       column = "cov", found = lost
     )
   }
@@ -342,7 +340,7 @@ with_new_units <- function(object, newcov, newdata) {
 }
 
 abort_newcov <- function(unit, header, ...) {
-  bk_abort("argument", fit_header(header, unit), c(...), column = "newcov", found = unit)
+  bk_abort("argument", fit_header(header, unit), ..., column = "newcov", found = unit)
 }
 
 check_newcov <- function(own, given, unit) {

@@ -96,20 +96,18 @@ warn_dropped <- function(constant, aliased) {
     } else {
       sprintf("%d columns were dropped.", length(dropped))
     },
-    c(
-      if (length(constant)) paste("Constant:", list_some(constant)),
-      if (any(!smooth)) {
-        paste("Determined by the columns before:", list_some(aliased[!smooth]))
-      },
-      if (any(smooth)) {
-        paste("The columns before hold the linear part of:", list_some(terms))
-      },
-      if (any(smooth)) {
-        "A smooth contains the linear part of its predictor: `s(x)`, not `x + s(x)`."
-      } else {
-        "Leave them out of the model to avoid this warning."
-      }
-    ),
+    if (length(constant)) paste("Constant:", list_some(constant)),
+    if (any(!smooth)) {
+      paste("Determined by the columns before:", list_some(aliased[!smooth]))
+    },
+    if (any(smooth)) {
+      paste("The columns before hold the linear part of:", list_some(terms))
+    },
+    if (any(smooth)) {
+      "A smooth contains the linear part of its predictor: `s(x)`, not `x + s(x)`."
+    } else {
+      "Leave them out of the model to avoid this warning."
+    },
     column = dropped
   )
 }
@@ -145,12 +143,10 @@ check_columns <- function(moments, x, columns, rows, missing_allowed = FALSE, in
           "Values of `%s` are too small to compute with."
         }, columns[j]
       ),
-      c(
-        sprintf("Found: magnitude %s.", format(largest[j], digits = 3)),
-        sprintf(
-          "Accepted: magnitudes from %s to %s. Change the unit of the column.",
-          format(1 / largest_magnitude), format(largest_magnitude)
-        )
+      sprintf("Found: magnitude %s.", format(largest[j], digits = 3)),
+      sprintf(
+        "Accepted: magnitudes from %s to %s. Change the unit of the column.",
+        format(1 / largest_magnitude), format(largest_magnitude)
       ),
       column = columns[j], found = largest[j], expected = largest_magnitude
     )
@@ -190,10 +186,8 @@ check_predictors <- function(x) {
     if (length(dim(x[[j]])) > 1L) {
       bk_abort(
         "dimension", "`x` has a column that is itself a matrix or data frame.",
-        c(
-          sprintf("Found: column %d, %s.", j, quoted(names(x)[j])),
-          "Accepted: numbers, factors or text. A formula takes such a column."
-        ),
+        sprintf("Found: column %d, %s.", j, quoted(names(x)[j])),
+        "Accepted: numbers, factors or text. A formula takes such a column.",
         column = names(x)[j], found = dim(x[[j]])
       )
     }
@@ -227,10 +221,8 @@ refuse_repeated <- function(names) {
   if (length(twice)) {
     bk_abort(
       "argument", fit_header("Column name `%s` is used twice.", twice[1]),
-      c(
-        paste("Found more than once:", list_some(twice)),
-        "Accepted: a name of its own for every column, see make.unique()."
-      ),
+      paste("Found more than once:", list_some(twice)),
+      "Accepted: a name of its own for every column, see make.unique().",
       column = twice, found = names
     )
   }
@@ -249,13 +241,11 @@ checked_offset <- function(offset, n, rows) {
   if (length(bad)) {
     bk_abort(
       "argument", "The offset has values that are not finite numbers.",
-      c(
-        sprintf(
-          "Found: %s in row %d (%d such rows).", format(offset[bad[1]]),
-          original_rows(bad[1], rows), length(bad)
-        ),
-        sprintf("Accepted: magnitudes up to %s.", format(largest_magnitude))
+      sprintf(
+        "Found: %s in row %d (%d such rows).", format(offset[bad[1]]),
+        original_rows(bad[1], rows), length(bad)
       ),
+      sprintf("Accepted: magnitudes up to %s.", format(largest_magnitude)),
       column = "offset", row = original_rows(bad[1], rows),
       found = offset[bad[1]]
     )

@@ -190,11 +190,9 @@ new_matrix_rows <- function(info, newdata) {
   } else if (ncol(newdata) != length(info$columns)) {
     bk_abort(
       "dimension", "`newdata` has the wrong number of columns.",
-      c(
-        sprintf("Found: %d columns.", ncol(newdata)),
-        sprintf(
-          "Accepted: %d, the columns of the training matrix in their order.", length(info$columns)
-        )
+      sprintf("Found: %d columns.", ncol(newdata)),
+      sprintf(
+        "Accepted: %d, the columns of the training matrix in their order.", length(info$columns)
       ),
       column = "newdata", found = ncol(newdata),
       expected = length(info$columns)
@@ -216,12 +214,10 @@ new_offset <- function(info, newdata, from_formula, n) {
   if (identical(info$offset, "vector")) {
     bk_abort(
       "argument", "The offset of new rows is not known.",
-      c(
-        "The model was fitted with `offset` given as a vector.",
-        paste(
-          "Fit it with a column, by `offset(column)` in the formula or by",
-          "`offset = column`, and put that column into `newdata`."
-        )
+      "The model was fitted with `offset` given as a vector.",
+      paste(
+        "Fit it with a column, by `offset(column)` in the formula or by",
+        "`offset = column`, and put that column into `newdata`."
       ),
       column = "offset"
     )
@@ -241,11 +237,9 @@ abort_lacking <- function(lacking, found) {
   bk_abort(
     "argument",
     fit_header("`newdata` lacks column `%s`.", lacking[1]),
-    c(
-      if (length(lacking) > 1L) paste("Lacking:", list_some(lacking)),
-      paste("Found:", list_some(found)),
-      "Accepted: every variable of the formula except the response."
-    ),
+    if (length(lacking) > 1L) paste("Lacking:", list_some(lacking)),
+    paste("Found:", list_some(found)),
+    "Accepted: every variable of the formula except the response.",
     column = lacking, found = found
   )
 }
@@ -293,10 +287,8 @@ code_new_factor <- function(column, levels, name) {
     bk_abort(
       "argument",
       fit_header("Factor `%s` has a new level.", name),
-      c(
-        sprintf("Found: %s, first in row %d.", list_some(quoted(new)), strange[1]),
-        paste("Accepted:", list_some(quoted(levels)))
-      ),
+      sprintf("Found: %s, first in row %d.", list_some(quoted(new)), strange[1]),
+      paste("Accepted:", list_some(quoted(levels))),
       column = name, row = strange[1], found = new, expected = levels
     )
   }

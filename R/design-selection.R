@@ -15,12 +15,10 @@ selection_columns <- function(design, select) {
   if (length(columns) == 0L) {
     bk_abort(
       "argument", "There is nothing to select among.",
-      c(
-        if (inherits(select, "formula")) {
-          sprintf("Found: select = %s.", deparse1(select))
-        },
-        paste("Terms of the fixed part:", list_terms(design$term_labels))
-      ),
+      if (inherits(select, "formula")) {
+        sprintf("Found: select = %s.", deparse1(select))
+      },
+      paste("Terms of the fixed part:", list_terms(design$term_labels)),
       column = "select", found = select, expected = design$term_labels
     )
   }
@@ -98,11 +96,9 @@ check_known_terms <- function(found, shown, keys, labels) {
     bk_abort(
       "argument",
       fit_header("`select` names `%s`, which is not a fixed term.", unknown[1]),
-      c(
-        if (length(unknown) > 1L) paste("Unknown:", list_some(unknown)),
-        paste("Terms of the fixed part:", list_terms(labels)),
-        "Smooth terms and random terms have priors of their own."
-      ),
+      if (length(unknown) > 1L) paste("Unknown:", list_some(unknown)),
+      paste("Terms of the fixed part:", list_terms(labels)),
+      "Smooth terms and random terms have priors of their own.",
       column = unknown, found = unknown, expected = labels
     )
   }

@@ -369,10 +369,8 @@ spread_frame <- function(frame, name, kind) {
 abort_counted_holes <- function(name) {
   bk_abort(
     "argument", "Counts cannot be had with `missing = \"model\"`.",
-    c(
-      "A row of counts enters as rows, which would miss different values.",
-      "Give one row for each trial, or leave rows out: `missing = \"omit\"`."
-    ),
+    "A row of counts enters as rows, which would miss different values.",
+    "Give one row for each trial, or leave rows out: `missing = \"omit\"`.",
     column = name
   )
 }

@@ -38,10 +38,8 @@ as.array.bayeskernel_fit <- function(x, ndraws = 1000, seed = NULL, ...) {
   if (is.null(draws)) {
     bk_abort(
       "argument", "This fit has no draws of its parameters.",
-      c(
-        sprintf("It is of class \"%s\".", class(x)[1]),
-        "summary() has their moments; predict(draws = TRUE) draws the function."
-      )
+      sprintf("It is of class \"%s\".", class(x)[1]),
+      "summary() has their moments; predict(draws = TRUE) draws the function."
     )
   }
   names(dimnames(draws)) <- c("iteration", "chain", "variable")

@@ -93,10 +93,8 @@ get_predicted.bayeskernel_fit <- function(x, data = NULL, predict = "expectation
   if (length(x$levels) > 2L && predict != "classification") {
     bk_abort(
       "argument", "There is no one prediction a row.",
-      c(
-        sprintf("Found: %d classes.", length(x$levels)),
-        "Use predict(type = \"prob\"), or predict = \"classification\"."
-      ),
+      sprintf("Found: %d classes.", length(x$levels)),
+      "Use predict(type = \"prob\"), or predict = \"classification\".",
       column = "x", found = x$levels
     )
   }
@@ -118,10 +116,8 @@ r2.bayeskernel_fit <- function(model, ...) {
   if (length(model$levels) > 2L) {
     bk_abort(
       "argument", "R2 is of a number or of two classes.",
-      c(
-        sprintf("Found: %d classes.", length(model$levels)),
-        "summary(fit, newdata) has measures of any number of classes."
-      ),
+      sprintf("Found: %d classes.", length(model$levels)),
+      "summary(fit, newdata) has measures of any number of classes.",
       column = "model", found = model$levels
     )
   }

@@ -175,12 +175,10 @@ warn_known_groups <- function(model, frame) {
   if (known) {
     bk_warn(
       "effects", "Standard errors are those of the fixed coefficients.",
-      c(
-        "The effects of groups that the fit knows are taken as known.",
-        paste(
-          "For the population give `newdata` a group that is new; for known",
-          "groups set options(bayeskernel.effects = \"draws\")."
-        )
+      "The effects of groups that the fit knows are taken as known.",
+      paste(
+        "For the population give `newdata` a group that is new; for known",
+        "groups set options(bayeskernel.effects = \"draws\")."
       ),
       call = NULL
     )

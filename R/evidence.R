@@ -69,35 +69,29 @@ need_evidence <- function(object, name = NULL) {
   if (isTRUE(object$powers)) {
     bk_abort(
       "argument", sprintf("The evidence%s is not one.", told),
-      c(
-        "Likelihood powers, `weights`, are not normalized over y.",
-        "Rows that occur more than once: repeat them, or give counts."
-      ),
+      "Likelihood powers, `weights`, are not normalized over y.",
+      "Rows that occur more than once: repeat them, or give counts.",
       column = "weights"
     )
   }
   if (!is.null(object$shared)) {
     bk_abort(
       "argument", sprintf("There is no evidence%s.", told),
-      c(
-        sprintf(
-          "Found: missing values of whole groups, in %s.",
-          list_some(paste0("`", object$holes$shared, "`"))
-        ),
-        "The fit averages over completed data, each with its own evidence.",
-        "Compare fits to groups without missing values."
+      sprintf(
+        "Found: missing values of whole groups, in %s.",
+        list_some(paste0("`", object$holes$shared, "`"))
       ),
+      "The fit averages over completed data, each with its own evidence.",
+      "Compare fits to groups without missing values.",
       column = object$holes$shared
     )
   }
   if (is.null(object$log_evidence)) {
     bk_abort(
       "argument", sprintf("There is no evidence%s.", told),
-      c(
-        sprintf("Found: a fit by %s(method = \"%s\").", model_of(object)$name, object$method),
-        "Accepted: a fit by bkm(method = \"ep\").",
-        if (!is.null(object$trace$elbo)) "elbo() is a bound of it."
-      ),
+      sprintf("Found: a fit by %s(method = \"%s\").", model_of(object)$name, object$method),
+      "Accepted: a fit by bkm(method = \"ep\").",
+      if (!is.null(object$trace$elbo)) "elbo() is a bound of it.",
       column = "method", found = object$method
     )
   }
@@ -179,11 +173,9 @@ need_same_rows <- function(first, other, name) {
   if (!all(same)) {
     bk_abort(
       "argument", sprintf("`%s` is a model of other responses.", name),
-      c(
-        paste("Different:", paste(names(same)[!same], collapse = ", ")),
-        "Accepted: fits to the same rows, in the same order and units.",
-        "Rows with missing predictors drop out of one model and not another."
-      ),
+      paste("Different:", paste(names(same)[!same], collapse = ", ")),
+      "Accepted: fits to the same rows, in the same order and units.",
+      "Rows with missing predictors drop out of one model and not another.",
       column = name
     )
   }
@@ -238,10 +230,8 @@ logLik.bayeskernel_fit <- function(object, ...) {
   if (!is_linear(object) || is.null(object$fitted)) {
     bk_abort(
       "argument", "There is no maximum of a likelihood.",
-      c(
-        "The posterior is averaged over; nothing was maximized.",
-        "Use log_lik() of package rstantools, or loo() of package loo."
-      )
+      "The posterior is averaged over; nothing was maximized.",
+      "Use log_lik() of package rstantools, or loo() of package loo."
     )
   }
   at <- likelihood_moments(object)
@@ -363,9 +353,7 @@ extractAIC.bayeskernel_fit <- function(fit, ...) {
   check_whole(fit)
   bk_abort(
     "argument", "Terms are not dropped or added by AIC.",
-    c(
-      "A posterior has no maximum to count parameters of.",
-      "Use compare_terms() or anova(), or fit with `select = TRUE`."
-    )
+    "A posterior has no maximum to count parameters of.",
+    "Use compare_terms() or anova(), or fit with `select = TRUE`."
   )
 }

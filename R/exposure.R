@@ -149,15 +149,13 @@ need_one_function <- function(object, scale) {
   }
   bk_abort(
     "argument", "There is no one function whose effects these could be.",
-    c(
-      sprintf("Found: %d classes.", length(object$levels)),
-      if (has_machines(object)) {
-        "Accepted: a regression, or a fit with two classes."
-      } else {
-        "Accepted of ordered classes: scale = \"link\"."
-      },
-      "plot(fit, \"partial\") shows the probability of each class."
-    ),
+    sprintf("Found: %d classes.", length(object$levels)),
+    if (has_machines(object)) {
+      "Accepted: a regression, or a fit with two classes."
+    } else {
+      "Accepted of ordered classes: scale = \"link\"."
+    },
+    "plot(fit, \"partial\") shows the probability of each class.",
     column = "object", found = object$levels
   )
 }
@@ -183,7 +181,7 @@ exposed_names <- function(object, data, pars, type, held) {
   if (length(strange)) {
     bk_abort(
       "argument", "Some of `pars` are no numbers.",
-      c(paste("Found:", list_some(quoted(strange))), paste("Numbers are:", list_some(numeric))),
+      paste("Found:", list_some(quoted(strange))), paste("Numbers are:", list_some(numeric)),
       column = "pars", found = strange, expected = numeric
     )
   }
@@ -200,14 +198,12 @@ exposed_names <- function(object, data, pars, type, held) {
           "a predictor"
         }
       ),
-      c(
-        sprintf("Found: %d.", length(pars)),
-        if (length(known)) {
-          paste("Give names as `pars`, of:", list_some(known))
-        } else {
-          "The model has none that could change."
-        }
-      ),
+      sprintf("Found: %d.", length(pars)),
+      if (length(known)) {
+        paste("Give names as `pars`, of:", list_some(known))
+      } else {
+        "The model has none that could change."
+      },
       column = "pars", found = pars, expected = known
     )
   }
@@ -424,10 +420,8 @@ joint_draws.default <- function(object, rows, take, threads) {
 joint_draws.seqkr <- function(object, rows, take, threads) {
   bk_abort(
     "argument", "There are no joint draws of this fit.",
-    c(
-      "Found: a fit by seqkr(), which knows f row by row.",
-      "predict() has its means and intervals at any rows."
-    ),
+    "Found: a fit by seqkr(), which knows f row by row.",
+    "predict() has its means and intervals at any rows.",
     column = "object", found = "seqkr"
   )
 }

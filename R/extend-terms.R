@@ -353,18 +353,16 @@ warn_moved <- function(moved, moments, names, cure) {
   bk_warn(
     "outside",
     fit_header("Later rows have `%s` on another scale.", moved[1]),
-    c(
-      sprintf(
-        "Found: mean %s, standard deviation %s in %.0f later rows.",
-        format(moments$mean[at], digits = 3),
-        format(sqrt(moments$squares[at] / (moments$n - 1)), digits = 3), moments$n
-      ),
-      if (length(moved) > 1L) {
-        paste("Others:", list_some(sprintf("`%s`", moved[-1L])))
-      },
-      "The first rows decide scales, length-scales and variances for good.",
-      utils::tail(cure, 1L)
+    sprintf(
+      "Found: mean %s, standard deviation %s in %.0f later rows.",
+      format(moments$mean[at], digits = 3),
+      format(sqrt(moments$squares[at] / (moments$n - 1)), digits = 3), moments$n
     ),
+    if (length(moved) > 1L) {
+      paste("Others:", list_some(sprintf("`%s`", moved[-1L])))
+    },
+    "The first rows decide scales, length-scales and variances for good.",
+    utils::tail(cure, 1L),
     column = moved
   )
 }
@@ -374,17 +372,15 @@ warn_outside <- function(far, outside, cure) {
   bk_warn(
     "outside",
     fit_header("Later rows lie outside of the range of `%s`.", far[1L]),
-    c(
-      sprintf("Found: %.0f %% of %.0f later rows.", 100 * share, outside$n),
-      if (length(far) > 1L) {
-        paste("Others:", list_some(sprintf("`%s`", far[-1L])))
-      },
-      paste(
-        "There the fit goes on by its last slope, or falls back to its mean,",
-        "whatever the rows say; its intervals do not know of that."
-      ),
-      cure
+    sprintf("Found: %.0f %% of %.0f later rows.", 100 * share, outside$n),
+    if (length(far) > 1L) {
+      paste("Others:", list_some(sprintf("`%s`", far[-1L])))
+    },
+    paste(
+      "There the fit goes on by its last slope, or falls back to its mean,",
+      "whatever the rows say; its intervals do not know of that."
     ),
+    cure,
     column = far, found = share
   )
 }

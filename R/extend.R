@@ -69,10 +69,8 @@ extend.bayeskernel_fit <- function(object, ...) {
   check_whole(object)
   bk_abort(
     "argument", sprintf("A fit by %s() cannot be extended.", model_of(object)$name),
-    c(
-      "Accepted: a fit by seqkr(), or by bkm() or bsvm() with method = \"ep\".",
-      "update(fit, data = ) fits anew; `resume` continues chains."
-    ),
+    "Accepted: a fit by seqkr(), or by bkm() or bsvm() with method = \"ep\".",
+    "update(fit, data = ) fits anew; `resume` continues chains.",
     column = "object"
   )
 }
@@ -87,10 +85,8 @@ need_rows <- function(object, what) {
   bk_abort(
     "argument",
     sprintf("%s needs the rows, and an extended fit keeps none.", what),
-    c(
-      sprintf("Found: a fit to %.0f rows by extend().", object$n),
-      sprintf("Fit all rows at once, by update(fit, %s), for this.", data)
-    ),
+    sprintf("Found: a fit to %.0f rows by extend().", object$n),
+    sprintf("Fit all rows at once, by update(fit, %s), for this.", data),
     column = "object"
   )
 }

@@ -312,20 +312,18 @@ need_data <- function(object, cure = "give the rows as `newdata`") {
 abort_no_data <- function(found, cure = "give the rows as `newdata`") {
   bk_abort(
     "argument", "The data of the fit are not to be had any more.",
-    c(
-      found$absent,
-      if (isTRUE(found$never)) {
-        paste0(toupper(substr(cure, 1, 1)), substring(cure, 2), ".")
-      } else {
-        sprintf(
-          paste(
-            "Fit with `model = TRUE` to keep up to %s cells",
-            "(options(bayeskernel.model_cells = )), or %s."
-          ),
-          format(most_kept_cells(), big.mark = ",", scientific = FALSE), cure
-        )
-      }
-    ),
+    found$absent,
+    if (isTRUE(found$never)) {
+      paste0(toupper(substr(cure, 1, 1)), substring(cure, 2), ".")
+    } else {
+      sprintf(
+        paste(
+          "Fit with `model = TRUE` to keep up to %s cells",
+          "(options(bayeskernel.model_cells = )), or %s."
+        ),
+        format(most_kept_cells(), big.mark = ",", scientific = FALSE), cure
+      )
+    },
     column = "newdata"
   )
 }
@@ -335,7 +333,7 @@ refuse_source_rows <- function(x) {
   if (inherits(x, "row_source")) {
     bk_abort(
       "argument", "Rows in a source are not for this function.",
-      c("Found: a row source.", "Accepted: a data frame or a matrix. predict() takes a source."),
+      "Found: a row source.", "Accepted: a data frame or a matrix. predict() takes a source.",
       column = "newdata", found = "row_source"
     )
   }

@@ -198,16 +198,14 @@ refuse_pseudo <- function(object, what, cure = paste(
   if (is_pseudo(object)) {
     bk_abort(
       "argument", sprintf("A support vector machine has no %s.", what),
-      c(
-        paste(
-          "Its likelihood is a pseudo-likelihood: the hinge loss is not minus",
-          "the logarithm of a probability of the labels."
-        ),
-        if (is_linear(object)) {
-          "A model with a likelihood: bkm(family = \"logit\")."
-        },
-        cure
+      paste(
+        "Its likelihood is a pseudo-likelihood: the hinge loss is not minus",
+        "the logarithm of a probability of the labels."
       ),
+      if (is_linear(object)) {
+        "A model with a likelihood: bkm(family = \"logit\")."
+      },
+      cure,
       found = model_of(object)$name
     )
   }

@@ -53,10 +53,8 @@ refuse_changed <- function(fit) {
 abort_not_whole <- function(path) {
   bk_abort(
     "argument", "The fit is not whole.",
-    c(
-      sprintf("Found: `%s` is not what it was when the fit was made.", path),
-      "A fit that was changed has to be made again."
-    ),
+    sprintf("Found: `%s` is not what it was when the fit was made.", path),
+    "A fit that was changed has to be made again.",
     column = sub(".*[$]", "", path)
   )
 }

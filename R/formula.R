@@ -12,10 +12,8 @@ parse_formula <- function(formula, data, cov = NULL) {
   if (length(formula) != 3L) {
     bk_abort(
       "argument", "The formula has no response.",
-      c(
-        sprintf("Found: %s.", deparse1(formula)),
-        "Accepted: a response on the left, such as y ~ x + (1 | g)."
-      ),
+      sprintf("Found: %s.", deparse1(formula)),
+      "Accepted: a response on the left, such as y ~ x + (1 | g).",
       column = "formula"
     )
   }
@@ -78,12 +76,10 @@ check_term_variables <- function(variables) {
   if (!is.null(odd)) {
     bk_abort(
       "argument", "A term of the formula has no variable where it needs one.",
-      c(
-        sprintf("Found: `%s`.", deparse1(odd)),
-        paste(
-          "Accepted: variables without quotes, or expressions of them, such as",
-          "gp(x, by = f) or (1 | g); `.` stands for columns outside of such", "terms alone."
-        )
+      sprintf("Found: `%s`.", deparse1(odd)),
+      paste(
+        "Accepted: variables without quotes, or expressions of them, such as",
+        "gp(x, by = f) or (1 | g); `.` stands for columns outside of such", "terms alone."
       ),
       column = "formula", found = odd
     )
@@ -132,10 +128,8 @@ read_terms <- function(formula, data) {
   tryCatch(stats::terms(formula, data = data), error = function(e) {
     bk_abort(
       "argument", "The formula cannot be read.",
-      c(
-        sprintf("Found: %s.", deparse1(formula)), conditionMessage(e),
-        "Accepted: terms joined by +, -, *, :, / and ^, see formula()."
-      ),
+      sprintf("Found: %s.", deparse1(formula)), conditionMessage(e),
+      "Accepted: terms joined by +, -, *, :, / and ^, see formula().",
       column = "formula"
     )
   })

@@ -21,14 +21,12 @@ elbo.bayeskernel_fit <- function(object, ...) {
   if (is.null(object$trace$elbo)) {
     bk_abort(
       "argument", "This fit has no variational bound.",
-      c(
-        sprintf("It was made by method \"%s\".", object$method),
-        if (object$method == "svi") {
-          "The bound is computed by full passes, those of `max_iter`."
-        } else {
-          "A bound belongs to variational engines, such as method = \"vb\"."
-        }
-      )
+      sprintf("It was made by method \"%s\".", object$method),
+      if (object$method == "svi") {
+        "The bound is computed by full passes, those of `max_iter`."
+      } else {
+        "A bound belongs to variational engines, such as method = \"vb\"."
+      }
     )
   }
   object$trace$elbo

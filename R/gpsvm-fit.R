@@ -109,10 +109,8 @@ choose_method <- function(rows, settings) {
   if (settings$count > n) {
     bk_abort(
       "dimension", "There are more inducing points than rows.",
-      c(
-        sprintf("Found: %.0f inducing points, %.0f rows.", settings$count, n),
-        "Accepted: at most one a row."
-      ),
+      sprintf("Found: %.0f inducing points, %.0f rows.", settings$count, n),
+      "Accepted: at most one a row.",
       column = "inducing", found = settings$count, expected = n
     )
   }
@@ -120,10 +118,8 @@ choose_method <- function(rows, settings) {
   if (settings$exact && n > largest_exact) {
     bk_abort(
       "argument", "The exact process would take too long.",
-      c(
-        sprintf("Found: %.0f rows, whose cube is the cost of a pass.", n),
-        sprintf("Accepted: at most %d rows with every row an inducing point.", largest_exact)
-      ),
+      sprintf("Found: %.0f rows, whose cube is the cost of a pass.", n),
+      sprintf("Accepted: at most %d rows with every row an inducing point.", largest_exact),
       column = "inducing", found = n, expected = largest_exact
     )
   }
@@ -148,10 +144,8 @@ choose_method <- function(rows, settings) {
     bk_abort(
       "argument",
       sprintf("Method \"%s\" would need too much memory.", settings$method),
-      c(
-        sprintf("Found: %.1f GB of features.", bytes / 1e9),
-        "Use method = \"svi\" or fewer inducing points."
-      ),
+      sprintf("Found: %.1f GB of features.", bytes / 1e9),
+      "Use method = \"svi\" or fewer inducing points.",
       column = "method", found = settings$method
     )
   }
@@ -248,14 +242,12 @@ given_inducing <- function(given, rows) {
   if (!fits) {
     bk_abort(
       "dimension", "`inducing` does not have the columns of the model.",
-      c(
-        sprintf("Found: %s.", if (named) {
-          list_some(colnames(given))
-        } else {
-          sprintf("%d columns", ncol(given))
-        }),
-        sprintf("Accepted: %d, %s.", length(columns), list_some(columns))
-      ),
+      sprintf("Found: %s.", if (named) {
+        list_some(colnames(given))
+      } else {
+        sprintf("%d columns", ncol(given))
+      }),
+      sprintf("Accepted: %d, %s.", length(columns), list_some(columns)),
       column = "inducing", found = ncol(given), expected = length(columns)
     )
   }
@@ -267,10 +259,8 @@ given_inducing <- function(given, rows) {
   if (length(twice)) {
     bk_abort(
       "argument", "Inducing points are given twice.",
-      c(
-        sprintf("Found: row %d repeats an earlier one.", twice[1]),
-        "Accepted: different locations, such as unique(inducing)."
-      ),
+      sprintf("Found: row %d repeats an earlier one.", twice[1]),
+      "Accepted: different locations, such as unique(inducing).",
       column = "inducing", row = twice[1], found = given[twice[1], ]
     )
   }

@@ -43,10 +43,8 @@ settle_tuning <- function(rows, settings) {
   if (settings$optimize_inducing && has_kind(settings$kernel, "categorical")) {
     bk_abort(
       "kernel", "Inducing points of a categorical kernel cannot be moved.",
-      c(
-        "Found: optimize_inducing = TRUE.",
-        "Accepted: optimize_inducing = FALSE; a code has no neighbors."
-      ),
+      "Found: optimize_inducing = TRUE.",
+      "Accepted: optimize_inducing = FALSE; a code has no neighbors.",
       column = "optimize_inducing", found = TRUE, expected = FALSE
     )
   }
@@ -72,10 +70,8 @@ settle_rank_tuning <- function(settings) {
   if (identical(tune, "cv") || open && isFALSE(tune)) {
     bk_abort(
       "argument", "A kernel with `rank` is tuned by the bound.",
-      c(
-        sprintf("Found: tune = %s.", deparse1(tune)),
-        "Accepted: tune = \"loo\", the default for such a kernel, or \"bound\"."
-      ),
+      sprintf("Found: tune = %s.", deparse1(tune)),
+      "Accepted: tune = \"loo\", the default for such a kernel, or \"bound\".",
       column = "tune", found = tune
     )
   }

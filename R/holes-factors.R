@@ -38,10 +38,8 @@ holed_levels <- function(frame, allowed) {
       bk_abort(
         "argument",
         fit_header("Predictor `%s` is constant where it is observed.", name),
-        c(
-          sprintf("Found: level %s alone.", quoted(levels[[name]])),
-          paste("Accepted with `missing = \"model\"`: predictors that vary.", "Drop it.")
-        ),
+        sprintf("Found: level %s alone.", quoted(levels[[name]])),
+        paste("Accepted with `missing = \"model\"`: predictors that vary.", "Drop it."),
         column = name, found = levels[[name]]
       )
     }
@@ -50,12 +48,10 @@ holed_levels <- function(frame, allowed) {
   if (cells > most_cells) {
     bk_abort(
       "argument", "Factors with missing values have too many levels.",
-      c(
-        sprintf(
-          "Found: %.0f combinations of levels of %s.", cells, list_some(paste0("`", names, "`"))
-        ),
-        sprintf("Accepted: %d. Merge levels, or leave such rows out.", most_cells)
+      sprintf(
+        "Found: %.0f combinations of levels of %s.", cells, list_some(paste0("`", names, "`"))
       ),
+      sprintf("Accepted: %d. Merge levels, or leave such rows out.", most_cells),
       column = names, found = cells, expected = most_cells
     )
   }
@@ -208,15 +204,13 @@ refuse_factor_holes <- function(rows, settings) {
   if (length(found)) {
     bk_abort(
       "argument", "Missing values of factors do not go with all settings.",
-      c(
-        sprintf(
-          "Found: %s, and missing values of %s.", paste(found, collapse = " and "),
-          list_some(paste0("`", names(rows$holes$levels), "`"))
-        ),
-        paste(
-          "Accepted: method = \"ep\", \"vb\" or \"gibbs\", without `select`; or",
-          "leave the rows out, `missing = \"omit\"`."
-        )
+      sprintf(
+        "Found: %s, and missing values of %s.", paste(found, collapse = " and "),
+        list_some(paste0("`", names(rows$holes$levels), "`"))
+      ),
+      paste(
+        "Accepted: method = \"ep\", \"vb\" or \"gibbs\", without `select`; or",
+        "leave the rows out, `missing = \"omit\"`."
       ),
       column = names(rows$holes$levels), found = found
     )

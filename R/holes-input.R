@@ -176,20 +176,18 @@ abort_hole <- function(name, reason, at, rows, curve = NULL) {
   row <- original_rows(at[1], rows)
   bk_abort(
     "missing", fit_header("Missing values of `%s` cannot be modeled.", name),
-    c(
-      reason,
-      sprintf("Found: %d missing, first in row %d.", length(at), row),
-      if (length(curve)) {
-        sprintf(
-          "Accepted: `gp(%s)`, a smooth function of it that may miss values.",
-          paste(curve, collapse = ", ")
-        )
-      },
-      paste(
-        "Accepted: missing values of factors, and of numbers that are terms of",
-        "their own, random slopes, or multiplied by known columns or factors.",
-        "Otherwise impute them,", "or leave such rows out with `missing = \"omit\"`."
+    reason,
+    sprintf("Found: %d missing, first in row %d.", length(at), row),
+    if (length(curve)) {
+      sprintf(
+        "Accepted: `gp(%s)`, a smooth function of it that may miss values.",
+        paste(curve, collapse = ", ")
       )
+    },
+    paste(
+      "Accepted: missing values of factors, and of numbers that are terms of",
+      "their own, random slopes, or multiplied by known columns or factors.",
+      "Otherwise impute them,", "or leave such rows out with `missing = \"omit\"`."
     ),
     column = name, row = row, found = length(at)
   )
@@ -211,10 +209,8 @@ check_observed <- function(x, moments) {
     bk_abort(
       "argument",
       fit_header("Predictor `%s` is constant where it is observed.", name),
-      c(
-        sprintf("Found: %s.", format(moments$min[constant[1]], digits = 7)),
-        paste("Accepted with `missing = \"model\"`: predictors that vary. Drop it.")
-      ),
+      sprintf("Found: %s.", format(moments$min[constant[1]], digits = 7)),
+      paste("Accepted with `missing = \"model\"`: predictors that vary. Drop it."),
       column = name, found = moments$min[constant[1]]
     )
   }

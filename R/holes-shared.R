@@ -96,10 +96,8 @@ refuse_shared <- function(settings) {
   if (length(found)) {
     bk_abort(
       "argument", "Missing values of whole groups do not go with all settings.",
-      c(
-        sprintf("Found: %s.", paste(found, collapse = " and ")),
-        paste("Accepted: a fit without; or leave the rows out,", "`missing = \"omit\"`.")
-      ),
+      sprintf("Found: %s.", paste(found, collapse = " and ")),
+      paste("Accepted: a fit without; or leave the rows out,", "`missing = \"omit\"`."),
       column = found[1L]
     )
   }

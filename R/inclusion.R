@@ -126,10 +126,8 @@ inclusion_of_any <- function(object, columns) {
   if (!is_sampled(object)) {
     bk_abort(
       "argument", "The fit has no joint draws of its indicators.",
-      c(
-        sprintf("Found: a term of %d columns, each in or out by itself.", length(columns)),
-        "Accepted: by = \"column\"; or a fit with `polish = TRUE`."
-      ),
+      sprintf("Found: a term of %d columns, each in or out by itself.", length(columns)),
+      "Accepted: by = \"column\"; or a fit with `polish = TRUE`.",
       column = "by", found = "term"
     )
   }

@@ -36,13 +36,11 @@ class_counts <- function(rows, name) {
   if (length(broken)) {
     bk_abort(
       "argument", sprintf("Weights of classes are no counts in %s().", name),
-      c(
-        sprintf(
-          "Found: %s in row %d.", format(weights[broken[1]]), original_rows(broken[1], rows$rows)
-        ),
-        "Accepted: whole numbers, how often each row occurs.",
-        "bkm() and gpsvm() take any powers of the likelihood."
+      sprintf(
+        "Found: %s in row %d.", format(weights[broken[1]]), original_rows(broken[1], rows$rows)
       ),
+      "Accepted: whole numbers, how often each row occurs.",
+      "bkm() and gpsvm() take any powers of the likelihood.",
       column = "weights", row = original_rows(broken[1], rows$rows),
       found = weights[broken[1]]
     )
@@ -229,14 +227,12 @@ with_vcov <- function(object, type, name = "type") {
   if (type == "sandwich" && is.null(object$sandwich$cov)) {
     bk_abort(
       "argument", "The fit has no sandwich covariance.",
-      c(
-        if (is.null(object$sandwich$why)) {
-          "Its posterior is that of a likelihood: that covariance is meant."
-        } else {
-          sprintf("It is not made with %s.", object$sandwich$why)
-        },
-        sprintf("Accepted: %s = \"posterior\".", name)
-      ),
+      if (is.null(object$sandwich$why)) {
+        "Its posterior is that of a likelihood: that covariance is meant."
+      } else {
+        sprintf("It is not made with %s.", object$sandwich$why)
+      },
+      sprintf("Accepted: %s = \"posterior\".", name),
       column = name, found = type
     )
   }

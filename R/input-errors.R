@@ -23,15 +23,13 @@ abort_missing <- function(count, first, rows = NULL,
   }
   bk_abort(
     "missing", header,
-    c(
-      sprintf("`%s`: %d of them, first in row %d.", columns, count, first)[shown],
-      if (length(count) > 5L) sprintf("... and %d more.", length(count) - 5L),
-      if (values == "missing") {
-        paste("Accepted: finite values.", cure)
-      } else {
-        "Accepted: finite values. Change these, or leave such rows out."
-      }
-    ),
+    sprintf("`%s`: %d of them, first in row %d.", columns, count, first)[shown],
+    if (length(count) > 5L) sprintf("... and %d more.", length(count) - 5L),
+    if (values == "missing") {
+      paste("Accepted: finite values.", cure)
+    } else {
+      "Accepted: finite values. Change these, or leave such rows out."
+    },
     column = columns, row = first, found = unname(count)
   )
 }
@@ -43,10 +41,8 @@ value_problem <- function(missing, infinite) {
 abort_length <- function(name, found, expected) {
   bk_abort(
     "dimension", fit_header("`%s` has the wrong length.", name),
-    c(
-      sprintf("Found: %d values for %d rows.", found, expected),
-      sprintf("Accepted: %d values, one for each row of the data.", expected)
-    ),
+    sprintf("Found: %d values for %d rows.", found, expected),
+    sprintf("Accepted: %d values, one for each row of the data.", expected),
     column = name, found = found, expected = expected
   )
 }

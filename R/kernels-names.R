@@ -61,10 +61,8 @@ match_objects <- function(names, others, what, against) {
   lost <- if (anyNA(at)) others[is.na(at)] else setdiff(names, others)
   bk_abort(
     "dimension", "The names of rows are not those of the same objects.",
-    c(
-      sprintf("Found: %s and %s differ, as in %s.", what, against, list_some(quoted(lost))),
-      "Accepted: the same names, in any order, or none."
-    ),
+    sprintf("Found: %s and %s differ, as in %s.", what, against, list_some(quoted(lost))),
+    "Accepted: the same names, in any order, or none.",
     column = what, found = names, expected = others
   )
 }
@@ -124,13 +122,11 @@ match_training <- function(x, objects, n, name = "newdata") {
   if (turned || (nrow(x) == n && !(ncol(x) %in% c(n, n + 1L)))) {
     bk_abort(
       "dimension", sprintf("`%s` is not rows by training rows: transposed?", name),
-      c(
-        sprintf(
-          "Found: %d rows%s, %d columns.", nrow(x),
-          if (turned) ", named as the training rows" else "", ncol(x)
-        ),
-        sprintf("Accepted: a row for each new row, a column for each of %d.", n)
+      sprintf(
+        "Found: %d rows%s, %d columns.", nrow(x),
+        if (turned) ", named as the training rows" else "", ncol(x)
       ),
+      sprintf("Accepted: a row for each new row, a column for each of %d.", n),
       column = name, found = dim(x), expected = n
     )
   }
@@ -139,10 +135,8 @@ match_training <- function(x, objects, n, name = "newdata") {
   if (strange) {
     bk_abort(
       "dimension", sprintf("The columns of `%s` are not the training rows.", name),
-      c(
-        sprintf("Found: no column for %s.", list_some(quoted(setdiff(objects, own)))),
-        "Accepted: a column for each training row, by name, or without names."
-      ),
+      sprintf("Found: no column for %s.", list_some(quoted(setdiff(objects, own)))),
+      "Accepted: a column for each training row, by name, or without names.",
       column = name, found = own, expected = objects
     )
   }

@@ -10,10 +10,8 @@ refuse_scales <- function(rank, lengthscale, ard) {
   if (!is.null(lengthscale) || isTRUE(ard)) {
     bk_abort(
       "kernel", "A kernel with `rank` has no length-scales.",
-      c(
-        sprintf("Found: `rank` with `%s`.", if (is.null(lengthscale)) "ard" else "lengthscale"),
-        "Accepted: rbf(rank = 2), whose projection is learned."
-      ),
+      sprintf("Found: `rank` with `%s`.", if (is.null(lengthscale)) "ard" else "lengthscale"),
+      "Accepted: rbf(rank = 2), whose projection is learned.",
       column = "rank", found = rank
     )
   }
@@ -33,10 +31,8 @@ leaf_projection <- function(leaf, median, count, names) {
   if (leaf$rank > count) {
     bk_abort(
       "kernel", "The kernel's rank is above the number of its columns.",
-      c(
-        sprintf("Found: rank %d of %d column%s.", leaf$rank, count, if (count == 1L) "" else "s"),
-        sprintf("Accepted: a rank of at most %d.", count)
-      ),
+      sprintf("Found: rank %d of %d column%s.", leaf$rank, count, if (count == 1L) "" else "s"),
+      sprintf("Accepted: a rank of at most %d.", count),
       column = "rank", found = leaf$rank, expected = count
     )
   }
@@ -105,7 +101,7 @@ refuse_rank <- function(kernel, who) {
   if (has_rank(kernel)) {
     bk_abort(
       "kernel", sprintf("%s does not learn projections.", who),
-      c("Found: a kernel with `rank`.", "Accepted with `rank`: gp() terms of bkm(), and gpsvm()."),
+      "Found: a kernel with `rank`.", "Accepted with `rank`: gp() terms of bkm(), and gpsvm().",
       column = "kernel", found = "rank"
     )
   }

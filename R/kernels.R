@@ -222,10 +222,8 @@ Ops.bayeskernel_kernel <- function(e1, e2) {
   }
   bk_abort(
     "kernel", "This is no operation on kernels.",
-    c(
-      paste("Found:", describe_operation(.Generic, e1, if (!missing(e2)) e2)),
-      "Accepted: kernel + kernel, kernel * kernel, positive number * kernel"
-    ),
+    paste("Found:", describe_operation(.Generic, e1, if (!missing(e2)) e2)),
+    "Accepted: kernel + kernel, kernel * kernel, positive number * kernel",
     column = .Generic, call = call
   )
 }
@@ -516,7 +514,7 @@ find_columns <- function(wanted, columns, terms, source) {
     }
     bk_abort(
       "kernel", "The kernel looks at columns that the data do not have.",
-      c(sprintf("Found: %s.", list_some(wanted[lost])), sprintf("Accepted: %s.", known)),
+      sprintf("Found: %s.", list_some(wanted[lost])), sprintf("Accepted: %s.", known),
       column = "columns", found = wanted[lost], expected = columns
     )
   }
@@ -581,12 +579,10 @@ column_lengthscales <- function(leaf, d) {
   if (length(ell) != d) {
     bk_abort(
       "kernel", "The kernel's length-scales do not match the columns.",
-      c(
-        sprintf(
-          "Found: %d length-scales for %d column%s.", length(ell), d, if (d == 1L) "" else "s"
-        ),
-        sprintf("Accepted: one length-scale for all columns, or %d.", d)
+      sprintf(
+        "Found: %d length-scales for %d column%s.", length(ell), d, if (d == 1L) "" else "s"
       ),
+      sprintf("Accepted: one length-scale for all columns, or %d.", d),
       column = "lengthscale", found = length(ell), expected = d
     )
   }
@@ -709,10 +705,8 @@ kernel_matrix <- function(kernel, x, z = x, threads = getOption("bayeskernel.thr
   if (!all(is.finite(range(values, 0)))) {
     bk_abort(
       "numeric", "Values of the kernel are beyond the range of numbers.",
-      c(
-        sprintf("Found: %s.", format(values[!is.finite(values)][1])),
-        "Change the unit of the predictors, or the kernel's parameters."
-      ),
+      sprintf("Found: %s.", format(values[!is.finite(values)][1])),
+      "Change the unit of the predictors, or the kernel's parameters.",
       column = "x"
     )
   }
@@ -814,13 +808,11 @@ check_precomputed <- function(x, alone) {
     at <- arrayInd(which.max(gap), dim(x))
     bk_abort(
       "kernel", "A precomputed kernel matrix must be symmetric.",
-      c(
-        sprintf(
-          "Found: %s in row %d, column %d, and %s across the diagonal.",
-          format(x[at]), at[1], at[2], format(x[at[2], at[1]])
-        ),
-        "Accepted: k[i, j] = k[j, i], such as (k + t(k)) / 2."
+      sprintf(
+        "Found: %s in row %d, column %d, and %s across the diagonal.",
+        format(x[at]), at[1], at[2], format(x[at[2], at[1]])
       ),
+      "Accepted: k[i, j] = k[j, i], such as (k + t(k)) / 2.",
       column = "x", row = at[1], found = x[at], expected = x[at[2], at[1]]
     )
   }

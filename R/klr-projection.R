@@ -102,14 +102,13 @@ warn_unknown_directions <- function(fit) {
   if (agreement >= 0.75) {
     return(invisible())
   }
-  bk_warn("identification", "The draws do not agree on any direction.", c(
-    sprintf("Found: agreement %.2f, of %d rows and %d predictors; 1: known.", agreement, fit$n, p),
-    paste(
-      "New rows may be predicted no better than by the shares of the classes,",
-      "even where the rows of the fit are met."
-    ),
-    "Select predictors first, see section Many predictors of ?klr."
-  ), agreement = agreement)
+  bk_warn("identification", "The draws do not agree on any direction.",
+  sprintf("Found: agreement %.2f, of %d rows and %d predictors; 1: known.", agreement, fit$n, p),
+  paste(
+    "New rows may be predicted no better than by the shares of the classes,",
+    "even where the rows of the fit are met."
+  ),
+  "Select predictors first, see section Many predictors of ?klr.", agreement = agreement)
 }
 
 spread_fact <- function(object) {

@@ -179,11 +179,9 @@ inform_empty_levels <- function(rows) {
   if (any(empty)) {
     bk_inform(
       "levels", fit_header("Response `%s` has levels without rows.", rows$response),
-      c(
-        sprintf("Found: no row of %s.", list_some(quoted(rows$levels[empty]))),
-        "They stay in the model: their cut points have their prior.",
-        "Leave them out by droplevels()."
-      ),
+      sprintf("Found: no row of %s.", list_some(quoted(rows$levels[empty]))),
+      "They stay in the model: their cut points have their prior.",
+      "Leave them out by droplevels().",
       column = rows$response, found = rows$levels[empty]
     )
   }
@@ -242,13 +240,11 @@ known_codes <- function(y, levels, name = "y", header = paste(
   if (length(strange)) {
     bk_abort(
       "response", fit_header(header, name),
-      c(
-        sprintf(
-          "Found: %s, first in row %d.",
-          list_some(quoted(unique(as.character(y[strange])))), strange[1]
-        ),
-        paste0("Accepted: ", list_some(quoted(levels)), ".")
+      sprintf(
+        "Found: %s, first in row %d.",
+        list_some(quoted(unique(as.character(y[strange])))), strange[1]
       ),
+      paste0("Accepted: ", list_some(quoted(levels)), "."),
       column = name, row = strange[1], found = unique(y[strange]),
       expected = levels
     )
@@ -278,10 +274,8 @@ new_labels <- function(object, newdata, y, n, declared = FALSE) {
   if (is.null(y) || !is.atomic(y)) {
     bk_abort(
       "argument", "The labels of `newdata` are not known.",
-      c(
-        paste("Found:", describe_value(y)),
-        sprintf("Give `y`: one label for each of the %d rows.", n)
-      ),
+      paste("Found:", describe_value(y)),
+      sprintf("Give `y`: one label for each of the %d rows.", n),
       column = "y", found = class(y), expected = n
     )
   }
@@ -306,21 +300,19 @@ spread_counts <- function(y, name, n, kind, weights = NULL) {
     found <- y[wrong[1], ]
     bk_abort(
       "response", fit_header("Response `%s` is not a pair of counts.", name),
-      c(
-        if (length(wrong)) {
-          sprintf("Found: %s and %s in row %d.", format(found[[1]]), format(found[[2]]), wrong[1])
-        } else {
-          sprintf("Found: a matrix with 2 columns and %d rows.", nrow(y))
-        },
-        if (length(wrong) && found[[1]] >= 0 && found[[2]] < 0) {
-          paste(
-            "Failures below zero: more successes than trials? The second",
-            "column is the trials less the successes."
-          )
-        },
-        sprintf("Accepted: cbind(successes, failures), whole numbers, %d rows.", n),
-        "Otherwise give one column of labels, one row for each observation."
-      ),
+      if (length(wrong)) {
+        sprintf("Found: %s and %s in row %d.", format(found[[1]]), format(found[[2]]), wrong[1])
+      } else {
+        sprintf("Found: a matrix with 2 columns and %d rows.", nrow(y))
+      },
+      if (length(wrong) && found[[1]] >= 0 && found[[2]] < 0) {
+        paste(
+          "Failures below zero: more successes than trials? The second",
+          "column is the trials less the successes."
+        )
+      },
+      sprintf("Accepted: cbind(successes, failures), whole numbers, %d rows.", n),
+      "Otherwise give one column of labels, one row for each observation.",
       column = name, row = if (length(wrong)) wrong[1],
       found = if (length(wrong)) unname(found) else dim(y),
       expected = c(n, 2L)
@@ -446,12 +438,10 @@ refuse_label_type <- function(y, name, kind) {
   }
   bk_abort(
     "response", fit_header("Response `%s` does not name classes.", name),
-    c(
-      paste0("Found: ", found, "."), labels_accepted(kind),
-      if (length(dim(y)) > 1L) {
-        "Give one column of labels, one row for each observation."
-      }
-    ),
+    paste0("Found: ", found, "."), labels_accepted(kind),
+    if (length(dim(y)) > 1L) {
+      "Give one column of labels, one row for each observation."
+    },
     column = name, found = class(y), expected = "classes"
   )
 }
@@ -488,12 +478,10 @@ abort_numbers <- function(distinct, name, kind, n = NULL, row = NULL) {
         paste("Response `%s` is numeric: its", length(distinct), "values name no classes.")
       }, name
     ),
-    c(
-      paste0("Found: ", list_some(format_each(utils::head(shown, 5L)), 5L, length(shown)), "."),
-      labels_accepted(kind), if (!few) kind$numbers,
-      if (all(distinct >= 0 & distinct <= 1)) kind$shares,
-      sprintf("If its values are names of classes: `factor(%s)`.", name)
-    ),
+    paste0("Found: ", list_some(format_each(utils::head(shown, 5L)), 5L, length(shown)), "."),
+    labels_accepted(kind), if (!few) kind$numbers,
+    if (all(distinct >= 0 & distinct <= 1)) kind$shares,
+    sprintf("If its values are names of classes: `factor(%s)`.", name),
     column = name, row = row, found = shown, expected = list(c(0, 1), c(-1, 1))
   )
 }
@@ -501,10 +489,8 @@ abort_numbers <- function(distinct, name, kind, n = NULL, row = NULL) {
 abort_one_class <- function(name, found, n, instead = NULL) {
   bk_abort(
     "response", fit_header("Response `%s` has one class only.", name),
-    c(
-      sprintf("Found: all %.0f rows are %s.", n, quoted(found)), "Accepted: rows of two classes.",
-      "Look at `subset`, at zero `weights` and at rows that were omitted.", instead
-    ),
+    sprintf("Found: all %.0f rows are %s.", n, quoted(found)), "Accepted: rows of two classes.",
+    "Look at `subset`, at zero `weights` and at rows that were omitted.", instead,
     column = name, found = found, expected = 2L
   )
 }
@@ -513,15 +499,13 @@ abort_many_classes <- function(name, found, kind, row, ordered = FALSE) {
   bk_abort(
     "response",
     fit_header(paste("Response `%s` has", length(found), "classes, not two."), name),
-    c(
-      sprintf(
-        "Found: %s; the third in row %.0f.",
-        list_some(quoted(utils::head(found, 5L)), 5L, length(found)), row
-      ),
-      labels_accepted(kind),
-      if (ordered) kind$ordered %||% kind$many else kind$many,
-      sprintf("Or make two of them, for example `I(%s == %s)`.", name, quoted(found[1]))
+    sprintf(
+      "Found: %s; the third in row %.0f.",
+      list_some(quoted(utils::head(found, 5L)), 5L, length(found)), row
     ),
+    labels_accepted(kind),
+    if (ordered) kind$ordered %||% kind$many else kind$many,
+    sprintf("Or make two of them, for example `I(%s == %s)`.", name, quoted(found[1])),
     column = name, row = row, found = found, expected = 2L
   )
 }
@@ -530,20 +514,18 @@ abort_family <- function(y, name, family, expected, cure) {
   bk_abort(
     "response",
     fit_header(sprintf("Response `%%s` does not suit family \"%s\".", family), name),
-    c(
-      paste0("Found: ", if (is.factor(y)) {
-        sprintf(
-          "%s with %d levels, %s", if (is.ordered(y)) {
-            "an ordered factor"
-          } else {
-            "a factor without order"
-          }, nlevels(y), list_some(levels(y), 4L)
-        )
-      } else {
-        describe_value(y)
-      }, "."),
-      sprintf("Accepted: %s.", expected), cure
-    ),
+    paste0("Found: ", if (is.factor(y)) {
+      sprintf(
+        "%s with %d levels, %s", if (is.ordered(y)) {
+          "an ordered factor"
+        } else {
+          "a factor without order"
+        }, nlevels(y), list_some(levels(y), 4L)
+      )
+    } else {
+      describe_value(y)
+    }, "."),
+    sprintf("Accepted: %s.", expected), cure,
     column = name, found = class(y), expected = expected
   )
 }

@@ -45,10 +45,8 @@ class_weights_of <- function(wish, levels, codes, weights, among = 2) {
   if (length(unknown)) {
     bk_abort(
       "argument", "`class_weights` names no class of the response.",
-      c(
-        paste0("Found: ", list_some(quoted(unknown)), "."),
-        paste0("Accepted: ", list_some(quoted(levels)), ".")
-      ),
+      paste0("Found: ", list_some(quoted(unknown)), "."),
+      paste0("Accepted: ", list_some(quoted(levels)), "."),
       column = "class_weights", found = unknown, expected = levels
     )
   }
@@ -96,14 +94,12 @@ warn_given_up <- function(levels, codes, f, weights = NULL) {
     } else {
       sprintf("In %d classes fewer than a fifth of the rows lie on their side.", length(lost))
     },
-    c(
-      if (length(lost) > 1L) {
-        paste0("Classes: ", list_some(quoted(levels[classes[lost]])), ".")
-      },
-      paste(
-        "The fit has (nearly) collapsed to one class, and slopes shrink to 0.",
-        "Use class_weights = \"balanced\"."
-      )
+    if (length(lost) > 1L) {
+      paste0("Classes: ", list_some(quoted(levels[classes[lost]])), ".")
+    },
+    paste(
+      "The fit has (nearly) collapsed to one class, and slopes shrink to 0.",
+      "Use class_weights = \"balanced\"."
     ),
     classes = levels[classes[lost]], kept = kept[lost]
   )
@@ -167,11 +163,9 @@ warn_rate_of_holes <- function() {
   bk_warn(
     "learning_rate",
     "Effects of predictors with missing values are exaggerated.",
-    c(
-      "At learning_rate = 1 a predictor without effect, half of it missing,",
-      "was excluded from 0 in every one of 30 simulated data sets.",
-      paste("Use learning_rate = \"calibrated\", the default with", "missing = \"model\".")
-    )
+    "At learning_rate = 1 a predictor without effect, half of it missing,",
+    "was excluded from 0 in every one of 30 simulated data sets.",
+    paste("Use learning_rate = \"calibrated\", the default with", "missing = \"model\".")
   )
 }
 
@@ -213,10 +207,8 @@ whole_rows <- function(rows) {
   if (sum(keep) < 10L || length(unique(rows$y[keep])) < 2L) {
     bk_abort(
       "argument", "There are too few complete rows to calibrate.",
-      c(
-        sprintf("Found: %d rows without missing predictors.", sum(keep)),
-        "Give the learning rate as a number: about 0.3."
-      ),
+      sprintf("Found: %d rows without missing predictors.", sum(keep)),
+      "Give the learning rate as a number: about 0.3.",
       column = "learning_rate", found = sum(keep)
     )
   }

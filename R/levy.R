@@ -28,10 +28,8 @@ levy <- function(alpha = 1, gamma = 5, epsilon = 0.5) {
   if (!all(is.finite(unlist(known)))) {
     bk_abort(
       "prior", "The measure is beyond the range of numbers.",
-      c(
-        sprintf("Found: gamma %s, epsilon %s.", format(gamma), format(epsilon)),
-        "Accepted: both of an order at which kernels and error are finite."
-      ),
+      sprintf("Found: gamma %s, epsilon %s.", format(gamma), format(epsilon)),
+      "Accepted: both of an order at which kernels and error are finite.",
       column = "gamma", found = c(gamma, epsilon)
     )
   }

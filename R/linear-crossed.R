@@ -84,17 +84,15 @@ term_sizes <- function(design) {
 abort_too_crossed <- function(lacking, columns, limit) {
   bk_abort(
     "argument", "The random terms have too many levels for this model.",
-    c(
-      sprintf(
-        "Found: %s, and %s columns of random effects besides the largest term.",
-        paste(lacking, collapse = " and "), format(columns, big.mark = ",")
-      ),
-      sprintf(
-        "Accepted with it: %s columns, and %s numbers in these.",
-        format(limit$refused_columns, big.mark = ","), format(limit$refused_cells, big.mark = ",")
-      ),
-      "Crossed terms of any size: method \"vb\" or \"gibbs\" without these."
+    sprintf(
+      "Found: %s, and %s columns of random effects besides the largest term.",
+      paste(lacking, collapse = " and "), format(columns, big.mark = ",")
     ),
+    sprintf(
+      "Accepted with it: %s columns, and %s numbers in these.",
+      format(limit$refused_columns, big.mark = ","), format(limit$refused_cells, big.mark = ",")
+    ),
+    "Crossed terms of any size: method \"vb\" or \"gibbs\" without these.",
     column = "formula", found = columns
   )
 }

@@ -39,11 +39,9 @@ run_ep <- function(job) {
 warn_unsettled <- function(why, instead, spent) {
   bk_warn(
     "convergence", "Expectation propagation did not settle.",
-    c(
-      why, sprintf("The fit is that of method = \"%s\", mean-field variational Bayes.", instead),
-      if (spent) "Raise `max_iter` of `control`.",
-      if (instead == "vb") "method = \"gibbs\" has no sites that must settle."
-    )
+    why, sprintf("The fit is that of method = \"%s\", mean-field variational Bayes.", instead),
+    if (spent) "Raise `max_iter` of `control`.",
+    if (instead == "vb") "method = \"gibbs\" has no sites that must settle."
   )
 }
 

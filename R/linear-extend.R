@@ -32,9 +32,7 @@ extend_linear <- function(object, newdata, y = NULL, weights = NULL,
   if (length(rows$complete) < n || !is.null(rows$holes) && anyNA(rows$holes$x)) {
     bk_abort(
       "missing", "Predictors of the new rows have gaps.",
-      c(
-        sprintf("Found: %d rows.", n - length(rows$complete)), "A fit is extended by complete rows."
-      ),
+      sprintf("Found: %d rows.", n - length(rows$complete)), "A fit is extended by complete rows.",
       column = "newdata"
     )
   }
@@ -100,7 +98,7 @@ refuse_extension <- function(object) {
   if (!is.null(why)) {
     bk_abort(
       "argument", "This fit cannot be extended.",
-      c(sprintf("Found: %s.", why), "update(fit, data = ) fits anew."), column = "object"
+      sprintf("Found: %s.", why), "update(fit, data = ) fits anew.", column = "object"
     )
   }
 }
@@ -130,10 +128,8 @@ check_grouping_variables <- function(group, newdata) {
   if (length(absent)) {
     bk_abort(
       "argument", fit_header("`newdata` has no column `%s`.", absent[1]),
-      c(
-        paste("Found:", list_some(names(newdata))),
-        "A fit is extended by rows whose groups are known."
-      ),
+      paste("Found:", list_some(names(newdata))),
+      "A fit is extended by rows whose groups are known.",
       column = absent[1], found = names(newdata)
     )
   }
@@ -259,11 +255,9 @@ effect_columns <- function(object, rows, effects) {
   if (n * as.double(effects) > most_extended_cells) {
     bk_abort(
       "argument", "These are too many rows for one extension.",
-      c(
-        sprintf("Found: %.0f rows, %.0f effects.", n, effects),
-        sprintf(
-          "Accepted: %.0f rows. Extend the fit by parts.", floor(most_extended_cells / effects)
-        )
+      sprintf("Found: %.0f rows, %.0f effects.", n, effects),
+      sprintf(
+        "Accepted: %.0f rows. Extend the fit by parts.", floor(most_extended_cells / effects)
       ),
       column = "newdata"
     )

@@ -115,11 +115,9 @@ refuse_powers <- function(rows) {
   if (length(at)) {
     bk_abort(
       "argument", "Sampling of a probit model needs whole weights.",
-      c(
-        sprintf("Found: %s in row %.0f.", format(rows$weights[at[1]]), data_rows(rows, at[1])),
-        "Accepted: whole numbers, for rows that occur more than once.",
-        "Any weights: family = \"logit\", or method = \"ep\"."
-      ),
+      sprintf("Found: %s in row %.0f.", format(rows$weights[at[1]]), data_rows(rows, at[1])),
+      "Accepted: whole numbers, for rows that occur more than once.",
+      "Any weights: family = \"logit\", or method = \"ep\".",
       column = "weights", row = data_rows(rows, at[1]),
       found = rows$weights[at[1]]
     )

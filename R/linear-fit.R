@@ -208,11 +208,9 @@ check_svi_model <- function(data) {
   if (length(lacking) > 0) {
     bk_abort(
       "argument", "Method \"svi\" does not fit this model.",
-      c(
-        paste("Found:", paste(lacking, collapse = " and ")),
-        "Accepted: fixed, penalized, smooth and random terms.",
-        "Use method = \"vb\" or method = \"gibbs\"."
-      ),
+      paste("Found:", paste(lacking, collapse = " and ")),
+      "Accepted: fixed, penalized, smooth and random terms.",
+      "Use method = \"vb\" or method = \"gibbs\".",
       column = "method", found = lacking
     )
   }

@@ -244,10 +244,8 @@ warn_unsettled_columns <- function(why, left) {
   bk_warn(
     "convergence",
     "Expectation propagation of the selection did not settle.",
-    c(
-      why, sprintf("Inclusion probabilities are %s.", left),
-      "Use `polish = TRUE`, or method = \"gibbs\"."
-    )
+    why, sprintf("Inclusion probabilities are %s.", left),
+    "Use `polish = TRUE`, or method = \"gibbs\"."
   )
 }
 
@@ -262,7 +260,7 @@ refuse_ep_polish <- function(data, blocks, most = 1000L) {
   if (!is.null(found)) {
     bk_abort(
       "argument", "`polish = \"ep\"` does not fit this model.",
-      c(sprintf("Found: %s.", found), "Use `polish = TRUE`, or method = \"gibbs\"."),
+      sprintf("Found: %s.", found), "Use `polish = TRUE`, or method = \"gibbs\".",
       column = "polish", found = "ep"
     )
   }

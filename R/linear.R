@@ -17,10 +17,8 @@ settle_linear <- function(settings) {
     !identical(settings$penalty, "none")) {
     bk_abort(
       "argument", "`penalty` and `select` exclude each other.",
-      c(
-        "Columns under selection have a prior of their own.",
-        "Accepted with `select`: penalty = \"none\", for the other columns."
-      ),
+      "Columns under selection have a prior of their own.",
+      "Accepted with `select`: penalty = \"none\", for the other columns.",
       column = "penalty", found = settings$penalty
     )
   }
@@ -40,10 +38,8 @@ settle_method <- function(settings) {
   if (!none && settings$method == "ep") {
     bk_abort(
       "argument", "Method \"ep\" does not select among columns.",
-      c(
-        "Accepted with `select`: method = \"gibbs\" or method = \"vb\".",
-        "By sampling, inclusion probabilities are those of the posterior."
-      ),
+      "Accepted with `select`: method = \"gibbs\" or method = \"vb\".",
+      "By sampling, inclusion probabilities are those of the posterior.",
       column = "method", found = "ep"
     )
   }
@@ -63,14 +59,12 @@ refuse_polish <- function(settings) {
   }
   bk_abort(
     "argument", "`polish = \"ep\"` is of selection by method = \"vb\".",
-    c(
-      sprintf("Found: %s.", if (none) {
-        "no selection"
-      } else {
-        sprintf("method = \"%s\"", settings$method)
-      }),
-      "Accepted: `select`, with method = \"vb\" or none."
-    ),
+    sprintf("Found: %s.", if (none) {
+      "no selection"
+    } else {
+      sprintf("method = \"%s\"", settings$method)
+    }),
+    "Accepted: `select`, with method = \"vb\" or none.",
     column = "polish", found = "ep"
   )
 }
@@ -80,12 +74,10 @@ refuse_terms <- function(settings) {
   if (by_term(settings$prior) && !selects_by_draws(settings)) {
     bk_abort(
       "argument", "Selection by terms is the sampler's.",
-      c(
-        sprintf(
-          "Found: a prior with inclusion = \"term\" and polish = %s.", deparse1(settings$polish)
-        ),
-        "Accepted: polish = TRUE, or inclusion = \"column\"."
+      sprintf(
+        "Found: a prior with inclusion = \"term\" and polish = %s.", deparse1(settings$polish)
       ),
+      "Accepted: polish = TRUE, or inclusion = \"column\".",
       column = "polish", found = settings$polish
     )
   }

@@ -38,10 +38,8 @@ balanced_error <- function(truth, predicted) {
   if (any(strange %in% predicted)) {
     bk_abort(
       "argument", "`predicted` has classes that `truth` does not have.",
-      c(
-        paste("Found:", paste(quoted(strange), collapse = ", ")),
-        paste("Accepted:", paste(quoted(known), collapse = ", "))
-      ),
+      paste("Found:", paste(quoted(strange), collapse = ", ")),
+      paste("Accepted:", paste(quoted(known), collapse = ", ")),
       column = "predicted", found = strange, expected = known
     )
   }
@@ -194,10 +192,9 @@ score_of_two <- function(labels, score, declared) {
 calibration <- function(y, prob, bins = 10) {
   if (inherits(y, "bayeskernel_fit")) {
     bk_abort(
-      "argument", "`y` is a fit.", c(
-        "Accepted: labels, and probabilities of them as `prob`.",
-        "plot(fit, \"calibration\") shows that of a fit's own rows."
-      ),
+      "argument", "`y` is a fit.",
+      "Accepted: labels, and probabilities of them as `prob`.",
+      "plot(fit, \"calibration\") shows that of a fit's own rows.",
       column = "y"
     )
   }
@@ -226,12 +223,10 @@ scored_rows <- function(y, prob) {
   if (length(outside) > 0L) {
     bk_abort(
       "argument", "`prob` has values that are not probabilities.",
-      c(
-        sprintf(
-          "Found: %s, in row %d.", format(prob[outside[1]]), (outside[1] - 1L) %% length(y) + 1L
-        ),
-        "Accepted: numbers from 0 to 1."
+      sprintf(
+        "Found: %s, in row %d.", format(prob[outside[1]]), (outside[1] - 1L) %% length(y) + 1L
       ),
+      "Accepted: numbers from 0 to 1.",
       column = "prob", found = prob[outside[1]], expected = c(0, 1)
     )
   }
@@ -246,13 +241,11 @@ scored_rows <- function(y, prob) {
   if (length(wrong)) {
     bk_abort(
       "argument", "`prob` has rows that do not sum to 1.",
-      c(
-        sprintf(
-          "Found: a sum of %s in row %d (%d such rows).",
-          format(total[wrong[1]], digits = 4), wrong[1], length(wrong)
-        ),
-        "Accepted: the probability of each class, or those of the second of two."
+      sprintf(
+        "Found: a sum of %s in row %d (%d such rows).",
+        format(total[wrong[1]], digits = 4), wrong[1], length(wrong)
       ),
+      "Accepted: the probability of each class, or those of the second of two.",
       column = "prob", row = wrong[1], found = total[wrong[1]], expected = 1
     )
   }
@@ -290,13 +283,11 @@ abort_classes <- function(levels, columns, name = "prob") {
   bk_abort(
     "response",
     sprintf("The classes of `y` and of `%s` are not the same.", name),
-    c(
-      sprintf("Found: classes %s.", list_some(quoted(levels))),
-      sprintf("`%s` has %s.", name, columns),
-      paste(
-        "Accepted: a matrix with one column for each class; with two classes",
-        "also the probabilities of the second."
-      )
+    sprintf("Found: classes %s.", list_some(quoted(levels))),
+    sprintf("`%s` has %s.", name, columns),
+    paste(
+      "Accepted: a matrix with one column for each class; with two classes",
+      "also the probabilities of the second."
     ),
     column = "y", found = levels, expected = columns
   )

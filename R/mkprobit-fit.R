@@ -108,12 +108,11 @@ warn_rare_classes <- function(rows) {
   ))
   rare <- counts < 2L
   if (any(rare)) {
-    bk_warn("response", "There are classes with one row or none.", c(
-      sprintf(
-        "Found: %s.", paste(quoted(rows$levels[rare]), counts[rare], sep = ": ", collapse = ", ")
-      ),
-      "They stay in the model, with little but their prior to go by."
-    ))
+    bk_warn("response", "There are classes with one row or none.",
+    sprintf(
+      "Found: %s.", paste(quoted(rows$levels[rare]), counts[rare], sep = ": ", collapse = ", ")
+    ),
+    "They stay in the model, with little but their prior to go by.")
   }
 }
 
@@ -240,11 +239,9 @@ regressors_of <- function(spaces, sources) {
     names(count) <- names(spaces)
     bk_abort(
       "kernel", "The spaces have different numbers of regressors.",
-      c(
-        sprintf("Found: %s.", paste(names(count), count, sep = ": ", collapse = ", ")),
-        "Accepted: kernels alone, or features of one length.",
-        "Features of several lengths: bind their columns into one space."
-      ),
+      sprintf("Found: %s.", paste(names(count), count, sep = ": ", collapse = ", ")),
+      "Accepted: kernels alone, or features of one length.",
+      "Features of several lengths: bind their columns into one space.",
       column = "kernel", found = count
     )
   }
@@ -284,10 +281,8 @@ settle_composite <- function(spaces, settings) {
     if (learns && any(vapply(spaces, has_scale, NA))) {
       bk_abort(
         "argument", "Weights and length-scales of a product say the same.",
-        c(
-          "A power of an rbf() is an rbf() of another length-scale.",
-          "Learn one of them, or let the priors decide: force = TRUE."
-        ),
+        "A power of an rbf() is an rbf() of another length-scale.",
+        "Learn one of them, or let the priors decide: force = TRUE.",
         column = "tune", found = TRUE
       )
     }
@@ -315,11 +310,9 @@ check_product <- function(spaces) {
     if (any_leaf(space$kernel, function(leaf) kind_of(leaf)$negative(leaf))) {
       bk_abort(
         "kernel", "A product needs kernels without negative values.",
-        c(
-          sprintf("Found in space `%s`: %s.", space$name, format(space$kernel)),
-          paste(
-            "Accepted: rbf(), matern(), periodic(), categorical(),", "polynomial() of even degree."
-          )
+        sprintf("Found in space `%s`: %s.", space$name, format(space$kernel)),
+        paste(
+          "Accepted: rbf(), matern(), periodic(), categorical(),", "polynomial() of even degree."
         ),
         column = space$name, found = space$kernel$kind
       )
@@ -361,10 +354,8 @@ check_regressors <- function(count) {
 abort_regressors <- function(count) {
   bk_abort(
     "argument", "The regressors would need too much memory.",
-    c(
-      sprintf("Found: %.0f regressors, %.1f GB a matrix.", count, 8 * count^2 / 1e9),
-      "Use `inducing`, such as inducing = 500: the kernels to 500 objects."
-    ),
+    sprintf("Found: %.0f regressors, %.1f GB a matrix.", count, 8 * count^2 / 1e9),
+    "Use `inducing`, such as inducing = 500: the kernels to 500 objects.",
     column = "inducing", found = count
   )
 }
@@ -541,10 +532,9 @@ variational_weights <- function(fit, found) {
 warn_few_points <- function(ess) {
   if (isTRUE(ess < 50)) {
     bk_warn(
-      "convergence", "The posterior of the weights rests on few points.", c(
-        sprintf("Found: %.1f that count.", ess),
-        "Use weights_method = \"profile\", or \"slice\" for a sum."
-      )
+      "convergence", "The posterior of the weights rests on few points.",
+      sprintf("Found: %.1f that count.", ess),
+      "Use weights_method = \"profile\", or \"slice\" for a sum."
     )
   }
 }
@@ -568,13 +558,12 @@ weights_frame <- function(fit, mean, sd = NA_real_, lower = NA_real_,
 
 warn_nothing_left <- function(fit) {
   if (all(fit$relevant == 0)) {
-    bk_warn("convergence", "The sparse prior left no regressor.", c(
-      sprintf(
-        "Every row has the probability %s of each class, without a spread.",
-        format(1 / length(fit$levels), digits = 3)
-      ),
-      "Use sparse = FALSE, or other length-scales."
-    ))
+    bk_warn("convergence", "The sparse prior left no regressor.",
+    sprintf(
+      "Every row has the probability %s of each class, without a spread.",
+      format(1 / length(fit$levels), digits = 3)
+    ),
+    "Use sparse = FALSE, or other length-scales.")
   }
 }
 
@@ -593,17 +582,15 @@ warn_search <- function(fit) {
     } else {
       sprintf("The learned %s were not taken: they predict worse.", what)
     },
-    c(
-      sprintf(
-        "Log probability of a left-out object: %s, at the start %s.",
-        format(check$found / fit$n, digits = 3), format(check$start / fit$n, digits = 3)
-      ),
-      if (check$taken) {
-        "Use weights_method = \"loo\", which learns by such predictions."
-      } else {
-        "The fit is that of the start, as without tuning."
-      }
-    )
+    sprintf(
+      "Log probability of a left-out object: %s, at the start %s.",
+      format(check$found / fit$n, digits = 3), format(check$start / fit$n, digits = 3)
+    ),
+    if (check$taken) {
+      "Use weights_method = \"loo\", which learns by such predictions."
+    } else {
+      "The fit is that of the start, as without tuning."
+    }
   )
 }
 
@@ -624,10 +611,9 @@ weight_states <- function(found, names) {
 warn_scale <- function(fit) {
   fit$diagnostics$largest_fall <- NA_real_
   bk_warn(
-    "convergence", "The kernel matrix is too badly conditioned to go on.", c(
-      "The bound fell by rounding; the fit is that of the pass before.",
-      "Standardize the predictors, or use normalize = TRUE."
-    )
+    "convergence", "The kernel matrix is too badly conditioned to go on.",
+    "The bound fell by rounding; the fit is that of the pass before.",
+    "Standardize the predictors, or use normalize = TRUE."
   )
   fit
 }
@@ -642,10 +628,9 @@ warn_stuck <- function(fit) {
     length(unique(as.vector(fit$draws[, , name]))) == 1L
   }, NA)
   if (any(stuck)) {
-    bk_warn("convergence", "Some kernels were in, or out, in every draw.", c(
-      sprintf("Found: %s.", list_some(names(fit$spaces)[stuck])),
-      "Given the latent responses such moves are rare: run more chains, longer."
-    ))
+    bk_warn("convergence", "Some kernels were in, or out, in every draw.",
+    sprintf("Found: %s.", list_some(names(fit$spaces)[stuck])),
+    "Given the latent responses such moves are rare: run more chains, longer.")
   }
 }
 

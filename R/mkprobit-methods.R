@@ -343,10 +343,8 @@ combine_classifiers <- function(fits, rule = c("product", "mean", "max", "majori
     other <- class_levels(fits[[which(!same)[1]]])
     bk_abort(
       "argument", "The fits do not have the same classes.",
-      c(
-        sprintf("Found: %s in fit %d.", list_some(other), which(!same)[1]),
-        sprintf("Accepted: those of the first, %s.", list_some(levels))
-      ),
+      sprintf("Found: %s in fit %d.", list_some(other), which(!same)[1]),
+      sprintf("Accepted: those of the first, %s.", list_some(levels)),
       column = "fits", found = other, expected = levels
     )
   }
@@ -358,10 +356,8 @@ refuse_regressions <- function(fits) {
   if (length(wrong)) {
     bk_abort(
       "argument", "There is a regression among the fits.",
-      c(
-        sprintf("Found: fit %d, by %s(), of a number.", wrong[1], model_of(fits[[wrong[1]]])$name),
-        "Accepted: fits to the same classes."
-      ),
+      sprintf("Found: fit %d, by %s(), of a number.", wrong[1], model_of(fits[[wrong[1]]])$name),
+      "Accepted: fits to the same classes.",
       column = "fits", found = unname(wrong), expected = "classes"
     )
   }
@@ -431,13 +427,11 @@ check_same_rows <- function(fits, orders) {
     if (length(other)) {
       bk_abort(
         "dimension", "The fits do not have the same rows in the same order.",
-        c(
-          sprintf(
-            "Found: row %d is of class %s in fit %d, of %s in fit %d.", other[1],
-            quoted(classes[[known[1]]][other[1]]), known[1], quoted(classes[[k]][other[1]]), k
-          ),
-          "Accepted: the same rows in one order, or rows with names."
+        sprintf(
+          "Found: row %d is of class %s in fit %d, of %s in fit %d.", other[1],
+          quoted(classes[[known[1]]][other[1]]), known[1], quoted(classes[[k]][other[1]]), k
         ),
+        "Accepted: the same rows in one order, or rows with names.",
         column = "newdata", row = other[1], found = classes[[k]][other[1]]
       )
     }

@@ -78,10 +78,8 @@ check_features <- function(count, n) {
   if (bytes > getOption("bayeskernel.max_bytes", 8e9)) {
     bk_abort(
       "argument", "The features of the rows would need too much memory.",
-      c(
-        sprintf("Found: %.0f features of %.0f rows, %.1f GB.", count, n, bytes / 1e9),
-        "Use fewer `inducing` objects, or grouping factors of fewer levels."
-      ),
+      sprintf("Found: %.0f features of %.0f rows, %.1f GB.", count, n, bytes / 1e9),
+      "Use fewer `inducing` objects, or grouping factors of fewer levels.",
       column = "inducing", found = count
     )
   }
@@ -274,10 +272,8 @@ group_factors <- function(rows, settings) {
   if (settings$coefficients == "weights") {
     bk_abort(
       "argument", "Random intercepts belong to the process.",
-      c(
-        sprintf("Found: (1 | %s), with coefficients = \"weights\".", labels[1L]),
-        "Accepted: coefficients = \"process\"."
-      ),
+      sprintf("Found: (1 | %s), with coefficients = \"weights\".", labels[1L]),
+      "Accepted: coefficients = \"process\".",
       column = "formula", found = labels, expected = "process"
     )
   }

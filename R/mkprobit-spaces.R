@@ -79,12 +79,10 @@ check_spaces <- function(x, y) {
   if (is.null(named) || anyNA(named) || any(named == "") || anyDuplicated(named)) {
     bk_abort(
       "argument", "The feature spaces have no names of their own.",
-      c(
-        sprintf("Found: %s.", if (is.null(named)) "no names" else {
-          list_some(quoted(named))
-        }),
-        "Accepted: a list such as list(shape = x1, color = x2)."
-      ),
+      sprintf("Found: %s.", if (is.null(named)) "no names" else {
+        list_some(quoted(named))
+      }),
+      "Accepted: a list such as list(shape = x1, color = x2).",
       column = "x", found = named
     )
   }
@@ -101,12 +99,10 @@ check_spaces <- function(x, y) {
   if (length(unique(c(sizes, length(y)))) > 1L) {
     bk_abort(
       "dimension", "Spaces and response do not have the same number of rows.",
-      c(
-        sprintf("Found: %s, %d labels.", paste(
-          names(sizes), sizes, sep = ": ", collapse = ", "
-        ), length(y)),
-        "Accepted: a row for every object in every space."
-      ),
+      sprintf("Found: %s, %d labels.", paste(
+        names(sizes), sizes, sep = ": ", collapse = ", "
+      ), length(y)),
+      "Accepted: a row for every object in every space.",
       column = "x", found = sizes, expected = length(y)
     )
   }
@@ -148,12 +144,10 @@ kernels_of_spaces <- function(kernel, x) {
   if (!fits) {
     bk_abort(
       "kernel", "`kernel` does not have a kernel for each space.",
-      c(
-        sprintf("Found: %d kernels%s.", length(kernel), if (is.null(names(kernel))) "" else {
-          paste(",", list_some(names(kernel)))
-        }),
-        sprintf("Accepted: one, or %d: %s.", length(x), list_some(names(x)))
-      ),
+      sprintf("Found: %d kernels%s.", length(kernel), if (is.null(names(kernel))) "" else {
+        paste(",", list_some(names(kernel)))
+      }),
+      sprintf("Accepted: one, or %d: %s.", length(x), list_some(names(x))),
       column = "kernel", found = length(kernel), expected = length(x)
     )
   }
@@ -259,13 +253,11 @@ check_gram <- function(k, name = NULL) {
     least <- min(eigen(k, TRUE, only.values = TRUE)$values)
     bk_abort(
       "kernel", "A precomputed kernel matrix is not positive semi-definite.",
-      c(
-        sprintf(
-          "Found%s: an eigenvalue of %.3g.",
-          if (is.null(name)) "" else sprintf(" in space `%s`", name), least
-        ),
-        "Accepted: a kernel matrix, of which no eigenvalue is below zero."
+      sprintf(
+        "Found%s: an eigenvalue of %.3g.",
+        if (is.null(name)) "" else sprintf(" in space `%s`", name), least
       ),
+      "Accepted: a kernel matrix, of which no eigenvalue is below zero.",
       column = name %||% "x", found = least, expected = 0
     )
   }
@@ -283,14 +275,12 @@ new_space_rows <- function(info, newdata, first = 0) {
   if (!fits) {
     bk_abort(
       "argument", "`newdata` does not have the spaces of the fit.",
-      c(
-        sprintf("Found: %s.", if (is.list(newdata) && length(newdata)) {
-          list_some(quoted(names(newdata) %||% "no names"))
-        } else {
-          describe_value(newdata)
-        }),
-        sprintf("Accepted: a list with %s.", list_some(quoted(names)))
-      ),
+      sprintf("Found: %s.", if (is.list(newdata) && length(newdata)) {
+        list_some(quoted(names(newdata) %||% "no names"))
+      } else {
+        describe_value(newdata)
+      }),
+      sprintf("Accepted: a list with %s.", list_some(quoted(names))),
       column = "newdata", found = names(newdata), expected = names
     )
   }
@@ -382,10 +372,8 @@ new_space <- function(info, value, name, first) {
 abort_space_width <- function(name, found, expected) {
   bk_abort(
     "dimension", sprintf("Space `%s` has the wrong number of columns.", name),
-    c(
-      sprintf("Found: %d columns.", found),
-      sprintf("Accepted: a matrix of numbers with %d.", expected)
-    ),
+    sprintf("Found: %d columns.", found),
+    sprintf("Accepted: a matrix of numbers with %d.", expected),
     column = name, found = found, expected = expected
   )
 }

@@ -210,10 +210,8 @@ settle_mkprobit <- function(settings) {
   if (settings$learn && !(by %in% known)) {
     bk_abort(
       "argument", "This `weights_method` does not suit the composite.",
-      c(
-        sprintf("Found: \"%s\" with combine = \"%s\".", by, combine),
-        sprintf("Accepted: %s.", paste(quoted(known), collapse = ", "))
-      ),
+      sprintf("Found: \"%s\" with combine = \"%s\".", by, combine),
+      sprintf("Accepted: %s.", paste(quoted(known), collapse = ", ")),
       column = "weights_method", found = by, expected = known
     )
   }
@@ -221,10 +219,8 @@ settle_mkprobit <- function(settings) {
   if (settings$learn && settings$tune && spread) {
     bk_abort(
       "argument", "This `weights_method` does not learn length-scales.",
-      c(
-        sprintf("Found: \"%s\" with tune = TRUE.", by),
-        "Accepted: \"profile\", \"map\", or method = \"gibbs\"."
-      ),
+      sprintf("Found: \"%s\" with tune = TRUE.", by),
+      "Accepted: \"profile\", \"map\", or method = \"gibbs\".",
       column = "weights_method", found = by, expected = c("profile", "map")
     )
   }
@@ -253,10 +249,8 @@ refuse_class_weights <- function(settings) {
   if (!is.null(fault)) {
     bk_abort(
       "argument", "Weights of classes need a process and variational Bayes.",
-      c(
-        sprintf("Found: `class_weights` with %s.", fault),
-        "Accepted: coefficients = \"process\" and method = \"vb\"; or `weights`, counts of rows."
-      ),
+      sprintf("Found: `class_weights` with %s.", fault),
+      "Accepted: coefficients = \"process\" and method = \"vb\"; or `weights`, counts of rows.",
       column = "class_weights", found = wish, expected = "none"
     )
   }
@@ -277,20 +271,16 @@ settle_process <- function(settings) {
     name <- names(other)[other][1L]
     bk_abort(
       "argument", "This setting belongs to the paper's coefficients.",
-      c(
-        sprintf("Found: `%s`, with coefficients = \"process\".", name),
-        "Accepted: coefficients = \"weights\", or without that setting."
-      ),
+      sprintf("Found: `%s`, with coefficients = \"process\".", name),
+      "Accepted: coefficients = \"weights\", or without that setting.",
       column = name, found = name, expected = "weights"
     )
   }
   if (settings$learn && settings$combine == "binary") {
     bk_abort(
       "argument", "A process does not learn subsets of the kernels.",
-      c(
-        "Accepted: combine = \"sum\", whose weights may become small,",
-        "numbers 0 or 1 as `kernel_weights`, or coefficients = \"weights\"."
-      ),
+      "Accepted: combine = \"sum\", whose weights may become small,",
+      "numbers 0 or 1 as `kernel_weights`, or coefficients = \"weights\".",
       column = "combine", found = "binary", expected = c("sum", "product")
     )
   }
@@ -306,10 +296,8 @@ refuse_process_prior <- function(prior) {
   if (length(given)) {
     bk_abort(
       "prior", "This part of the prior belongs to the process.",
-      c(
-        sprintf("Found: `%s`, with coefficients = \"weights\".", given[1L]),
-        "Accepted: `tau`, `nu` and `alpha0` of mkprobit_prior()."
-      ),
+      sprintf("Found: `%s`, with coefficients = \"weights\".", given[1L]),
+      "Accepted: `tau`, `nu` and `alpha0` of mkprobit_prior().",
       column = given[1L], found = prior[[given[1L]]]
     )
   }
@@ -344,11 +332,9 @@ settle_weight_prior <- function(settings) {
   if (settings$learn && held && found[1] < 1 && settings$method == "vb" && point) {
     bk_abort(
       "prior", "With this prior the weights have no most probable value.",
-      c(
-        sprintf("Found: a first parameter of %s.", format(found[1])),
-        sprintf(
-          "Accepted: 1 or more, or weights_method = \"%s\".", if (settings$tune) "loo" else "is"
-        )
+      sprintf("Found: a first parameter of %s.", format(found[1])),
+      sprintf(
+        "Accepted: 1 or more, or weights_method = \"%s\".", if (settings$tune) "loo" else "is"
       ),
       column = "weights", found = found[1], expected = 1
     )

@@ -80,12 +80,10 @@ check_variables <- function(parsed, scope, env) {
         fit_header(
           paste(if (in_response) "Response" else "Variable", "`%s` is not in `data`."), name
         ),
-        c(
-          if (is.data.frame(scope)) {
-            paste("Columns of `data`:", list_some(names(scope)))
-          },
-          "Correct the formula, or add the column to `data`."
-        ),
+        if (is.data.frame(scope)) {
+          paste("Columns of `data`:", list_some(names(scope)))
+        },
+        "Correct the formula, or add the column to `data`.",
         column = name, found = names(scope)
       )
     }
@@ -112,11 +110,9 @@ eval_argument <- function(value, name, scope, env) {
     value <- tryCatch(eval(value, scope, env), error = function(e) {
       bk_abort(
         "argument", sprintf("Argument `%s` cannot be computed.", name),
-        c(
-          conditionMessage(e),
-          paste(
-            "Accepted: an expression in the columns of `data`, or a vector", "with one value a row."
-          )
+        conditionMessage(e),
+        paste(
+          "Accepted: an expression in the columns of `data`, or a vector", "with one value a row."
         ),
         column = name
       )
@@ -177,23 +173,19 @@ explain_frame_error <- function(error, parsed, scope, n) {
     }
     if (inherits(value, "error") || is.null(value)) {
       bk_abort(kind, fit_header("Variable `%s` cannot be computed.", name),
-        c(
-          if (is.null(value)) "Found: NULL." else conditionMessage(value),
-          "Accepted: an expression that gives one value, or row, for each row."
-        ),
+        if (is.null(value)) "Found: NULL." else conditionMessage(value),
+        "Accepted: an expression that gives one value, or row, for each row.",
         column = name
       )
     }
     if (!is.atomic(value)) {
       bk_abort(kind, fit_header("Variable `%s` is not a vector.", name),
-        c(
-          sprintf("Found: %s.", if (is.list(value)) {
-            sprintf("a list column of class %s", quoted(class(value)[1]))
-          } else {
-            article(paste("object of class", quoted(class(value)[1])))
-          }),
-          "Accepted: numeric, logical, factor or character, one value a row."
-        ),
+        sprintf("Found: %s.", if (is.list(value)) {
+          sprintf("a list column of class %s", quoted(class(value)[1]))
+        } else {
+          article(paste("object of class", quoted(class(value)[1])))
+        }),
+        "Accepted: numeric, logical, factor or character, one value a row.",
         column = name, found = class(value)
       )
     }
@@ -211,18 +203,16 @@ refuse_missing_inside <- function(variable, name, error, scope, env) {
       bk_abort(
         "missing",
         fit_header("Variable `%s` cannot be computed with missing values.", name),
-        c(
-          sprintf(
-            "`%s`: %d missing, first in row %d.", inner, sum(is.na(value)), which(is.na(value))[1]
-          ),
-          conditionMessage(error),
-          sprintf("First leave out the rows in which `%s` is missing.", inner),
-          sprintf(
-            paste(
-              "In bkm() and bsvm() `gp(%s)` is a smooth function of it that may",
-              "miss values, with `missing = \"model\"`."
-            ), inner
-          )
+        sprintf(
+          "`%s`: %d missing, first in row %d.", inner, sum(is.na(value)), which(is.na(value))[1]
+        ),
+        conditionMessage(error),
+        sprintf("First leave out the rows in which `%s` is missing.", inner),
+        sprintf(
+          paste(
+            "In bkm() and bsvm() `gp(%s)` is a smooth function of it that may",
+            "miss values, with `missing = \"model\"`."
+          ), inner
         ),
         column = name, row = which(is.na(value))[1], found = inner
       )
@@ -234,7 +224,7 @@ check_offset_type <- function(value, name) {
   if (!is.numeric(value) && !is.logical(value) || NCOL(value) > 1L) {
     bk_abort(
       "argument", fit_header("Term `%s` is not of numbers.", name),
-      c(paste("Found:", describe_value(value)), "Accepted: a number for each row."),
+      paste("Found:", describe_value(value)), "Accepted: a number for each row.",
       column = name, found = class(value)
     )
   }
@@ -245,10 +235,8 @@ check_variable_types <- function(frame, response) {
     column <- frame[[name]]
     if (is.complex(column) || is.raw(column)) {
       bk_abort("argument", fit_header("Variable `%s` has no use here.", name),
-        c(
-          sprintf("Found: a vector of type %s.", typeof(column)),
-          "Accepted: numeric, logical, factor or character."
-        ),
+        sprintf("Found: a vector of type %s.", typeof(column)),
+        "Accepted: numeric, logical, factor or character.",
         column = name, found = typeof(column)
       )
     }
@@ -367,13 +355,11 @@ check_weights <- function(w, rows) {
   if (length(bad)) {
     bk_abort(
       "argument", "Argument `weights` has negative or infinite values.",
-      c(
-        sprintf(
-          "Found: %s in row %d (%d such rows).", format(w[bad[1]]),
-          original_rows(bad[1], rows), length(bad)
-        ),
-        "Accepted: finite numbers of at least 0, not all 0."
+      sprintf(
+        "Found: %s in row %d (%d such rows).", format(w[bad[1]]),
+        original_rows(bad[1], rows), length(bad)
       ),
+      "Accepted: finite numbers of at least 0, not all 0.",
       column = "weights", row = original_rows(bad[1], rows), found = w[bad[1]]
     )
   }

@@ -155,17 +155,16 @@ warn_iteration <- function(fit, max_iter) {
       sprintf("The bound still rose after %.0f passes over the data.", d$passes)
     } else {
       sprintf("The bound had not settled after %.0f steps.", d$steps)
-    }, c(
-      "The fit is a valid but not the best approximation.",
-      if (fit$method == "svi") {
-        "Raise `max_iter`, `epochs` or `tol` of `control`."
-      } else if (isTRUE(d$passes < (max_iter %||% 0))) {
-        # The passes of the search that was kept.
-        "Raise `tol` of `control` if less accuracy is enough."
-      } else {
-        "Raise `max_iter` of `control`, or `tol` if less accuracy is enough."
-      }
-    ))
+    },
+    "The fit is a valid but not the best approximation.",
+    if (fit$method == "svi") {
+      "Raise `max_iter`, `epochs` or `tol` of `control`."
+    } else if (isTRUE(d$passes < (max_iter %||% 0))) {
+      # The passes of the search that was kept.
+      "Raise `tol` of `control` if less accuracy is enough."
+    } else {
+      "Raise `max_iter` of `control`, or `tol` if less accuracy is enough."
+    })
   }
   bound <- last(fit$trace$elbo %||% 0)
   if (isTRUE(d$largest_fall > 1e-8 * (1 + abs(bound)))) {

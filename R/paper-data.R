@@ -122,7 +122,7 @@ read_set <- function(set, at) {
 bad_data_file <- function(file, found, expected) {
   bk_abort(
     "data", "A file of data is not what it should be.",
-    c(sprintf("File: %s.", file), sprintf("Found: %s.", found), sprintf("Accepted: %s.", expected)),
+    sprintf("File: %s.", file), sprintf("Found: %s.", found), sprintf("Accepted: %s.", expected),
     found = found, expected = expected
   )
 }
@@ -161,7 +161,7 @@ fetch_file <- function(url, file, name) {
   if (!identical(failed, 0L)) {
     bk_abort(
       "data", "A data set cannot be fetched.",
-      c(sprintf("Found: %s from %s.", failed, url), folder_advice(name)), column = name, found = url
+      sprintf("Found: %s from %s.", failed, url), folder_advice(name), column = name, found = url
     )
   }
   file.rename(part, file.path(data_cache(), file))
@@ -172,14 +172,12 @@ abort_no_set <- function(name, set) {
   package <- sub("::.*", "", set$package %||% "")
   bk_abort(
     "data", sprintf("The data set \"%s\" is not here.", name),
-    c(
-      set_origin(name, set),
-      if (nzchar(package)) sprintf("Install package %s, which has it.", package),
-      if (length(set$url)) {
-        sprintf("Fetch it by paper_data(\"%s\", download = TRUE).", name)
-      },
-      folder_advice(name)
-    ),
+    set_origin(name, set),
+    if (nzchar(package)) sprintf("Install package %s, which has it.", package),
+    if (length(set$url)) {
+      sprintf("Fetch it by paper_data(\"%s\", download = TRUE).", name)
+    },
+    folder_advice(name),
     column = name, found = character(), expected = set_files(set)
   )
 }
@@ -222,7 +220,7 @@ settled_set <- function(table, name) {
 bad_set <- function(name, found, expected) {
   bk_abort(
     "data", sprintf("The data set \"%s\" is not the one of the paper.", name),
-    c(sprintf("Found: %s, from %s.", found, where_is(name)), sprintf("Accepted: %s.", expected)),
+    sprintf("Found: %s, from %s.", found, where_is(name)), sprintf("Accepted: %s.", expected),
     column = name, found = found, expected = expected
   )
 }

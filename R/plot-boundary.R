@@ -124,10 +124,8 @@ boundary_points <- function(x, columns, newdata, y) {
   if (length(absent) > 0L) {
     bk_abort(
       "argument", "`newdata` does not have the columns of the axes.",
-      c(
-        paste("Missing:", paste(quoted(absent), collapse = ", ")),
-        paste("Found:", list_some(quoted(colnames(newdata))))
-      ),
+      paste("Missing:", paste(quoted(absent), collapse = ", ")),
+      paste("Found:", list_some(quoted(colnames(newdata)))),
       column = absent, found = colnames(newdata), expected = columns
     )
   }

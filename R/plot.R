@@ -152,7 +152,7 @@ check_picture <- function(known, type, given) {
     drawn <- names(known)[vapply(known, refusal, "", given) == ""]
     bk_abort(
       "argument", sprintf("There is no \"%s\" plot of this fit.", type),
-      c(refused, paste("Accepted:", paste(quoted(drawn), collapse = ", "))),
+      refused, paste("Accepted:", paste(quoted(drawn), collapse = ", ")),
       column = "type", found = type, expected = drawn
     )
   }
@@ -177,7 +177,7 @@ check_pars <- function(pars, known) {
   if (!is.character(pars) || length(strange) > 0) {
     bk_abort(
       "argument", "`pars` names what is not in the fit.",
-      c(paste("Found:", list_some(quoted(strange))), paste("Accepted:", list_some(known))),
+      paste("Found:", list_some(quoted(strange))), paste("Accepted:", list_some(known)),
       column = "pars", found = strange, expected = known
     )
   }

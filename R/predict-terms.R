@@ -80,11 +80,9 @@ need_terms <- function(object) {
   if (!is_linear(object)) {
     bk_abort(
       "argument", sprintf("A fit by %s() is no sum of terms.", model_of(object)$name),
-      c(
-        "Its kernel combines the predictors.",
-        "Accepted: a fit by bkm() or bsvm(), whose formula may have gp() terms.",
-        "exposure() has effects of single predictors in any model."
-      ),
+      "Its kernel combines the predictors.",
+      "Accepted: a fit by bkm() or bsvm(), whose formula may have gp() terms.",
+      "exposure() has effects of single predictors in any model.",
       column = "type", found = model_of(object)$name
     )
   }

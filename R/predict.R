@@ -537,11 +537,9 @@ check_answer_size <- function(rows, columns) {
   if (bytes > most) {
     bk_abort(
       "argument", "The predictions would not fit in memory.",
-      c(
-        sprintf("Found: %.0f rows of %.0f numbers, %.1f GB.", rows, columns, bytes / 1e9),
-        sprintf("Accepted: %.1f GB (option \"bayeskernel.max_bytes\").", most / 1e9),
-        "Ask for fewer rows at a time, or for fewer draws by `ndraws`."
-      ),
+      sprintf("Found: %.0f rows of %.0f numbers, %.1f GB.", rows, columns, bytes / 1e9),
+      sprintf("Accepted: %.1f GB (option \"bayeskernel.max_bytes\").", most / 1e9),
+      "Ask for fewer rows at a time, or for fewer draws by `ndraws`.",
       column = "newdata", found = bytes, expected = most
     )
   }

@@ -778,13 +778,11 @@ resolve_prior <- function(prior, p, columns = NULL) {
       bk_abort(
         "prior",
         sprintf("Argument `%s` of %s() has the wrong length.", name, class(prior)[1]),
-        c(
-          sprintf("Found: %d values.", given),
-          sprintf("Accepted: 1 value, or %d, one per fixed column.", p),
-          if (length(columns)) {
-            paste("Fixed columns:", list_some(columns))
-          }
-        ),
+        sprintf("Found: %d values.", given),
+        sprintf("Accepted: 1 value, or %d, one per fixed column.", p),
+        if (length(columns)) {
+          paste("Fixed columns:", list_some(columns))
+        },
         column = name, found = given, expected = p
       )
     }
@@ -799,7 +797,7 @@ wishart_prior <- function(prior, r, of, x = FALSE) {
   refuse <- function(name, wrong, found, expected, accepted) {
     bk_abort(
       "prior", sprintf("Argument `%s` of %s() %s.", name, class(prior)[1], wrong),
-      c(paste0("Found: ", found, "."), paste0("Accepted: ", accepted, ".")), column = name,
+      paste0("Found: ", found, "."), paste0("Accepted: ", accepted, "."), column = name,
       found = found, expected = expected
     )
   }

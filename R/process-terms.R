@@ -279,10 +279,8 @@ inform_levels <- function(parsed, built) {
   for (name in setdiff(by, c(fixed, bars))) {
     bk_inform(
       "by", fit_header("Factor `%s` is in the model as `by` alone.", name),
-      c(
-        "The function of each level has a mean of 0 over its rows.",
-        sprintf("Add `%s` for the differences between the levels.", name)
-      ),
+      "The function of each level has a mean of 0 over its rows.",
+      sprintf("Add `%s` for the differences between the levels.", name),
       column = name
     )
   }
@@ -690,10 +688,8 @@ refuse_with_processes <- function(rows, settings) {
   if (length(found)) {
     bk_abort(
       "argument", "Terms gp() do not go with what was asked for.",
-      c(
-        sprintf("Found: %s.", paste(found, collapse = " and ")),
-        "Accepted: no selection; by sampling, complete rows."
-      ),
+      sprintf("Found: %s.", paste(found, collapse = " and ")),
+      "Accepted: no selection; by sampling, complete rows.",
       column = "formula", found = found
     )
   }

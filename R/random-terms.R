@@ -20,10 +20,8 @@ abort_bar <- function(term) {
   bk_abort(
     "argument",
     fit_header("Random term `%s` is not understood.", deparse1(term)),
-    c(
-      "Accepted: (1 | g), (x | g), (x || g), (1 | a / b), (1 | a:b).",
-      "Give crossed groups as two terms, (1 | a) + (1 | b)."
-    ),
+    "Accepted: (1 | g), (x | g), (x || g), (1 | a / b), (1 | a:b).",
+    "Give crossed groups as two terms, (1 | a) + (1 | b).",
     column = deparse1(term)
   )
 }
@@ -50,10 +48,8 @@ check_distinct_bars <- function(bars) {
     bk_abort(
       "argument",
       fit_header("Random effect `%s` is in two terms.", twice[1]),
-      c(
-        paste("Terms:", list_some(vapply(bars, `[[`, "", "text"))),
-        "Join them into one, such as (1 + x | g), or drop one."
-      ),
+      paste("Terms:", list_some(vapply(bars, `[[`, "", "text"))),
+      "Join them into one, such as (1 + x | g), or drop one.",
       column = twice[1], found = twice
     )
   }
@@ -144,10 +140,8 @@ group_index <- function(leaves, label) {
   if (length(levels) < 2L) {
     bk_abort(
       "argument", fit_header("Grouping factor `%s` has one level only.", label),
-      c(
-        paste0("Found: ", quoted(levels), " in all rows used."),
-        "Accepted: at least two groups. Drop the term, or look at `subset`."
-      ),
+      paste0("Found: ", quoted(levels), " in all rows used."),
+      "Accepted: at least two groups. Drop the term, or look at `subset`.",
       column = label, found = levels, expected = 2L
     )
   }

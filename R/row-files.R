@@ -6,12 +6,10 @@ without_zero_bytes <- function(reading, file) {
     if (grepl("embedded nul", conditionMessage(w), fixed = TRUE)) {
       bk_abort(
         "argument", "A file of rows is no text: it has bytes of zero.",
-        c(
-          paste("Found:", quoted(file)),
-          paste(
-            "Accepted: text in UTF-8, one row a line. A file in UTF-16, or one",
-            "that was cut off, has to be written again."
-          )
+        paste("Found:", quoted(file)),
+        paste(
+          "Accepted: text in UTF-8, one row a line. A file in UTF-16, or one",
+          "that was cut off, has to be written again."
         ),
         column = "x", found = file
       )
@@ -26,10 +24,8 @@ text_columns <- function(connection, file, sep) {
   if (length(names) == 0L || !all(nzchar(names) & validEnc(names))) {
     bk_abort(
       "dimension", "A file does not name its columns.",
-      c(
-        sprintf("Found: the first line of %s.", quoted(file)),
-        "Accepted: a first line with a name for every column, in UTF-8."
-      ),
+      sprintf("Found: the first line of %s.", quoted(file)),
+      "Accepted: a first line with a name for every column, in UTF-8.",
       column = "x", found = names
     )
   }
@@ -46,10 +42,8 @@ open_file <- function(file) {
     error = function(e) {
       bk_abort(
         "argument", "A file cannot be opened.",
-        c(
-          paste("Found:", quoted(file)),
-          if (file.exists(file)) conditionMessage(e) else "There is no such file."
-        ),
+        paste("Found:", quoted(file)),
+        if (file.exists(file)) conditionMessage(e) else "There is no such file.",
         column = "x", found = file
       )
     }

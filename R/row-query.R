@@ -70,12 +70,10 @@ read_query <- function(query) {
 abort_query <- function(query, header) {
   bk_abort(
     "argument", header,
-    c(
-      paste("Found:", query),
-      paste(
-        "Accepted: one statement that reads: SELECT, WITH, VALUES or TABLE.",
-        "Run others by DBI::dbExecute() before."
-      )
+    paste("Found:", query),
+    paste(
+      "Accepted: one statement that reads: SELECT, WITH, VALUES or TABLE.",
+      "Run others by DBI::dbExecute() before."
     ),
     column = "query", found = query
   )
@@ -159,12 +157,10 @@ refuse_overflow <- function(source) {
 abort_overflow <- function(name, count) {
   bk_abort(
     "argument", fit_header("Column `%s` has numbers beyond integers.", name),
-    c(
-      sprintf("Found: %.0f beyond 2147483647.", count),
-      paste(
-        "Accepted: a connection that reads them as numbers,",
-        "dbConnect(..., bigint = \"numeric\")."
-      )
+    sprintf("Found: %.0f beyond 2147483647.", count),
+    paste(
+      "Accepted: a connection that reads them as numbers,",
+      "dbConnect(..., bigint = \"numeric\")."
     ),
     column = name, found = count, expected = .Machine$integer.max
   )

@@ -105,16 +105,14 @@ block_matrix <- function(part, columns, first) {
       }
       bk_abort(
         "argument", fit_header("Column `%s` is not numeric.", name),
-        c(
-          if (is.na(at)) {
-            sprintf("Found from row %.0f on: %s.", first + 1, describe_value(value))
-          } else {
-            sprintf("Found: %s in row %.0f.", quoted(value[at]), first + at)
-          },
-          paste(
-            "Accepted: numbers or logical values. Code the column as numbers,",
-            "or leave it out of the source."
-          )
+        if (is.na(at)) {
+          sprintf("Found from row %.0f on: %s.", first + 1, describe_value(value))
+        } else {
+          sprintf("Found: %s in row %.0f.", quoted(value[at]), first + at)
+        },
+        paste(
+          "Accepted: numbers or logical values. Code the column as numbers,",
+          "or leave it out of the source."
         ),
         column = name, row = first + if (is.na(at)) 1 else at, found = class(value)
       )
@@ -137,16 +135,14 @@ abort_source <- function(source, row, error) {
     } else {
       "The row source cannot be read."
     },
-    c(
-      switch(source$type,
-        query = paste("Query:", source$query),
-        paste("Files:", list_some(quoted(source$files)))
-      ),
-      trimws(conditionMessage(error)),
-      if (source$type == "query") {
-        "Is the connection still open? DBI::dbIsValid(con) tells."
-      }
+    switch(source$type,
+      query = paste("Query:", source$query),
+      paste("Files:", list_some(quoted(source$files)))
     ),
+    trimws(conditionMessage(error)),
+    if (source$type == "query") {
+      "Is the connection still open? DBI::dbIsValid(con) tells."
+    },
     column = "x", row = row, found = conditionMessage(error)
   )
 }
@@ -223,9 +219,7 @@ send_query <- function(source, query = source$query) {
   if (!DBI::dbIsValid(source$connection)) {
     bk_abort(
       "argument", "The connection of the row source is closed.",
-      c(
-        paste("Query:", source$query), "Connect again and make the source from the new connection."
-      ),
+      paste("Query:", source$query), "Connect again and make the source from the new connection.",
       column = "x", found = source$query
     )
   }
@@ -246,10 +240,8 @@ abort_mixed <- function(message) {
   name <- sub("^Column `([^`]*)`.*", "\\1", message)
   bk_abort(
     "argument", fit_header("Column `%s` holds values of several types.", name),
-    c(
-      sub("^Column `[^`]*`: ", "The database says: ", message),
-      sprintf("Accepted: numbers. CAST(%s AS REAL) in the query makes them.", name)
-    ),
+    sub("^Column `[^`]*`: ", "The database says: ", message),
+    sprintf("Accepted: numbers. CAST(%s AS REAL) in the query makes them.", name),
     column = name, found = message
   )
 }

@@ -130,10 +130,8 @@ new_row_source <- function(source, columns, y) {
     if (!(y %in% columns)) {
       bk_abort(
         "response", fit_header("The rows have no column `%s`.", y),
-        c(
-          paste("Found:", list_some(columns)),
-          "Accepted: the name of one of these as `y`, the response."
-        ),
+        paste("Found:", list_some(columns)),
+        "Accepted: the name of one of these as `y`, the response.",
         column = y, found = columns
       )
     }
@@ -205,10 +203,8 @@ check_same_columns <- function(found, expected, where) {
   if (length(gone) + length(new) > 0L || anyDuplicated(found)) {
     bk_abort(
       "dimension", "The columns of the row source differ.",
-      c(
-        sprintf("In %s.", where), if (length(gone)) paste("Lacking:", list_some(gone)),
-        if (length(new)) paste("New:", list_some(new)), paste("Accepted:", list_some(expected))
-      ),
+      sprintf("In %s.", where), if (length(gone)) paste("Lacking:", list_some(gone)),
+      if (length(new)) paste("New:", list_some(new)), paste("Accepted:", list_some(expected)),
       column = c(gone, new), found = found, expected = expected
     )
   }

@@ -133,10 +133,8 @@ new_kernel_values <- function(info, newdata) {
   if (isTRUE(info$varies)) {
     bk_warn(
       "kernel", "The variances of new rows are not known: their mean is taken.",
-      c(
-        "The diagonal of the kernel matrix of the fit varies.",
-        sprintf("Give k(x, x) of each new row as column %d of `newdata`.", n + 1L)
-      )
+      "The diagonal of the kernel matrix of the fit varies.",
+      sprintf("Give k(x, x) of each new row as column %d of `newdata`.", n + 1L)
     )
   }
   cbind(newdata, info$diagonal)

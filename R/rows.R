@@ -191,23 +191,21 @@ refuse_linear_terms <- function(design, model, intercepts = FALSE) {
     bk_abort(
       "argument",
       sprintf("The formula has terms that %s() does not know.", model),
-      c(
-        sprintf("Found: %s.", paste(found, collapse = " and ")),
-        sprintf(
-          "Accepted: predictors, which the kernel combines%s.",
-          if (intercepts) ", and random intercepts, (1 | g)" else ""
-        ),
-        paste(
-          "With such terms: bkm(), whose gp() terms are curves, of two classes",
-          "or numbers; linear: bsvm()."
-        ),
-        if (length(design$random) && model == "gpsvm") {
-          paste(
-            "Groups can be a predictor, too: `y ~ x + g` with kernel =",
-            "rbf(columns = \"x\") + categorical(columns = \"g\")."
-          )
-        }
+      sprintf("Found: %s.", paste(found, collapse = " and ")),
+      sprintf(
+        "Accepted: predictors, which the kernel combines%s.",
+        if (intercepts) ", and random intercepts, (1 | g)" else ""
       ),
+      paste(
+        "With such terms: bkm(), whose gp() terms are curves, of two classes",
+        "or numbers; linear: bsvm()."
+      ),
+      if (length(design$random) && model == "gpsvm") {
+        paste(
+          "Groups can be a predictor, too: `y ~ x + g` with kernel =",
+          "rbf(columns = \"x\") + categorical(columns = \"g\")."
+        )
+      },
       column = "formula", found = found
     )
   }

@@ -30,17 +30,15 @@ warn_separation <- function(theta, sure, fit, job, large = 30) {
   }
   bk_warn(
     "separation", "The classes are separated by the predictors.",
-    c(
-      found$details,
-      if (wild) {
-        sprintf(
-          "The prior alone limits the coefficients, up to %.3g on its scale.", max(abs(theta))
-        )
-      } else {
-        "The prior alone limits the effects of these."
-      },
-      separation_remedy(fit)
-    ),
+    found$details,
+    if (wild) {
+      sprintf(
+        "The prior alone limits the coefficients, up to %.3g on its scale.", max(abs(theta))
+      )
+    } else {
+      "The prior alone limits the effects of these."
+    },
+    separation_remedy(fit),
     columns = found$columns, levels = found$levels, groups = found$groups
   )
 }
@@ -338,20 +336,18 @@ warn_single_rows <- function(fit, job) {
     }
     bk_warn(
       "identification", fit_header("Each level of `%s` has one row.", term$label),
-      c(
-        if (numeric) {
-          c(
-            "Its variance and that of the noise cannot be distinguished.",
-            "Their sum is known; the prior alone says what share is whose."
-          )
-        } else {
-          c(
-            "The classes do not say how large its variance is: the prior does.",
-            "Other effects grow with it, for they are given the level's own."
-          )
-        },
-        "Leave the term out, or give levels with more rows."
-      ),
+      if (numeric) {
+        c(
+          "Its variance and that of the noise cannot be distinguished.",
+          "Their sum is known; the prior alone says what share is whose."
+        )
+      } else {
+        c(
+          "The classes do not say how large its variance is: the prior does.",
+          "Other effects grow with it, for they are given the level's own."
+        )
+      },
+      "Leave the term out, or give levels with more rows.",
       groups = term$label
     )
   }

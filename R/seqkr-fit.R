@@ -51,10 +51,8 @@ core_candidates <- function(grid, rows) {
   } else if (named || ncol(grid) != length(rows$columns)) {
     bk_abort(
       "dimension", "`grid` does not have the columns of the model.",
-      c(
-        sprintf("Found: %d columns.", ncol(grid)),
-        sprintf("Accepted: %d, %s.", length(rows$columns), list_some(rows$columns))
-      ),
+      sprintf("Found: %d columns.", ncol(grid)),
+      sprintf("Accepted: %d, %s.", length(rows$columns), list_some(rows$columns)),
       column = "grid", found = ncol(grid), expected = length(rows$columns)
     )
   }
@@ -69,11 +67,10 @@ warn_vanishing <- function(prior, classes) {
   found <- names[vapply(prior[names], vanishing, NA)]
   if (length(found)) {
     bk_warn(
-      "prior", "The prior of a variance vanishes.", c(
-        sprintf("Found: %s.", paste(found, collapse = " and ")),
-        "The posterior is nearly improper; see the help of seqkr_prior().",
-        "The first variances are drawn from the default prior."
-      )
+      "prior", "The prior of a variance vanishes.",
+      sprintf("Found: %s.", paste(found, collapse = " and ")),
+      "The posterior is nearly improper; see the help of seqkr_prior().",
+      "The first variances are drawn from the default prior."
     )
   }
 }
@@ -121,12 +118,10 @@ check_grid_memory <- function(n, given, settings, classes) {
   if (bytes > most) {
     bk_abort(
       "argument", "The stream would need too much memory.",
-      c(
-        sprintf("Found: %.0f rows and %.0f candidates, %s.", n, points, format_bytes(bytes)),
-        sprintf(
-          "Accepted: at most %s, or options(bayeskernel.max_bytes = ).", format_bytes(most)
-        ), "Lower `grid_max`, or give fewer candidates as `grid`."
-      ),
+      sprintf("Found: %.0f rows and %.0f candidates, %s.", n, points, format_bytes(bytes)),
+      sprintf(
+        "Accepted: at most %s, or options(bayeskernel.max_bytes = ).", format_bytes(most)
+      ), "Lower `grid_max`, or give fewer candidates as `grid`.",
       column = "grid_max", found = bytes, expected = most
     )
   }
@@ -253,7 +248,7 @@ warn_few_particles <- function(steps, fit) {
   }
   bk_warn(
     "convergence", "Few particles carry the weight.",
-    c(found, paste0(paste(cure, collapse = ", or "), "."))
+    found, paste0(paste(cure, collapse = ", or "), ".")
   )
 }
 
@@ -329,15 +324,13 @@ refuse_gap <- function(missing, column, what) {
     at <- which(missing)[1]
     bk_abort(
       "missing", sprintf("A %s is missing; the fit is as it was.", what),
-      c(
-        sprintf(
-          "Found: row %d%s.", at, if (sum(missing) > 1L) {
-            sprintf(" and %d more", sum(missing) - 1L)
-          } else {
-            ""
-          }
-        ), "Leave such rows out of the batch."
-      ),
+      sprintf(
+        "Found: row %d%s.", at, if (sum(missing) > 1L) {
+          sprintf(" and %d more", sum(missing) - 1L)
+        } else {
+          ""
+        }
+      ), "Leave such rows out of the batch.",
       column = column, row = at
     )
   }

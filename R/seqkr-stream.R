@@ -95,7 +95,7 @@ refuse_retuning <- function(object) {
   if (is.null(object$reservoir)) {
     bk_abort(
       "argument", "The fit keeps no rows that it could be tuned by.",
-      c("It was made by an earlier version.", "update(fit, data = ) fits anew."), column = "retune"
+      "It was made by an earlier version.", "update(fit, data = ) fits anew.", column = "retune"
     )
   }
 }

@@ -43,13 +43,11 @@ refuse_smooth_use <- function(smooth, within) {
   head <- sub("^.*::", "", deparse1(smooth[[1]]))
   bk_abort(
     "argument", fit_header("Smooth term `%s` has to be added.", text),
-    c(
-      sprintf("Found: %s.", deparse1(within)),
-      sprintf(paste(
-        "Accepted: smooth terms joined to others by `+`. A curve for each",
-        "level of f is `%s(x, by = f)`, one scaled by z is `%s(x, by = z)`."
-      ), head, head)
-    ),
+    sprintf("Found: %s.", deparse1(within)),
+    sprintf(paste(
+      "Accepted: smooth terms joined to others by `+`. A curve for each",
+      "level of f is `%s(x, by = f)`, one scaled by z is `%s(x, by = z)`."
+    ), head, head),
     column = text, found = deparse1(within)
   )
 }
@@ -90,14 +88,12 @@ refuse_tensor <- function(name, expr, text) {
   expr[[1]] <- as.name("t2")
   bk_abort(
     "argument", fit_header("Smooth term `%s` is not offered.", text),
-    c(
-      sprintf(
-        paste(
-          "The penalties of %s() overlap, so that it is no sum of independent", "random effects."
-        ), name
-      ),
-      sprintf("Use the tensor product `%s`.", deparse1(expr))
+    sprintf(
+      paste(
+        "The penalties of %s() overlap, so that it is no sum of independent", "random effects."
+      ), name
     ),
+    sprintf("Use the tensor product `%s`.", deparse1(expr)),
     column = text, found = name, expected = "t2"
   )
 }
@@ -117,7 +113,7 @@ abort_smooth <- function(text, header, found, cure = NULL) {
   if (inherits(found, "condition")) {
     found <- trimws(gsub("\\s+", " ", conditionMessage(found)))
   }
-  bk_abort("argument", fit_header(header, text), c(found, cure), column = text, found = found)
+  bk_abort("argument", fit_header(header, text), found, cure, column = text, found = found)
 }
 
 # Building -------------------------------------------------------------------

@@ -15,10 +15,8 @@ source_layout <- function(formula, source) {
   if (length(formula) == 3L && !identical(all.vars(formula[[2L]]), source$response)) {
     bk_abort(
       "response", "The formula and the row source name different responses.",
-      c(
-        sprintf("Formula: %s.", deparse1(formula[[2L]])),
-        sprintf("Row source: %s.", source$response)
-      ),
+      sprintf("Formula: %s.", deparse1(formula[[2L]])),
+      sprintf("Row source: %s.", source$response),
       column = source$response, found = deparse1(formula[[2L]])
     )
   }
@@ -40,10 +38,8 @@ source_layout <- function(formula, source) {
     bk_abort(
       "argument",
       fit_header("The row source has no predictor `%s`.", absent[1]),
-      c(
-        if (length(absent) > 1L) paste("Absent:", list_some(absent)),
-        paste("Accepted:", list_some(source$columns))
-      ),
+      if (length(absent) > 1L) paste("Absent:", list_some(absent)),
+      paste("Accepted:", list_some(source$columns)),
       column = absent, found = source$columns
     )
   }
@@ -74,16 +70,14 @@ refuse_source_terms <- function(parsed) {
   if (length(found)) {
     bk_abort(
       "argument", "The formula has terms that a row source does not take.",
-      c(
-        sprintf("Found: %s.", list_some(unique(found))),
-        paste(
-          "Accepted: numeric columns of the source, gp() terms of such columns",
-          "and one random term, such as (1 | id) or (x | id), of a column."
-        ),
-        paste(
-          "Let the query or file have computed columns; give rows with other",
-          "random terms, smooths and factors as a data frame."
-        )
+      sprintf("Found: %s.", list_some(unique(found))),
+      paste(
+        "Accepted: numeric columns of the source, gp() terms of such columns",
+        "and one random term, such as (1 | id) or (x | id), of a column."
+      ),
+      paste(
+        "Let the query or file have computed columns; give rows with other",
+        "random terms, smooths and factors as a data frame."
       ),
       column = "formula", found = found
     )
@@ -230,15 +224,13 @@ check_group_room <- function(groups, effects, columns, name) {
   }
   bk_abort(
     "dimension", "The groups are too many for so many columns.",
-    c(
-      sprintf(
-        "Found: %d groups of %d effects and %d columns: %.3g numbers.",
-        groups, effects, columns, as.double(groups) * effects * columns
-      ),
-      sprintf("Accepted: %.3g, by options(bayeskernel.group_numbers = ).", most),
-      paste(
-        "Memory is some 300 bytes a number. Fewer inducing points need less,", "in gp(inducing = )."
-      )
+    sprintf(
+      "Found: %d groups of %d effects and %d columns: %.3g numbers.",
+      groups, effects, columns, as.double(groups) * effects * columns
+    ),
+    sprintf("Accepted: %.3g, by options(bayeskernel.group_numbers = ).", most),
+    paste(
+      "Memory is some 300 bytes a number. Fewer inducing points need less,", "in gp(inducing = )."
     ),
     column = name, found = as.double(groups) * effects * columns, expected = most
   )

@@ -109,10 +109,8 @@ odds_ratios <- function(object, rows, name) {
   if (!is_linear(object) || linear_family(object) != "logit") {
     bk_abort(
       "argument", "Odds ratios belong to logistic models.",
-      c(
-        sprintf("Found: a fit by %s(), link \"%s\".", model_of(object)$name, links_of(object)[1]),
-        "Accepted: a fit by bkm(family = \"logit\")."
-      ),
+      sprintf("Found: a fit by %s(), link \"%s\".", model_of(object)$name, links_of(object)[1]),
+      "Accepted: a fit by bkm(family = \"logit\").",
       column = name, found = links_of(object)[1]
     )
   }
@@ -496,10 +494,8 @@ new_response <- function(object, newdata, y, n, declared = FALSE) {
   if (is.null(y) || length(y) != n || !is.numeric(y) || is.factor(y)) {
     bk_abort(
       "argument", "The response of `newdata` is not known.",
-      c(
-        paste("Found:", describe_value(y)),
-        sprintf("Give `y` with one number for each of the %d rows.", n)
-      ),
+      paste("Found:", describe_value(y)),
+      sprintf("Give `y` with one number for each of the %d rows.", n),
       column = "y", found = y, expected = n
     )
   }

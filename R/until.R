@@ -35,10 +35,9 @@
 #' @export
 stop_at <- function(rhat = NULL, ess = NULL, sweeps = NULL, seconds = Inf) {
   if (is.null(rhat) && is.null(ess)) {
-    bk_abort("argument", "Nothing says when to stop.", c(
-      "Found: neither `rhat` nor `ess`.",
-      "Accepted: stop_at(rhat = 1.01), stop_at(ess = 400), or both."
-    ), column = "rhat")
+    bk_abort("argument", "Nothing says when to stop.",
+    "Found: neither `rhat` nor `ess`.",
+    "Accepted: stop_at(rhat = 1.01), stop_at(ess = 400), or both.", column = "rhat")
   }
   if (!identical(seconds, Inf)) {
     seconds <- check_number(seconds, 0, name = "seconds", closed = c(FALSE, TRUE))
@@ -115,9 +114,8 @@ neff_ratio.bayeskernel_fit <- function(object, ...) {
 watched_numbers <- function(fit, take) {
   table <- fit$diagnostics$table
   if (is.null(table)) {
-    bk_abort("argument", "The fit has no chains.", c(
-      sprintf("Found: method \"%s\".", fit$method), "Accepted: a fit by a sampler."
-    ), column = "x")
+    bk_abort("argument", "The fit has no chains.",
+    sprintf("Found: method \"%s\".", fit$method), "Accepted: a fit by a sampler.", column = "x")
   }
   stats::setNames(take(table), table$variable)
 }
@@ -178,10 +176,8 @@ check_enough_draws <- function(settings) {
   if (isTRUE(until$ess > kept)) {
     bk_abort(
       "argument", "`until` asks for more effective draws than are kept.",
-      c(
-        sprintf("Found: ess = %s.", format(until$ess)),
-        sprintf("Accepted: at most %.0f, that is `ndraws` times `chains`.", kept)
-      ),
+      sprintf("Found: ess = %s.", format(until$ess)),
+      sprintf("Accepted: at most %.0f, that is `ndraws` times `chains`.", kept),
       column = "until", found = until$ess, expected = kept
     )
   }
@@ -298,17 +294,15 @@ warn_until <- function(diagnostics) {
   ess <- smaller_ess(table)
   bk_warn(
     "convergence", sprintf("The cap was reached before the chains agreed (%s).", end$goal),
-    c(
-      if (any(!is.na(table$rhat))) {
-        sprintf(
-          paste("After %.0f sweeps each: largest R-hat %.3f (%s), smallest ESS", "%.0f (%s)."),
-          diagnostics$sweeps, max(table$rhat, na.rm = TRUE), table$variable[which.max(table$rhat)],
-          min(ess, na.rm = TRUE), table$variable[which.min(ess)]
-        )
-      },
-      apart_lines(diagnostics),
-      raise_cap(diagnostics, end)
-    ),
+    if (any(!is.na(table$rhat))) {
+      sprintf(
+        paste("After %.0f sweeps each: largest R-hat %.3f (%s), smallest ESS", "%.0f (%s)."),
+        diagnostics$sweeps, max(table$rhat, na.rm = TRUE), table$variable[which.max(table$rhat)],
+        min(ess, na.rm = TRUE), table$variable[which.min(ess)]
+      )
+    },
+    apart_lines(diagnostics),
+    raise_cap(diagnostics, end),
     variables = table$variable
   )
 }

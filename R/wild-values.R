@@ -54,14 +54,12 @@ robust_places <- function(x, center, scale) {
 warn_wild <- function(name, values, range, effect) {
   bk_warn(
     "outlier", fit_header("Column `%s` has values far from all others.", name),
-    c(
-      sprintf("Found: %s.", list_some(format_each(values))),
-      sprintf(
-        "All others lie from %s to %s.", format(range[1], digits = 4), format(range[2], digits = 4)
-      ),
-      effect,
-      "Correct such values, or leave out their rows, if they are errors."
+    sprintf("Found: %s.", list_some(format_each(values))),
+    sprintf(
+      "All others lie from %s to %s.", format(range[1], digits = 4), format(range[2], digits = 4)
     ),
+    effect,
+    "Correct such values, or leave out their rows, if they are errors.",
     column = name, found = values
   )
 }
@@ -86,12 +84,10 @@ warn_few_inducing <- function(found, asked, term) {
   }
   bk_warn(
     "kernel", fit_header("Few inducing points cover the rows of `%s`.", term),
-    c(
-      sprintf("Found: %.0f places for %.0f points.", found, asked),
-      paste(
-        "A few values are far away, and the other rows lie close together. Transform the",
-        "variables (a logarithm, ranks), or give the points by `inducing`."
-      )
+    sprintf("Found: %.0f places for %.0f points.", found, asked),
+    paste(
+      "A few values are far away, and the other rows lie close together. Transform the",
+      "variables (a logarithm, ranks), or give the points by `inducing`."
     ),
     column = "inducing", found = found, expected = asked
   )
