@@ -28,8 +28,7 @@ bark_job <- function(rows, settings) {
     settings = settings, reference = reference, y_scale = data$y_scale,
     weight = data$weight, own = own,
     # Kernels a draw are not known before; twice their prior mean are many.
-    stored = 10 + p + length(reference) +
-      3 * min(most, 2 * expected_kernels(prior)) +
+    stored = 10 + p + length(reference) + 3 * min(most, 2 * expected_kernels(prior)) +
       2 * length(block_names(rows, settings)),
     control = c(list(
       scales = settings$scales, select = settings$select, vectors = as.double(prior$vectors),
@@ -40,9 +39,7 @@ bark_job <- function(rows, settings) {
       start = start_indicators(data, structure)
     ), if (length(rows$random)) {
       list(reference_level = own$blocks$level[reference, , drop = FALSE])
-    }, if (data$classes == 0L && rows$n > most_whole) {
-      list(part = part_of_rows(data))
-    }),
+    }, if (data$classes == 0L && rows$n > most_whole) list(part = part_of_rows(data))),
     shared = list(
       data = c(data[c(
         "x", "y", "classes", if (length(data$weights)) "weights"
@@ -63,9 +60,7 @@ bark_job <- function(rows, settings) {
 bark_chains <- function(control, data, prior) {
   if (length(control$part) && !length(control$states) && control$warmup > 0) {
     begun <- begin_on_part(control, data, prior)
-    if (begun$status$interrupted) {
-      return(begun)
-    }
+    if (begun$status$interrupted) return(begun)
     control$states <- begun$states
   }
   bark_fit_cpp(data, prior, control)
@@ -76,9 +71,7 @@ bark_chains <- function(control, data, prior) {
 # any.
 bark_blocks <- function(rows, settings) {
   random <- rows$random
-  if (!length(random) && !settings$linear) {
-    return(NULL)
-  }
+  if (!length(random) && !settings$linear) return(NULL)
   levels <- vapply(random, function(term) length(term$levels), 1L)
   if (sum(levels) > most_levels) abort_many_levels(random, levels)
   list(linear = settings$linear, levels = as.integer(levels), level = level_codes(random))
@@ -93,18 +86,15 @@ abort_many_levels <- function(random, levels) {
     "argument", "The random intercepts have too many levels for bark().",
     sprintf("Found: %s.", paste(names, levels, collapse = ", ")),
     sprintf("Accepted: %d levels in all.", most_levels),
-    "bsvm() and bkm() take any number of groups.",
-    column = names[which.max(levels)], found = sum(levels),
-    expected = most_levels
+    "bsvm() and bkm() take any number of groups.", column = names[which.max(levels)],
+    found = sum(levels), expected = most_levels
   )
 }
 
 # Rows x factors: the level of each row, 0 for one that the fit has not seen, negative where its
 # effect is none of the row's. NULL without factors.
 level_codes <- function(random) {
-  if (length(random) == 0L) {
-    return(NULL)
-  }
+  if (length(random) == 0L) return(NULL)
   unname(do.call(cbind, lapply(random, function(term) {
     ifelse(term$z[, 1] == 0, -1L, as.integer(term$group))
   })))
@@ -114,18 +104,14 @@ level_codes <- function(random) {
 block_names <- function(rows, settings) {
   c(
     if (settings$linear) sprintf("beta[%s]", rows$columns),
-    unlist(lapply(rows$random, function(term) {
-      ranef_names(term$label, term$columns, term$levels)
-    }))
+    unlist(lapply(rows$random, function(term) ranef_names(term$label, term$columns, term$levels)))
   )
 }
 
 block_variance_names <- function(rows, settings) {
   c(
     if (settings$linear) "sigma2[linear]",
-    unlist(lapply(rows$random, function(term) {
-      covariance_names(term$label, term$columns)
-    }))
+    unlist(lapply(rows$random, function(term) covariance_names(term$label, term$columns)))
   )
 }
 
@@ -164,9 +150,7 @@ response_scale <- function(y) {
   check_columns(moments, cbind(y), "y", NULL)
   # Unlike a predictor, which may be computed, it is what was measured: digits that a large mean
   # leaves count.
-  if (moments$max > moments$min) {
-    return(c(moments$mean, moments$sd))
-  }
+  if (moments$max > moments$min) return(c(moments$mean, moments$sd))
   bk_warn("response", "The response is constant.",
     sprintf("Found: all %d values are %s.", length(y), format(y[1])),
     "It is not scaled: there is nothing to learn from it."
@@ -176,18 +160,14 @@ response_scale <- function(y) {
 
 # Codes of classes are not regressed unless that is said.
 refuse_codes <- function(rows, settings) {
-  if (settings$family != "gaussian" || settings$family_said) {
-    return(invisible())
-  }
+  if (settings$family != "gaussian" || settings$family_said) return(invisible())
   found <- sort(unique(rows$y))
   if (length(found) == 2L && !is.null(declared_levels(rows$y))) {
     bk_abort(
-      "response",
-      fit_header("Response `%s` looks like codes of classes.", rows$response),
+      "response", fit_header("Response `%s` looks like codes of classes.", rows$response),
       sprintf("Found: %s and %s.", found[1], found[2]),
       "For two classes write family = \"binomial\".",
-      "For a regression write family = \"gaussian\".",
-      column = rows$response, found = found
+      "For a regression write family = \"gaussian\".", column = rows$response, found = found
     )
   }
 }
@@ -263,9 +243,7 @@ reference_rows <- function(data) {
   sorted[spread_over(length(sorted), 10L)]
 }
 
-ordered_rows <- function(data) {
-  do.call(order, c(list(data$y), unname(as.data.frame(data$x))))
-}
+ordered_rows <- function(data) do.call(order, c(list(data$y), unname(as.data.frame(data$x))))
 
 # One array draws x chains x variables on the scale of the data.
 bark_draws <- function(core, job, rows) {
@@ -300,9 +278,7 @@ bark_draws <- function(core, job, rows) {
 # Of one vector, or of several after one another.
 scale_names <- function(columns, settings) {
   vectors <- settings$prior$vectors
-  if (vectors == 1L) {
-    return(sprintf("lambda[%s]", columns))
-  }
+  if (vectors == 1L) return(sprintf("lambda[%s]", columns))
   sprintf("lambda[%d,%s]", rep(seq_len(vectors), each = length(columns)), rep(columns, vectors))
 }
 
@@ -343,9 +319,7 @@ first_kernels <- function(kernels, draws) {
 }
 
 join_kernels <- function(parts) {
-  lapply(stats::setNames(nm = names(parts[[1]])), function(name) {
-    unlist(lapply(parts, `[[`, name))
-  })
+  lapply(stats::setNames(nm = names(parts[[1]])), function(name) unlist(lapply(parts, `[[`, name)))
 }
 
 # Kernels and moves of chains that went on, with those of the fit before.

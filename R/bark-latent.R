@@ -14,16 +14,10 @@ bark_core_draws <- function(object, take = NULL) {
     last <- cumsum(kernels$size)[take]
     kernels$size <- kernels$size[take]
     at <- sequence(kernels$size, last - kernels$size + 1L)
-    for (name in c("location", "variance", "mean")) {
-      kernels[[name]] <- kernels[[name]][at]
-    }
-    kernels[of_blocks] <- lapply(kernels[of_blocks], function(each) {
-      each[, take, drop = FALSE]
-    })
+    for (name in c("location", "variance", "mean")) kernels[[name]] <- kernels[[name]][at]
+    kernels[of_blocks] <- lapply(kernels[of_blocks], function(each) each[, take, drop = FALSE])
   }
-  part <- function(prefix) {
-    unname(flat[, startsWith(names, prefix), drop = FALSE])
-  }
+  part <- function(prefix) unname(flat[, startsWith(names, prefix), drop = FALSE])
   c(list(
     kernels = kernels, lambda = part("lambda["),
     phi = if (is_regression(object)) flat[, "phi"] else rep(1, nrow(flat)), cuts = part("cut["),
@@ -35,13 +29,9 @@ bark_core_draws <- function(object, take = NULL) {
 #' @noRd
 latent.bark <- function(object, rows = NULL, links = "probit",
                         threads = getOption("bayeskernel.threads", 2L)) {
-  if (is.null(rows)) {
-    return(kept_latent(object, links))
-  }
+  if (is.null(rows)) return(kept_latent(object, links))
   out <- bark_moments(object, bark_scaled_rows(object, rows$x), threads, level_codes(rows$random))
-  if (is_regression(object)) {
-    return(out)
-  }
+  if (is_regression(object)) return(out)
   c(out[c("mean", "var")], list(
     prob = list(probit = out$prob), prob_sd = list(probit = out$prob_sd)
   ))
@@ -64,13 +54,9 @@ bark_moments <- function(object, x, threads, level = NULL) {
   }
   to_data <- object$transform$response
   moments <- list(mean = to_data[1] + to_data[2] * out$mean, var = to_data[2]^2 * out$var)
-  if (classes == 0L) {
-    return(moments)
-  }
+  if (classes == 0L) return(moments)
   chances <- lapply(out[c("prob", "prob_sd")], function(each) {
-    if (classes == 2L) {
-      return(each[, 2])
-    }
+    if (classes == 2L) return(each[, 2])
     colnames(each) <- object$levels
     each
   })
@@ -85,18 +71,12 @@ bark_moments <- function(object, x, threads, level = NULL) {
 latent_draws.bark <- function(object, rows = NULL, take = NULL, response = FALSE,
                               threads = getOption("bayeskernel.threads", 2L)) {
   x <- rows_or_own(object, rows)
-  level <- if (is.null(rows)) {
-    object$posterior$blocks$level
-  } else {
-    level_codes(rows$random)
-  }
+  level <- if (is.null(rows)) object$posterior$blocks$level else level_codes(rows$random)
   core <- bark_core_draws(object, taken_draws(object, take))
   to_data <- object$transform$response
   size <- length(core$phi)
   weights <- if (is.null(rows)) object$weights
-  noise <- function(part) {
-    1 / if (is.null(weights)) core$phi else core$phi %o% weights[part]
-  }
+  noise <- function(part) 1 / if (is.null(weights)) core$phi else core$phi %o% weights[part]
   f <- matrix(0, size, nrow(x))
   mean <- numeric(nrow(x))
   for (part in if (nrow(x)) row_slices(nrow(x), size)) {
@@ -145,9 +125,7 @@ bark_joint_draws <- function(object, x, level, random, take) {
     size <- length(variance)
     precision <- core$phi[d] * crossprod(basis) + diag(1 / variance, size)
     beta <- c(core$kernels$block_mean[, d], core$kernels$mean[at])
-    if (size > 0L) {
-      beta <- beta + backsolve(chol(precision), stats::rnorm(size))
-    }
+    if (size > 0L) beta <- beta + backsolve(chol(precision), stats::rnorm(size))
     basis <- cbind(at_rows, bark_basis(x, own, centres, core$lambda[d, ]))
     drop(basis %*% beta) + unseen_effects(random, own_variance)
   }, numeric(nrow(x)))
@@ -177,9 +155,7 @@ bark_slopes <- function(object, most = 400L) {
 # Columns of the blocks of rows: the predictors of a linear part, then an indicator of each level of
 # each factor. NULL without blocks.
 block_columns <- function(blocks, x, level) {
-  if (is.null(blocks)) {
-    return(NULL)
-  }
+  if (is.null(blocks)) return(NULL)
   do.call(cbind, c(
     list(x[, if (blocks$linear) seq_len(ncol(x)), drop = FALSE]),
     lapply(seq_along(blocks$levels), function(t) {
@@ -232,6 +208,4 @@ bark_scaled_rows <- function(object, x) {
 }
 
 # The rows that a fit keeps to predict from.
-keeps_rows <- function(object) {
-  !is.null(object$posterior$x) || isTRUE(object$posterior$own)
-}
+keeps_rows <- function(object) !is.null(object$posterior$x) || isTRUE(object$posterior$own)

@@ -5,16 +5,12 @@
 # distribution and weigh the same: differences of their scores would be chance.
 chain_weights <- function(object, threads) {
   count <- dim(object$draws)[2]
-  if (count == 1L || !chains_disagree(object)) {
-    return(rep(1 / count, count))
-  }
+  if (count == 1L || !chains_disagree(object)) return(rep(1 / count, count))
   stacked_weights(chain_scores(object, threads))
 }
 
 # Whether an R-hat of the fit says that its chains disagree.
-chains_disagree <- function(object) {
-  any(object$diagnostics$table$rhat > most_rhat, na.rm = TRUE)
-}
+chains_disagree <- function(object) any(object$diagnostics$table$rhat > most_rhat, na.rm = TRUE)
 
 # How far the predictions of chains that disagree are from one another: at each row of the fit the
 # standard deviation of the chains' means of f, in units of the posterior standard deviation within
@@ -22,9 +18,7 @@ chains_disagree <- function(object) {
 # are enough.
 chains_apart <- function(object, threads, most = 100L) {
   size <- dim(object$draws)
-  if (size[2] == 1L || size[1] < 2L || !chains_disagree(object)) {
-    return(NULL)
-  }
+  if (size[2] == 1L || size[1] < 2L || !chains_disagree(object)) return(NULL)
   take <- spread_over(size[1], most)
   blocks <- object$posterior$blocks$level
   rows <- spread_over(object$n, 1000L)
@@ -120,12 +114,8 @@ stacked_weights <- function(log_density, tol = 1e-3, most = 20000L) {
 
 chains_fact <- function(object) {
   w <- object$chain_weights
-  if (is.null(w)) {
-    return(NULL)
-  }
-  if (max(w) - min(w) < 1e-8) {
-    return("weigh the same: they agree")
-  }
+  if (is.null(w)) return(NULL)
+  if (max(w) - min(w) < 1e-8) return("weigh the same: they agree")
   sprintf(
     "they disagree, weights by leave-one-out stacking: %s",
     paste(sprintf("%.2f", w), collapse = ", ")

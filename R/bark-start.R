@@ -5,9 +5,7 @@
 
 start_indicators <- function(data, structure) {
   p <- ncol(data$x)
-  if (is.null(structure)) {
-    return(matrix(1L, p, 1L))
-  }
+  if (is.null(structure)) return(matrix(1L, p, 1L))
   strength <- abs(drop(crossprod(data$x, data$y - mean(data$y))))
   cbind(0L, rep(1L, p), seq_len(p) %% 2L, as.integer(strength > mean(strength)))
 }
@@ -22,9 +20,7 @@ part_size <- 500L
 part_sweeps <- 10000
 
 # A part that does not depend on the order of the rows.
-part_of_rows <- function(data) {
-  sort(ordered_rows(data)[spread_over(nrow(data$x), part_size)])
-}
+part_of_rows <- function(data) sort(ordered_rows(data)[spread_over(nrow(data$x), part_size)])
 
 # The core's answer for the part, with states for chains of all rows.
 begin_on_part <- function(control, data, prior) {
@@ -37,9 +33,7 @@ begin_on_part <- function(control, data, prior) {
   data$x <- data$x[rows, , drop = FALSE]
   data$y <- data$y[rows]
   if (!is.null(data$weights)) data$weights <- data$weights[rows]
-  if (!is.null(data$blocks$level)) {
-    data$blocks$level <- data$blocks$level[rows, , drop = FALSE]
-  }
+  if (!is.null(data$blocks$level)) data$blocks$level <- data$blocks$level[rows, , drop = FALSE]
   prior$max_kernels <- min(prior$max_kernels, length(rows) - 1L)
   core <- bark_fit_cpp(data, prior, own)
   core$states <- if (!nzchar(core$status$failure)) {

@@ -126,9 +126,7 @@ bark_arguments <- function() {
 # told so.
 check_family <- function(family, name, known = c("gaussian", "binomial", "ordinal")) {
   given <- glm_family(family)
-  if (is.null(given)) {
-    return(check_choice(family, known, name))
-  }
+  if (is.null(given)) return(check_choice(family, known, name))
   links <- list(gaussian = "identity", binomial = c("probit", "logit"))
   if (!(given$name %in% known && given$link %in% links[[given$name]])) {
     abort_family_link(given, name, paste(
@@ -162,11 +160,7 @@ settle_bark <- function(settings) {
   settings$chain_weights <- settings$chain_weights %||% if (said) "equal" else "stacking"
   settings <- settle_regression(settings)
   settings$prior <- settings$prior %||%
-    if (settings$family == "gaussian") {
-      bark_prior()
-    } else {
-      bark_prior(gamma = 5, epsilon = 0.5)
-    }
+    if (settings$family == "gaussian") bark_prior() else bark_prior(gamma = 5, epsilon = 0.5)
   check_structure(settings$structure, settings$select, settings$scales)
   settings$prior["vectors"] <- list(scale_vectors(settings))
   if (settings$linear && settings$select) {
@@ -203,9 +197,7 @@ brief_run <- function(settings, n) {
 }
 
 # Whether it is a regression whose scale of the coefficients is learned.
-learns_scale <- function(settings) {
-  settings$family == "gaussian" && !is.null(settings$prior$scale)
-}
+learns_scale <- function(settings) settings$family == "gaussian" && !is.null(settings$prior$scale)
 
 # How many vectors of scales the kernels choose from.
 scale_vectors <- function(settings) {
@@ -230,11 +222,9 @@ kernel_reach <- function(settings, n) {
   reach <- settings$prior$reach
   if (settings$select && (reach %||% 0) > 0) {
     bk_abort(
-      "prior",
-      "How far kernels reach is a prior of the scales of all predictors.",
+      "prior", "How far kernels reach is a prior of the scales of all predictors.",
       sprintf("Found: reach = %s with select = TRUE.", format(reach)),
-      "Accepted: select = FALSE; or reach = 0.",
-      column = "reach", found = reach, expected = 0
+      "Accepted: select = FALSE; or reach = 0.", column = "reach", found = reach, expected = 0
     )
   }
   learned <- learns_scale(settings) && !settings$select
@@ -242,9 +232,7 @@ kernel_reach <- function(settings, n) {
 }
 
 check_structure <- function(structure, select, scales) {
-  if (is.null(structure)) {
-    return(invisible())
-  }
+  if (is.null(structure)) return(invisible())
   if (!inherits(structure, "markov")) {
     abort_argument(structure, "structure", "NULL, or markov(q, s)", kind = "prior")
   }

@@ -11,9 +11,7 @@
 most_link_rows <- 20000L
 
 # The links of a fit, its default first.
-hinge_links <- function(object) {
-  c(if (is_calibrated(object)) "calibrated", "probit", "hinge")
-}
+hinge_links <- function(object) c(if (is_calibrated(object)) "calibrated", "probit", "hinge")
 
 is_calibrated <- function(object) !is.null(object$link$slope)
 
@@ -25,13 +23,9 @@ add_link <- function(fit, left_out) {
     fit$link <- list(why = left_out)
     return(fit)
   }
-  calibrated <- function(rows) {
-    calibrate_link(rows, length(fit$levels), fit$seed)
-  }
+  calibrated <- function(rows) calibrate_link(rows, length(fit$levels), fit$seed)
   fit$link <- say_refused(calibrated(left_out))
-  if (!is_calibrated(fit)) {
-    return(fit)
-  }
+  if (!is_calibrated(fit)) return(fit)
   if (!is.null(left_out$own)) {
     fit$link$robust <- TRUE
     fit$fitted[c("middle", "spread")] <- left_out$own
@@ -94,16 +88,11 @@ judge_link <- function(link, mean, var, y, weights) {
   }
   loss <- mean_loss(own(calibrated_probability(link, mean, var)))
   share <- vapply(seq_len(classes), function(k) sum(weights[y == k]), 0) / total
-  chosen <- if (machines == 1L) {
-    1L + (mean[, 1L] >= 0)
-  } else {
-    max.col(mean, "first")
-  }
+  chosen <- if (machines == 1L) 1L + (mean[, 1L] >= 0) else max.col(mean, "first")
   right <- (sum(weights[chosen == y]) + 0.5) / (total + 1)
   other <- c(
     "the shares of the classes" = mean_loss(share[y]),
-    "the sign of the margin" =
-      mean_loss(ifelse(chosen == y, right, (1 - right) / (classes - 1)))
+    "the sign of the margin" = mean_loss(ifelse(chosen == y, right, (1 - right) / (classes - 1)))
   )
   best <- which.min(other)
   more <- loss - other[[best]]
@@ -120,9 +109,7 @@ judge_link <- function(link, mean, var, y, weights) {
 }
 
 say_refused <- function(link) {
-  if (is.null(link$refused)) {
-    return(link)
-  }
+  if (is.null(link$refused)) return(link)
   bk_warn(
     "link", "The calibrated link is refused: \"probit\" is used instead.",
     link$why, "Use threshold = \"margin\" for classes, or bkm()."
@@ -134,9 +121,7 @@ say_refused <- function(link) {
 # stands for.
 sample_classes <- function(y, seed) {
   n <- length(y)
-  if (n <= most_link_rows) {
-    return(list(rows = seq_len(n), times = 1))
-  }
+  if (n <= most_link_rows) return(list(rows = seq_len(n), times = 1))
   rows <- split(seq_len(n), y)
   share <- most_link_rows %/% length(rows)
   taken <- with_seed(seed %||% 1L, lapply(rows, function(own) {
@@ -155,9 +140,7 @@ sample_classes <- function(y, seed) {
 # the variance has of the row alone, which others do not tell.
 step_left_out <- function(mean, var, sign, power, copies = 1, mean_field = TRUE, residual = 0) {
   copies <- pmax(copies, 1)
-  if (!mean_field && all(residual == 0)) {
-    return(hinge_cavity(mean, var, sign, power, copies))
-  }
+  if (!mean_field && all(residual == 0)) return(hinge_cavity(mean, var, sign, power, copies))
   u <- 1 - sign * mean
   if (mean_field) {
     root <- sqrt(u^2 + var)
@@ -243,8 +226,7 @@ tilt_hinge <- function(m, v, a) {
   p <- stats::plogis(bent$log_ratio - free$log_ratio)
   list(
     mean = p * free$mean + (1 - p) * bent$mean,
-    var = p * free$var + (1 - p) * bent$var +
-      p * (1 - p) * (free$mean - bent$mean)^2
+    var = p * free$var + (1 - p) * bent$var + p * (1 - p) * (free$mean - bent$mean)^2
   )
 }
 
@@ -298,12 +280,8 @@ left_out_copy <- function(out, mean, var, sign, log_p, copies) {
 }
 
 linear_left_out <- function(fit, core, job, rows) {
-  if (linear_family(fit) != "hinge") {
-    return(NULL)
-  }
-  if (!is.null(job$data$path)) {
-    return(stream_left_out(fit, job))
-  }
+  if (linear_family(fit) != "hinge") return(NULL)
+  if (!is.null(job$data$path)) return(stream_left_out(fit, job))
   y <- rows$y
   weights <- rows$weights
   copies <- row_copies(weights, rows$counted)
@@ -323,9 +301,7 @@ linear_left_out <- function(fit, core, job, rows) {
   if (is_sampled(fit)) {
     if (cavities_fail(fit$fitted, out, y, weights)) {
       out <- left_out_of_chains(fit, job)
-      if (is.character(out)) {
-        return(out)
-      }
+      if (is.character(out)) return(out)
       fit$link <- list(robust = TRUE)
     } else {
       out <- own_where_no_cavity(out, fit$fitted$mean, fit$fitted$var)
@@ -347,9 +323,7 @@ linear_left_out <- function(fit, core, job, rows) {
 # law given the others makes.
 cavities_fail <- function(at, out, y, weights) {
   use <- weights > 0 & is.finite(out$mean) & is.finite(out$var)
-  if (!all(use[weights > 0])) {
-    return(TRUE)
-  }
+  if (!all(use[weights > 0])) return(TRUE)
   mean <- at$mean[use]
   away <- out$mean[use] * mean < 0 | abs(out$mean[use] - mean) > 2 * sqrt(at$var[use])
   all(y[use] * mean > 0) || mean(away) > 0.05
@@ -433,23 +407,17 @@ least_groups_a_column <- 10L
 groups_left_out <- function(fit, core, job) {
   design <- job$design
   groups <- outer_groups(design$random)
-  if (isFALSE(groups) || length(groups$levels) < least_groups) {
-    return(NULL)
-  }
+  if (isFALSE(groups) || length(groups$levels) < least_groups) return(NULL)
   steps <- !is_sampled(fit) && is.null(sandwich_lacks(fit, core, job))
   few <- length(groups$levels) >= least_groups_a_column * ncol(design$x)
   known <- is_sampled(fit) || !is.null(job$data$selection)
   holes <- !is.null(job$data$holes) || !is.null(job$atoms)
-  if (!steps && (holes || !few || !known)) {
-    return(NULL)
-  }
+  if (!steps && (holes || !few || !known)) return(NULL)
   at <- latent(fit, list(
     x = design$x, offset = fit$offset, processes = design$processes,
     random = forget_groups(fit, design$random, all = TRUE)
   ), threads = 1L)
-  if (!steps) {
-    return(moments_of_link(fit$link, at))
-  }
+  if (!steps) return(moments_of_link(fit$link, at))
   x <- scaled_columns(design, fit$posterior$wide)
   moves <- group_moves(
     row_influence(core$influence, row_copies(fit$weights, fit$counted)), x,
@@ -462,9 +430,7 @@ groups_left_out <- function(fit, core, job) {
 # A sample of the rows of a file, whose moments are not kept.
 stream_left_out <- function(fit, job) {
   data <- job$data
-  if (!is.null(job$design$sample)) {
-    return(sample_left_out(fit, job$design$sample))
-  }
+  if (!is.null(job$design$sample)) return(sample_left_out(fit, job$design$sample))
   own <- data$source > 0
   sample <- core_call(gpsvm_sample_cpp(c(
     data[c("path", "rows", "columns")], list(
@@ -523,9 +489,7 @@ process_left_out <- function(fit, core, job, rows) {
     if (cavity) {
       own <- core$fits[[k]]
       out <- list(mean = own$left_out_mean, var = own$left_out_var)
-      if (is.null(at)) {
-        return(out)
-      }
+      if (is.null(at)) return(out)
       return(put_back_copies(out, column(at$mean), column(at$var), copies))
     }
     influence <- if (known) core$fits[[k]]$influence
@@ -550,9 +514,7 @@ process_left_out <- function(fit, core, job, rows) {
 # class, or of every class.
 calibrated_probability <- function(link, mean, var) {
   eta <- link$slope * mean / link_shrink(link, var * link_spread(link))
-  if (NCOL(eta) == 1L) {
-    return(stats::plogis(link$intercept + eta))
-  }
+  if (NCOL(eta) == 1L) return(stats::plogis(link$intercept + eta))
   softmax_rows(eta + rep(link$intercept, each = nrow(eta)))
 }
 
@@ -570,9 +532,7 @@ moments_of_link <- function(link, at) {
 # The link with its numbers for each row, where rows are of groups all of which the fit has not
 # seen.
 link_of_rows <- function(link, rows) {
-  if (is.null(link$new$slope) || length(rows$random) == 0L) {
-    return(link)
-  }
+  if (is.null(link$new$slope) || length(rows$random) == 0L) return(link)
   new <- Reduce(`&`, lapply(rows$random, function(term) term$group == 0L))
   for (name in c("intercept", "slope", "spread")) {
     link[[name]] <- ifelse(new, link$new[[name]], link[[name]])
@@ -583,16 +543,12 @@ link_of_rows <- function(link, rows) {
 # The numbers of every row `times` times.
 repeat_link <- function(link, times) {
   if (length(link$slope) > 1L) {
-    for (name in c("intercept", "slope", "spread")) {
-      link[[name]] <- rep(link[[name]], each = times)
-    }
+    for (name in c("intercept", "slope", "spread")) link[[name]] <- rep(link[[name]], each = times)
   }
   link
 }
 
-link_shrink <- function(link, var) {
-  sqrt(1 + pi * link$slope^2 * pmax(var, 0) / 8)
-}
+link_shrink <- function(link, var) sqrt(1 + pi * link$slope^2 * pmax(var, 0) / 8)
 
 softmax_rows <- function(eta) {
   largest <- cbind(seq_len(nrow(eta)), max.col(eta, "first"))
@@ -633,9 +589,7 @@ calibrated_draws <- function(link, f) {
     f[] <- stats::plogis(curve(f))
     return(f)
   }
-  for (k in seq_along(link$intercept)) {
-    f[, , k] <- curve(matrix(f[, , k], dim(f)[1]), k)
-  }
+  for (k in seq_along(link$intercept)) f[, , k] <- curve(matrix(f[, , k], dim(f)[1]), k)
   size <- dim(f)
   out <- softmax_rows(matrix(f, prod(size[1:2])))
   array(out, size, dimnames(f))
@@ -643,15 +597,11 @@ calibrated_draws <- function(link, f) {
 
 # The curve at f itself, as a link of glm(), of two classes.
 calibrated_glm_link <- function(link) {
-  if (length(link$intercept) > 1L) {
-    link <- list(intercept = 0, slope = link$slope)
-  }
+  if (length(link$intercept) > 1L) link <- list(intercept = 0, slope = link$slope)
   list(
     linkfun = function(mu) (stats::qlogis(mu) - link$intercept) / link$slope,
     linkinv = function(eta) stats::plogis(link$intercept + link$slope * eta),
-    mu.eta = function(eta) {
-      link$slope * stats::dlogis(link$intercept + link$slope * eta)
-    },
+    mu.eta = function(eta) link$slope * stats::dlogis(link$intercept + link$slope * eta),
     valideta = function(eta) TRUE, name = "calibrated"
   )
 }
@@ -672,21 +622,16 @@ latent_by_link <- function(object, rows = NULL, links = character(),
 abort_uncalibrated <- function(object) {
   bk_abort(
     "argument", "The fit has no calibrated link.",
-    object$link$why %||%
-      "It was made before there was one, and no longer has the rows for it.",
-    "Fit again, or use link = \"probit\" or link = \"hinge\".",
-    column = "link", found = "calibrated"
+    object$link$why %||% "It was made before there was one, and no longer has the rows for it.",
+    "Fit again, or use link = \"probit\" or link = \"hinge\".", column = "link",
+    found = "calibrated"
   )
 }
 
 link_fact <- function(object) {
-  if (!is_pseudo(object)) {
-    return(NULL)
-  }
+  if (!is_pseudo(object)) return(NULL)
   link <- object$link
-  if (!is_calibrated(object)) {
-    return(if (!is.null(link$why)) paste("probit.", link$why))
-  }
+  if (!is_calibrated(object)) return(if (!is.null(link$why)) paste("probit.", link$why))
   sprintf(
     "calibrated on %.0f rows, %s slope %s", link$rows,
     if (length(link$intercept) == 1L) {

@@ -100,9 +100,7 @@ watched_draws <- function(model, draws) {
 
 # Chains in this process, or in shares over the workers of a cluster.
 run_chains <- function(chains, control, shared, cluster) {
-  if (is.null(cluster)) {
-    return(core_call(do.call(chains, c(list(control), shared))))
-  }
+  if (is.null(cluster)) return(core_call(do.call(chains, c(list(control), shared))))
   greet_workers(cluster)
   control$progress <- FALSE
   jobs <- lapply(
@@ -130,9 +128,7 @@ pooled_moments <- list(
 
 join_chains <- function(parts) {
   out <- parts[[1]]
-  chains <- vapply(parts, function(part) {
-    dim(part$draws %||% part$scalars)[2]
-  }, 1L)
+  chains <- vapply(parts, function(part) dim(part$draws %||% part$scalars)[2], 1L)
   for (name in names(out)) {
     each <- lapply(parts, `[[`, name)
     out[[name]] <- if (name %in% names(chain_dimension)) {
@@ -176,9 +172,7 @@ join_status <- function(parts) {
 # Means and variances of all draws from those of shares of `count` draws.
 pool_moments <- function(parts, count, pairs) {
   out <- parts[[1]]
-  if (is.null(out) || length(parts) == 1L) {
-    return(out)
-  }
+  if (is.null(out) || length(parts) == 1L) return(out)
   total <- sum(count)
   for (mean in intersect(names(pairs), names(out))) {
     spread <- pairs[[mean]]
@@ -206,9 +200,7 @@ check_reached <- function(status, settings) {
       "The sampler failed; %.0f of %d draws a chain are kept.", kept, settings$draws
     ), details)
   }
-  if (status$interrupted && settings$on_interrupt == "stop") {
-    abort_interrupted()
-  }
+  if (status$interrupted && settings$on_interrupt == "stop") abort_interrupted()
   if (kept < 1) {
     bk_abort("argument", "Interrupted before the first draw was kept.", "The warmup was not over.")
   }
@@ -229,9 +221,7 @@ warn_interrupted <- function(core, settings) {
 
 # Draws of an earlier run first; only what was reached is kept.
 merge_draws <- function(draws, kept, earlier) {
-  if (!is.null(earlier)) {
-    draws[seq_len(dim(earlier$draws)[1]), , ] <- earlier$draws
-  }
+  if (!is.null(earlier)) draws[seq_len(dim(earlier$draws)[1]), , ] <- earlier$draws
   if (kept < dim(draws)[1]) draws <- draws[seq_len(kept), , , drop = FALSE]
   draws
 }
@@ -252,9 +242,7 @@ add_draws <- function(fit, model, core, settings) {
 # Going on --------------------------------------------------------------------
 
 check_resume <- function(start, model, settings) {
-  if (is.null(start)) {
-    return(invisible())
-  }
+  if (is.null(start)) return(invisible())
   wanted <- sprintf("NULL, or a fit of %s() by a sampler", model$name)
   if (!inherits(start, model$name) || is.null(start$draws) ||
     !any(start$method %in% model$samplers)) {
@@ -276,15 +264,12 @@ check_resume <- function(start, model, settings) {
 # The fit whose chains go on until there are `draws` of them: with as many as that nothing is left
 # to do.
 resumed <- function(start, fingerprint, settings) {
-  if (is.null(start)) {
-    return(NULL)
-  }
+  if (is.null(start)) return(NULL)
   if (!isTRUE(all.equal(start$sampler$fingerprint, fingerprint, 1e-10))) {
     bk_abort(
       "argument", "`resume` is a fit of another model or other data.",
       "Data, formula, prior, chains, warmup and thin must be the same.",
-      "Only `ndraws` and the way the work is shared may differ.",
-      column = "resume"
+      "Only `ndraws` and the way the work is shared may differ.", column = "resume"
     )
   }
   if (dim(start$draws)[1] > settings$draws) {
@@ -326,9 +311,7 @@ check_state <- function(start, model, job, rows) {
     same_shape(state, begun$states[[1]], model$free_state) &&
       all(sweep >= sweeps[1] & sweep <= sweeps[2])
   }, NA)
-  if (length(good) != job$settings$chains || !all(good)) {
-    abort_not_whole("state")
-  }
+  if (length(good) != job$settings$chains || !all(good)) abort_not_whole("state")
 }
 
 # What must be the same for chains to be continued: everything that they read but the way in which
@@ -343,12 +326,8 @@ fingerprint_of <- function(job) {
 }
 
 sketch <- function(x) {
-  if (is.list(x)) {
-    return(lapply(unclass(x), sketch))
-  }
-  if (!is.numeric(x) || length(x) < 100L) {
-    return(unname(x))
-  }
+  if (is.list(x)) return(lapply(unclass(x), sketch))
+  if (!is.numeric(x) || length(x) < 100L) return(unname(x))
   rows <- NROW(x)
   missing <- if (anyNA(x)) sum(is.na(x)) else 0L
   if (missing > 0L) x[is.na(x)] <- 0
@@ -372,8 +351,7 @@ check_memory <- function(job, n) {
       ),
       sprintf("Accepted: at most %s, or options(bayeskernel.max_bytes = ).", format_bytes(most)),
       "Ask for fewer `ndraws` or `chains`, or raise `thin` of `control`.",
-      column = if (settings$chains > 1000) "chains" else "draws",
-      found = bytes, expected = most
+      column = if (settings$chains > 1000) "chains" else "draws", found = bytes, expected = most
     )
   }
 }

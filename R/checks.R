@@ -35,9 +35,7 @@ check_count <- function(x, lower = 1L, upper = .Machine$integer.max, name = depa
 
 check_choice <- function(x, choices, name = deparse1(substitute(x))) {
   # A default of the form `method = c("vb", "gibbs")` means its first element.
-  if (identical(x, choices)) {
-    return(choices[1])
-  }
+  if (identical(x, choices)) return(choices[1])
   if (!is.character(x) || length(x) != 1L || !(x %in% choices)) {
     abort_argument(
       x, name, paste("one of", paste(quoted(choices), collapse = ", ")), accepted = choices
@@ -50,9 +48,7 @@ check_choice <- function(x, choices, name = deparse1(substitute(x))) {
 # variational posterior use R's generator as well, with a seed of their own; with_seed() puts its
 # state back.
 check_seed <- function(seed, name = "seed") {
-  if (is.null(seed)) {
-    return(sample.int(.Machine$integer.max, 1L))
-  }
+  if (is.null(seed)) return(sample.int(.Machine$integer.max, 1L))
   check_count(seed, lower = 0L, name = name)
 }
 
@@ -74,9 +70,7 @@ check_cluster <- function(cluster, name = "cluster") {
 # be ignored. `has` are the arguments of the function that was called.
 check_no_dots <- function(..., has = names(formals(sys.function(user_frame()))),
                           moved = character()) {
-  if (...length() == 0L) {
-    return(invisible())
-  }
+  if (...length() == 0L) return(invisible())
   # Their values may not even be there.
   given <- names(substitute(list(...)))[-1L]
   unused <- given[nzchar(given)]
@@ -90,8 +84,7 @@ check_no_dots <- function(..., has = names(formals(sys.function(user_frame()))),
       sprintf("Found: %d without a name.", ...length())
     },
     sprintf("Instead of `%s` try %s.", unused, meant)[nzchar(meant)],
-    paste0("It has: ", paste(has, collapse = ", "), "."),
-    found = unused, expected = has
+    paste0("It has: ", paste(has, collapse = ", "), "."), found = unused, expected = has
   )
 }
 
@@ -145,17 +138,11 @@ kernel_terms <- c(
 # The argument that is meant by `name`, as text for a message, or "". `moved`: what is written in
 # place of arguments that there are not, by their names.
 nearest_argument <- function(name, has, moved = character()) {
-  if (name %in% names(moved)) {
-    return(moved[[name]])
-  }
+  if (name %in% names(moved)) return(moved[[name]])
   plain <- function(x) gsub("[^a-z0-9]", "", tolower(readable(x)))
-  if ("kernel" %in% has && plain(name) %in% names(kernel_terms)) {
-    return(kernel_terms[[plain(name)]])
-  }
+  if ("kernel" %in% has && plain(name) %in% names(kernel_terms)) return(kernel_terms[[plain(name)]])
   has <- c(has, setdiff(names(moved), has))
-  alias <- names(known_as)[vapply(known_as, function(names) {
-    plain(name) %in% plain(names)
-  }, NA)]
+  alias <- names(known_as)[vapply(known_as, function(names) plain(name) %in% plain(names), NA)]
   distance <- utils::adist(plain(name), plain(has))[1L, ]
   near <- has[distance <= min(2, nchar(plain(name)) / 2) & distance == min(distance, Inf)]
   inside <- has[nchar(plain(name)) > 2L & (startsWith(plain(has), plain(name)) |
@@ -165,23 +152,18 @@ nearest_argument <- function(name, has, moved = character()) {
     own <- found[1L]
     return(if (own %in% names(moved)) moved[[own]] else paste0("`", own, "`"))
   }
-  advice <- names(not_needed)[vapply(not_needed, function(names) {
-    plain(name) %in% plain(names)
-  }, NA)]
+  advice <- names(not_needed)[vapply(not_needed, function(names) plain(name) %in% plain(names), NA)]
   c(advice, "")[1L]
 }
 
 abort_argument <- function(x, name, expected, kind = "argument", accepted = expected) {
   bk_abort(
-    kind, sprintf("Argument `%s` is not valid.", name),
-    paste("Found:", describe_value(x)), paste("Accepted:", expected),
-    column = name, found = x, expected = accepted
+    kind, sprintf("Argument `%s` is not valid.", name), paste("Found:", describe_value(x)),
+    paste("Accepted:", expected), column = name, found = x, expected = accepted
   )
 }
 
-is_finite_scalar <- function(x) {
-  is.numeric(x) && length(x) == 1L && is.null(dim(x)) && is.finite(x)
-}
+is_finite_scalar <- function(x) is.numeric(x) && length(x) == 1L && is.null(dim(x)) && is.finite(x)
 
 
 range_text <- function(lower, upper, closed) {
@@ -216,13 +198,9 @@ describe_value <- function(x) {
 
 format_each <- function(x) vapply(x, format, character(1), digits = 7)
 
-quoted <- function(x) {
-  ifelse(is.na(x), "NA", encodeString(as.character(x), quote = "\""))
-}
+quoted <- function(x) ifelse(is.na(x), "NA", encodeString(as.character(x), quote = "\""))
 
-article <- function(noun) {
-  paste(if (grepl("^[aeiou]", noun)) "an" else "a", noun)
-}
+article <- function(noun) paste(if (grepl("^[aeiou]", noun)) "an" else "a", noun)
 
 # Rows that are given as a table of whatever kind.
 as_frame <- function(newdata) {

@@ -15,9 +15,7 @@ greet_workers <- function(cluster) {
 }
 
 # A number that R's generator does not give, so that fits do not depend on it.
-sample_id <- function() {
-  as.integer((as.numeric(Sys.time()) * 1e3) %% .Machine$integer.max)
-}
+sample_id <- function() as.integer((as.numeric(Sys.time()) * 1e3) %% .Machine$integer.max)
 
 # A failure of a worker, or of the way to it. Called back from the core, a function has no callers:
 # it is told the user's call.
@@ -33,9 +31,7 @@ on_cluster <- function(code) {
 }
 
 # As many shares of 1, ..., n as there are workers with something to do.
-worker_shares <- function(n, cluster) {
-  Filter(length, parallel::splitIndices(n, length(cluster)))
-}
+worker_shares <- function(n, cluster) Filter(length, parallel::splitIndices(n, length(cluster)))
 
 # --- rows --------------------------------------------------------------------
 
@@ -70,12 +66,8 @@ share_rows <- function(cluster, plan, keeper, pieces, open) {
   on.exit(if (!shared) release())
   for (k in seq_along(split)) {
     part <- lapply(plan[c("chunk", "row", "group")], `[`, c(split[[k]], max(split[[k]]) + 1L))
-    tell <- function(...) {
-      core_call(on_cluster(parallel::clusterCall(workers[k], ...))[[1L]])
-    }
-    pieces(part, function(piece) {
-      tell(worker_receive, id, keeper$receive, piece)
-    })
+    tell <- function(...) core_call(on_cluster(parallel::clusterCall(workers[k], ...))[[1L]])
+    pieces(part, function(piece) tell(worker_receive, id, keeper$receive, piece))
     own <- list(first = part$row[1L], begin = as.integer(part$chunk - part$chunk[1L]))
     tell(worker_open, id, keeper$open, keeper$pass, c(open, own))
   }
@@ -96,16 +88,12 @@ share_rows <- function(cluster, plan, keeper, pieces, open) {
 worker_rows <- new.env(parent = emptyenv())
 
 keep_share <- function(id, share) {
-  if (inherits(share, "bayeskernel_core_error")) {
-    return(share)
-  }
+  if (inherits(share, "bayeskernel_core_error")) return(share)
   assign(id, share, worker_rows)
   NULL
 }
 
-worker_receive <- function(id, receive, piece) {
-  keep_share(id, receive(worker_rows[[id]], piece))
-}
+worker_receive <- function(id, receive, piece) keep_share(id, receive(worker_rows[[id]], piece))
 
 worker_open <- function(id, open, pass, with) {
   share <- open(worker_rows[[id]], with)

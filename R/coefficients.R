@@ -67,9 +67,7 @@ fitted_units <- function(object) {
   })
 }
 
-unit_positions <- function(object) {
-  unlist(lapply(fitted_units(object), `[[`, "at"))
-}
+unit_positions <- function(object) unlist(lapply(fitted_units(object), `[[`, "at"))
 
 # Effects of the units of a term as ranef() has those of groups.
 unit_effects <- function(object, term, condVar) {
@@ -94,9 +92,7 @@ confint.bayeskernel_fit <- function(object, parm, level = 0.95, type = NULL, ...
   if (nrow(table) == 0L) need_linear(object)
   out <- as.matrix(table[c("lower", "upper")])
   dimnames(out) <- list(table$term, tail_names(level))
-  if (missing(parm)) {
-    return(out)
-  }
+  if (missing(parm)) return(out)
   known <- if (is.numeric(parm)) seq_len(nrow(out)) else rownames(out)
   if (!is.atomic(parm) || !all(parm %in% known)) {
     abort_argument(parm, "parm", paste("some of", list_some(quoted(rownames(out)))))
@@ -160,9 +156,7 @@ coefficient_cov.bsvm <- function(object, scale) {
       out <- out + wide$hidden_var * hidden
     }
   }
-  if (scale == "data") {
-    out <- theta_to_data(object, t(theta_to_data(object, out)))
-  }
+  if (scale == "data") out <- theta_to_data(object, t(theta_to_data(object, out)))
   dimnames(out) <- list(fixed_names(object), fixed_names(object))
   out
 }
@@ -173,11 +167,7 @@ coefficient_cov.bkm <- coefficient_cov.bsvm
 # Places of the fixed coefficients in theta; random effects may follow them.
 fixed_positions <- function(object) {
   wide <- object$posterior$wide
-  seq_len(if (is.null(wide)) {
-    length(object$transform$scale)
-  } else {
-    wide$first + ncol(wide$basis)
-  })
+  seq_len(if (is.null(wide)) length(object$transform$scale) else wide$first + ncol(wide$basis))
 }
 
 # Each coefficient as a combination of the fewer that a wide fit keeps.
@@ -206,9 +196,7 @@ fixed_sd <- function(object, scale = "data") {
     unseen <- rep(0:1, c(wide$first, nrow(wide$basis))) * (1 - rowSums(rows^2))
     quadratic(rows, cov) + wide$hidden_var * pmax(unseen, 0)
   }
-  if (scale == "model") {
-    return(sqrt(var))
-  }
+  if (scale == "model") return(sqrt(var))
   transform <- object$transform
   var <- var / transform$scale^2
   if (fit_has_intercept(object)) {
@@ -269,9 +257,7 @@ ranef.bayeskernel_fit <- function(object, condVar = TRUE, ...) {
   labels <- vapply(random, `[[`, "", "label")
   out <- lapply(unique(labels), function(label) {
     at <- which(labels == label)
-    mean <- lapply(at, function(t) {
-      random[[t]]$mean %*% t(object$transform$random[[t]])
-    })
+    mean <- lapply(at, function(t) random[[t]]$mean %*% t(object$transform$random[[t]]))
     frame <- as.data.frame(do.call(cbind, mean))
     dimnames(frame) <- list(random[[at[1]]]$levels, unlist(lapply(random[at], `[[`, "columns")))
     if (condVar) {
@@ -300,9 +286,7 @@ print.ranef_bayeskernel <- function(x, digits = default_digits(), n = 10, ...) {
     frame <- x[[label]]
     attr(frame, "postVar") <- NULL
     print(utils::head(frame, n), digits = digits)
-    if (nrow(frame) > n) {
-      cat(sprintf("... and %d groups more\n", nrow(frame) - n))
-    }
+    if (nrow(frame) > n) cat(sprintf("... and %d groups more\n", nrow(frame) - n))
   }
   invisible(x)
 }
@@ -318,9 +302,7 @@ as.data.frame.ranef_bayeskernel <- function(x, row.names = NULL, optional = FALS
       grp = factor(rep(rownames(frame), length(frame)), rownames(frame)),
       condval = unlist(frame, use.names = FALSE)
     )
-    if (!is.null(var)) {
-      out$condsd <- unlist(lapply(if (is.list(var)) var else list(var), slice_sd))
-    }
+    if (!is.null(var)) out$condsd <- unlist(lapply(if (is.list(var)) var else list(var), slice_sd))
     out
   })
   out <- do.call(rbind, parts)
@@ -329,9 +311,7 @@ as.data.frame.ranef_bayeskernel <- function(x, row.names = NULL, optional = FALS
 }
 
 # Groups x r standard deviations from r x r x groups covariances.
-slice_sd <- function(v) {
-  vapply(seq_len(dim(v)[1]), function(k) sqrt(v[k, k, ]), numeric(dim(v)[3]))
-}
+slice_sd <- function(v) vapply(seq_len(dim(v)[1]), function(k) sqrt(v[k, k, ]), numeric(dim(v)[3]))
 
 #' @rdname ranef.bayeskernel_fit
 #' @export

@@ -25,9 +25,7 @@ column_variances <- function(design, fixed, variance, standardize, family) {
 # The unit of a numeric response as it is fitted, and the mean that is left to the intercept.
 # Without one nothing takes up the mean: slopes have to.
 response_spread <- function(design, standardize, family) {
-  if (family != "gaussian") {
-    return(list(size = 1, mean = 0))
-  }
+  if (family != "gaussian") return(list(size = 1, mean = 0))
   if (!is.null(design$y_sd)) {
     # Of a file, whose prior has its unit by scale_prior(), and whose mean is not known: the
     # intercept's prior is wide enough for that.
@@ -37,11 +35,7 @@ response_spread <- function(design, standardize, family) {
   weights <- prior_weights(design)
   moments <- weighted_moments(y, weights)
   mean <- moments[[1L]]
-  size <- if (has_intercept(design)) {
-    moments[[2L]]
-  } else {
-    sqrt(sum(weights * y^2) / sum(weights))
-  }
+  size <- if (has_intercept(design)) moments[[2L]] else sqrt(sum(weights * y^2) / sum(weights))
   list(size = if (isTRUE(size > 0)) size else 1, mean = mean)
 }
 
@@ -69,9 +63,7 @@ column_spread <- function(design, at, standardize) {
 }
 
 design_column <- function(design, j) {
-  if (is.null(design$lean)) {
-    return(design$x[, j])
-  }
+  if (is.null(design$lean)) return(design$x[, j])
   at <- match(j, design$lean$at)
   if (is.na(at)) numeric() else design$lean$x[, at]
 }
@@ -98,9 +90,7 @@ rare_spread <- function(x, weights) {
   ascending <- order(x)
   half <- match(TRUE, cumsum(weights[ascending]) >= sum(weights) / 2)
   other <- x != x[ascending[half]]
-  if (sum(weights[other]) >= rare_share * sum(weights)) {
-    return(0)
-  }
+  if (sum(weights[other]) >= rare_share * sum(weights)) return(0)
   squares <- stats::weighted.mean((x[other] - x[ascending[half]])^2, weights[other])
   if (is.nan(squares)) 0 else sqrt(squares * rare_share * (1 - rare_share))
 }

@@ -72,9 +72,7 @@ user_frame <- function() {
   frame <- parents[sys.parent()]
   outermost <- 0L
   while (frame > 0L) {
-    if (identical(environment(sys.function(frame)), home)) {
-      outermost <- frame
-    }
+    if (identical(environment(sys.function(frame)), home)) outermost <- frame
     up <- parents[frame]
     # Compiled code calls back with the function itself, or R's handlers, from no frame.
     head <- sys.call(frame)[[1L]]

@@ -56,27 +56,21 @@
 #' bkm_control(tol = 1e-8, max_iter = 500)
 #' bsvm(am ~ wt, mtcars, method = "vb", control = list(tol = 1e-10))
 #' @export
-bkm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
-                        max_iter = NULL, accelerate = TRUE, starts = NULL,
-                        polish = TRUE, batch_size = NULL, epochs = 1,
-                        keep_ranef = TRUE, keep_imputed = FALSE,
-                        cluster = NULL,
-                        progress = getOption(
-                          "bayeskernel.progress", interactive()
-                        ), on_interrupt = c("stop", "keep")) {
+bkm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, max_iter = NULL,
+                        accelerate = TRUE, starts = NULL, polish = TRUE, batch_size = NULL,
+                        epochs = 1, keep_ranef = TRUE, keep_imputed = FALSE, cluster = NULL,
+                        progress = getOption("bayeskernel.progress", interactive()),
+                        on_interrupt = c("stop", "keep")) {
   new_control("bkm", environment())
 }
 
 #' @rdname bkm_control
 #' @export
-bsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
-                         max_iter = NULL, accelerate = TRUE, starts = NULL,
-                         polish = TRUE, batch_size = NULL, epochs = 1,
-                         keep_ranef = TRUE, keep_imputed = FALSE,
-                         cluster = NULL,
-                         progress = getOption(
-                           "bayeskernel.progress", interactive()
-                         ), on_interrupt = c("stop", "keep")) {
+bsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, max_iter = NULL,
+                         accelerate = TRUE, starts = NULL, polish = TRUE, batch_size = NULL,
+                         epochs = 1, keep_ranef = TRUE, keep_imputed = FALSE, cluster = NULL,
+                         progress = getOption("bayeskernel.progress", interactive()),
+                         on_interrupt = c("stop", "keep")) {
   new_control("bsvm", environment())
 }
 
@@ -116,15 +110,13 @@ bsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
 #' @examples
 #' gpsvm_control(seeding = "random", tol = 1e-8)
 #' @export
-gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL,
-                          max_iter = 500, accelerate = TRUE,
-                          batch_size = NULL, epochs = 1,
-                          rate = c("rm", "adaptive"), epoch_tol = 0,
-                          tune_rows = 10000, optimize_inducing = FALSE,
-                          seeding = c("kmeans", "random"), cluster = NULL,
-                          progress = getOption(
-                            "bayeskernel.progress", interactive()
-                          ), on_interrupt = c("stop", "keep")) {
+gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, max_iter = 500,
+                          accelerate = TRUE, batch_size = NULL, epochs = 1,
+                          rate = c("rm", "adaptive"), epoch_tol = 0, tune_rows = 10000,
+                          optimize_inducing = FALSE, seeding = c("kmeans", "random"),
+                          cluster = NULL,
+                          progress = getOption("bayeskernel.progress", interactive()),
+                          on_interrupt = c("stop", "keep")) {
   new_control("gpsvm", environment())
 }
 
@@ -206,9 +198,8 @@ mkprobit_control <- function(warmup = 1000, thin = 1, resume = NULL, weights_met
                              zeta_moment = c("exact", "point"), tol = NULL, tolw = Inf,
                              max_iter = NULL, accelerate = TRUE, collapsed = TRUE,
                              allow_empty = FALSE, force = FALSE, cluster = NULL,
-                             progress = getOption(
-                               "bayeskernel.progress", interactive()
-                             ), on_interrupt = c("stop", "keep")) {
+                             progress = getOption("bayeskernel.progress", interactive()),
+                             on_interrupt = c("stop", "keep")) {
   new_control("mkprobit", environment())
 }
 
@@ -294,11 +285,9 @@ mkprobit_control <- function(warmup = 1000, thin = 1, resume = NULL, weights_met
 #' Computational and Graphical Statistics* 17, 295-311.
 #'
 #' @export
-bark_control <- function(warmup = NULL, thin = NULL, resume = NULL,
-                         cluster = NULL,
-                         progress = getOption(
-                           "bayeskernel.progress", interactive()
-                         ), on_interrupt = c("stop", "keep")) {
+bark_control <- function(warmup = NULL, thin = NULL, resume = NULL, cluster = NULL,
+                         progress = getOption("bayeskernel.progress", interactive()),
+                         on_interrupt = c("stop", "keep")) {
   new_control("bark", environment())
 }
 
@@ -316,11 +305,9 @@ bark_control <- function(warmup = NULL, thin = NULL, resume = NULL,
 #' @examples
 #' klr_control(warmup = 2000, thin = 5)
 #' @export
-klr_control <- function(warmup = NULL, thin = NULL, resume = NULL,
-                        cluster = NULL,
-                        progress = getOption(
-                          "bayeskernel.progress", interactive()
-                        ), on_interrupt = c("stop", "keep")) {
+klr_control <- function(warmup = NULL, thin = NULL, resume = NULL, cluster = NULL,
+                        progress = getOption("bayeskernel.progress", interactive()),
+                        on_interrupt = c("stop", "keep")) {
   new_control("klr", environment())
 }
 
@@ -351,17 +338,13 @@ klr_control <- function(warmup = NULL, thin = NULL, resume = NULL,
 #' seqkr_control(ess = 1, resampling = "residual")
 #' @export
 seqkr_control <- function(ess = 0.5,
-                          resampling = c(
-                            "systematic", "stratified", "residual", "multinomial"
-                          ), temper = TRUE, grid_max = 5000,
-                          unique_grid = FALSE, final_moves = 5,
+                          resampling = c("systematic", "stratified", "residual", "multinomial"),
+                          temper = TRUE, grid_max = 5000, unique_grid = FALSE, final_moves = 5,
                           progress = getOption("bayeskernel.progress", interactive())) {
   new_control("seqkr", environment())
 }
 
-control_maker <- function(name) {
-  get0(paste0(name, "_control"), topenv(), mode = "function")
-}
+control_maker <- function(name) get0(paste0(name, "_control"), topenv(), mode = "function")
 
 # Names of the entries; none of a model without a control.
 control_names <- function(model) names(formals(control_maker(model$name)))
@@ -381,9 +364,7 @@ new_control <- function(name, front) {
 # model, front: see read_settings().
 read_control <- function(model, front) {
   make <- control_maker(model$name)
-  if (is.null(make)) {
-    return(list())
-  }
+  if (is.null(make)) return(list())
   # A front without the argument has the defaults.
   control <- if ("control" %in% ls(front)) front$control else list()
   maker <- paste0(model$name, "_control")
@@ -414,9 +395,7 @@ read_control <- function(model, front) {
 
 # Entries of a control that differ from their defaults.
 typed_entries <- function(control, name) {
-  if (!is.object(control)) {
-    return(control)
-  }
+  if (!is.object(control)) return(control)
   defaults <- unclass(control_maker(name)())
   control <- unclass(control)
   control[!mapply(identical, control, defaults[names(control)])]

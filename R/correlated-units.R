@@ -79,21 +79,13 @@ is_precision <- function(x) inherits(x, "bayeskernel_precision")
 
 # `cov`: a named list of covariance matrices, by variable of the data.
 check_cov <- function(cov, name = "cov") {
-  if (is.null(cov)) {
-    return(NULL)
-  }
+  if (is.null(cov)) return(NULL)
   named <- is.list(cov) && !is.data.frame(cov) && length(cov) > 0L &&
     !is.null(names(cov)) && all(nzchar(names(cov))) &&
     !anyDuplicated(names(cov))
-  if (!named) {
-    abort_argument(cov, name, "a list of matrices named by variables, list(unit = G)")
-  }
+  if (!named) abort_argument(cov, name, "a list of matrices named by variables, list(unit = G)")
   Map(function(g, unit) {
-    if (is_low_rank(g)) {
-      check_unit_root(g, unit)
-    } else {
-      check_unit_covariance(g, unit)
-    }
+    if (is_low_rank(g)) check_unit_root(g, unit) else check_unit_covariance(g, unit)
   }, cov, names(cov))
 }
 
@@ -132,8 +124,7 @@ check_root_matrix <- function(g, unit, argument) {
   if (is_sparse(root)) root <- as.matrix(root)
   if (!is.matrix(root) || !is.numeric(root) || length(root) == 0L) {
     abort_root(
-      "The root of the covariance of `%s` is no matrix of numbers.", unit,
-      argument,
+      "The root of the covariance of `%s` is no matrix of numbers.", unit, argument,
       c(
         sprintf("Found: %s.", article(describe_value(root))),
         "Accepted: a matrix with a row for each unit."
@@ -221,9 +212,8 @@ check_unit_covariance <- function(g, unit) {
   if (largest <= 0 || smallest < -1e-8 * largest) {
     abort(
       "The covariance of `%s` is not positive definite.",
-      sprintf(
-        "Found: eigenvalues from %.3g to %.3g.", smallest, largest
-      ), "Accepted: a covariance matrix; small negative ones become 0."
+      sprintf("Found: eigenvalues from %.3g to %.3g.", smallest, largest),
+      "Accepted: a covariance matrix; small negative ones become 0."
     )
   }
   if (smallest < 0) {
@@ -257,11 +247,9 @@ build_correlated <- function(term, frame, rows, ...) {
   lost <- setdiff(unique(as.character(unit[!is.na(unit)])), own$levels)
   if (length(lost)) {
     bk_abort(
-      "argument",
-      fit_header("The covariance of `%s` lacks units of the data.", term$keys),
+      "argument", fit_header("The covariance of `%s` lacks units of the data.", term$keys),
       sprintf("Lacking: %s.", list_some(quoted(lost))),
-      paste("Found:", list_some(quoted(own$levels))),
-      column = "cov", found = lost
+      paste("Found:", list_some(quoted(own$levels))), column = "cov", found = lost
     )
   }
   smooth <- list(
@@ -291,9 +279,7 @@ correlated_of <- function(smooths) unname(Filter(is_correlated, smooths))
 # correlated terms; NULL without such.
 unit_open <- function(smooths, frame) {
   terms <- correlated_of(smooths)
-  if (length(terms) == 0L) {
-    return(NULL)
-  }
+  if (length(terms) == 0L) return(NULL)
   n <- .row_names_info(frame, 2L)
   out <- vapply(terms, function(smooth) {
     own <- smooth$correlated
@@ -325,9 +311,8 @@ with_new_units <- function(object, newcov, newdata) {
   if (!is.list(newcov) || is.data.frame(newcov) || is.null(names(newcov)) ||
     length(strange) || anyDuplicated(names(newcov))) {
     abort_argument(
-      newcov, "newcov", sprintf(
-        "a list of matrices named by units, some of %s", list_some(quoted(units))
-      )
+      newcov, "newcov",
+      sprintf("a list of matrices named by units, some of %s", list_some(quoted(units)))
     )
   }
   object$design$smooths <- lapply(object$design$smooths, function(smooth) {
@@ -344,11 +329,8 @@ abort_newcov <- function(unit, header, ...) {
 }
 
 check_newcov <- function(own, given, unit) {
-  named <- function(names, size) {
-    length(names) == size && !anyNA(names) && !anyDuplicated(names)
-  }
-  if (!is.matrix(given) || !is.numeric(given) ||
-    !named(rownames(given), nrow(given)) ||
+  named <- function(names, size) length(names) == size && !anyNA(names) && !anyDuplicated(names)
+  if (!is.matrix(given) || !is.numeric(given) || !named(rownames(given), nrow(given)) ||
     !named(colnames(given), ncol(given)) ||
     all(rownames(given) %in% own$levels)) {
     abort_newcov(
@@ -404,9 +386,7 @@ extended_root <- function(own, given, unit) {
 # The units of a fit and new ones, whose rows of the root are G(new, old) L^-T; `left` is the
 # variance that they leave.
 extended_units <- function(own, given, unit) {
-  if (is_low_rank(given)) {
-    return(extended_root(own, given, unit))
-  }
+  if (is_low_rank(given)) return(extended_root(own, given, unit))
   if (is_sparse(given)) given <- as.matrix(given)
   check_newcov(own, given, unit)
   new <- setdiff(rownames(given), own$levels)

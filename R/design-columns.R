@@ -51,9 +51,7 @@ observed_moments <- function(x) {
 }
 
 fill_holes <- function(x, moments, values) {
-  for (j in which(moments$missing > 0)) {
-    x[is.na(x[, j]), j] <- values[j]
-  }
+  for (j in which(moments$missing > 0)) x[is.na(x[, j]), j] <- values[j]
   x
 }
 
@@ -73,9 +71,7 @@ aliased_columns <- function(x, keep, center, scale) {
   few <- max(1000L, 10L * length(keep))
   if (n > 2L * few) {
     some <- rank_of(as.integer(seq(1, n, length.out = few)))
-    if (some$rank == length(keep)) {
-      return(integer())
-    }
+    if (some$rank == length(keep)) return(integer())
   }
   all <- rank_of(seq_len(n))
   sort(all$pivot[seq_along(keep) > all$rank])
@@ -83,9 +79,7 @@ aliased_columns <- function(x, keep, center, scale) {
 
 warn_dropped <- function(constant, aliased) {
   dropped <- c(constant, aliased)
-  if (length(dropped) == 0L) {
-    return(invisible())
-  }
+  if (length(dropped) == 0L) return(invisible())
   # The column of a smooth that its penalty leaves free, by the term's name.
   smooth <- grepl("^s\\(.*\\.fx[0-9]+$", aliased)
   terms <- unique(sub("(#[0-9]+)?\\.fx[0-9]+$", "", aliased[smooth]))
@@ -97,12 +91,8 @@ warn_dropped <- function(constant, aliased) {
       sprintf("%d columns were dropped.", length(dropped))
     },
     if (length(constant)) paste("Constant:", list_some(constant)),
-    if (any(!smooth)) {
-      paste("Determined by the columns before:", list_some(aliased[!smooth]))
-    },
-    if (any(smooth)) {
-      paste("The columns before hold the linear part of:", list_some(terms))
-    },
+    if (any(!smooth)) paste("Determined by the columns before:", list_some(aliased[!smooth])),
+    if (any(smooth)) paste("The columns before hold the linear part of:", list_some(terms)),
     if (any(smooth)) {
       "A smooth contains the linear part of its predictor: `s(x)`, not `x + s(x)`."
     } else {
@@ -123,11 +113,10 @@ check_columns <- function(moments, x, columns, rows, missing_allowed = FALSE, in
       which(if (missing_allowed) is.infinite(x[, j]) else !is.finite(x[, j]))
     })
     abort_missing(
-      stats::setNames(lengths(at), columns[bad]), vapply(at, `[`, 1L, 1L),
-      rows, if (sum(bad) > 1L) "Predictors" else "Predictor",
-      value_problem(
-        any(moments$missing[bad] > 0) && !missing_allowed, any(infinite)
-      ), if (in_source) missing_in_source else missing_in_data
+      stats::setNames(lengths(at), columns[bad]), vapply(at, `[`, 1L, 1L), rows,
+      if (sum(bad) > 1L) "Predictors" else "Predictor",
+      value_problem(any(moments$missing[bad] > 0) && !missing_allowed, any(infinite)),
+      if (in_source) missing_in_source else missing_in_data
     )
   }
   huge <- filled & largest > largest_magnitude
@@ -161,9 +150,7 @@ abort_no_columns <- function() {
   )
 }
 
-is_plain_number <- function(x) {
-  (is.numeric(x) || is.logical(x)) && !is.object(x) && is.null(dim(x))
-}
+is_plain_number <- function(x) (is.numeric(x) || is.logical(x)) && !is.object(x) && is.null(dim(x))
 
 check_predictors <- function(x) {
   is_matrix <- is.matrix(x) && (is.numeric(x) || is.logical(x))
@@ -209,9 +196,7 @@ predictor_names <- function(x) {
   if (is.null(names)) names <- character(ncol(x))
   unnamed <- is.na(names) | names == ""
   names[unnamed] <- paste0("x", seq_along(names))[unnamed]
-  if (!all(validEnc(names))) {
-    abort_argument(names[!validEnc(names)], "x", "columns named in UTF-8")
-  }
+  if (!all(validEnc(names))) abort_argument(names[!validEnc(names)], "x", "columns named in UTF-8")
   refuse_repeated(names)
   names
 }
@@ -233,9 +218,7 @@ row_vector <- function(x, n, default) {
 }
 
 checked_offset <- function(offset, n, rows) {
-  if (is.null(offset)) {
-    return(numeric(n))
-  }
+  if (is.null(offset)) return(numeric(n))
   offset <- as.double(offset)
   bad <- which(!(abs(offset) <= largest_magnitude))
   if (length(bad)) {
@@ -245,9 +228,8 @@ checked_offset <- function(offset, n, rows) {
         "Found: %s in row %d (%d such rows).", format(offset[bad[1]]),
         original_rows(bad[1], rows), length(bad)
       ),
-      sprintf("Accepted: magnitudes up to %s.", format(largest_magnitude)),
-      column = "offset", row = original_rows(bad[1], rows),
-      found = offset[bad[1]]
+      sprintf("Accepted: magnitudes up to %s.", format(largest_magnitude)), column = "offset",
+      row = original_rows(bad[1], rows), found = offset[bad[1]]
     )
   }
   offset
@@ -305,9 +287,7 @@ plain_model_matrix <- function(terms, frame) {
     return(x)
   }
   plain <- number_columns(terms, frame)
-  if (!is.null(plain)) {
-    return(plain)
-  }
+  if (!is.null(plain)) return(plain)
   attr(frame, "row.names") <- integer()
   stats::model.matrix.default(terms, frame)
 }
@@ -321,9 +301,7 @@ number_columns <- function(terms, frame) {
     all(vapply(labels, function(name) {
       is_plain_number(frame[[name]]) && !is.logical(frame[[name]])
     }, NA))
-  if (!numbers) {
-    return(NULL)
-  }
+  if (!numbers) return(NULL)
   intercept <- attr(terms, "intercept") == 1L
   columns <- unclass(frame)[labels]
   if (intercept) columns <- c(list("(Intercept)" = 1), columns)

@@ -37,9 +37,7 @@ design_new <- function(info, newdata, first = 0) {
     moments, out$x, colnames(out$x), if (first > 0) first + seq_len(nrow(out$x)),
     missing_allowed = TRUE
   )
-  if (any(moments$missing > 0)) {
-    out$complete <- out$complete & !is.na(rowSums(out$x))
-  }
+  if (any(moments$missing > 0)) out$complete <- out$complete & !is.na(rowSums(out$x))
   for (k in seq_along(out$processes)) {
     own <- out$processes[[k]]$x
     check_columns(column_moments_cpp(own), own, colnames(own), NULL, missing_allowed = TRUE)
@@ -62,9 +60,7 @@ design_new <- function(info, newdata, first = 0) {
 new_frame_rows <- function(info, newdata) {
   newdata <- check_newdata(info, newdata)
   n <- .row_names_info(newdata, 2L)
-  if (n == 0L) {
-    return(no_new_rows(info))
-  }
+  if (n == 0L) return(no_new_rows(info))
   frame <- tryCatch(
     stats::model.frame.default(info$frame_terms, newdata, na.action = stats::na.pass),
     error = function(e) {
@@ -115,9 +111,7 @@ new_frame_rows <- function(info, newdata) {
   })
   x <- cbind(x, smooth_columns)
   # Columns of terms that followed a stream are the last of the model.
-  if (length(info$keep) < ncol(x) || is.unsorted(info$keep)) {
-    x <- x[, info$keep, drop = FALSE]
-  }
+  if (length(info$keep) < ncol(x) || is.unsorted(info$keep)) x <- x[, info$keep, drop = FALSE]
   # Columns that were dropped, being constant, can still be missing.
   constant <- vapply(frame[info$constant], is.na, logical(n))
   dim(constant) <- c(n, length(info$constant))
@@ -129,14 +123,10 @@ new_frame_rows <- function(info, newdata) {
 
 # Bases such as ns() cannot be computed for no rows.
 no_new_rows <- function(info) {
-  empty <- function(columns) {
-    matrix(0, 0L, length(columns), dimnames = list(NULL, columns))
-  }
+  empty <- function(columns) matrix(0, 0L, length(columns), dimnames = list(NULL, columns))
   list(
     x = empty(info$columns),
-    random = lapply(info$random, function(term) {
-      list(z = empty(term$columns), group = integer())
-    }),
+    random = lapply(info$random, function(term) list(z = empty(term$columns), group = integer())),
     offset = numeric(), complete = logical(),
     processes = lapply(unname(processes_of(info$smooths)), function(smooth) {
       list(
@@ -153,9 +143,8 @@ no_factors <- function(info) {
   frame <- lapply(info$guides, function(levels) character())
   attr(frame, "row.names") <- integer()
   list(
-    codes = matrix(
-      0L, 0L, length(info$levels), dimnames = list(NULL, names(info$levels))
-    ), frame = frame
+    codes = matrix(0L, 0L, length(info$levels), dimnames = list(NULL, names(info$levels))),
+    frame = frame
   )
 }
 
@@ -194,8 +183,7 @@ new_matrix_rows <- function(info, newdata) {
       sprintf(
         "Accepted: %d, the columns of the training matrix in their order.", length(info$columns)
       ),
-      column = "newdata", found = ncol(newdata),
-      expected = length(info$columns)
+      column = "newdata", found = ncol(newdata), expected = length(info$columns)
     )
   }
   n <- nrow(newdata)
@@ -227,20 +215,16 @@ new_offset <- function(info, newdata, from_formula, n) {
     total <- total + own
   }
   infinite <- which(!is.na(total) & !(abs(total) <= largest_magnitude))
-  if (length(infinite)) {
-    checked_offset(replace(total, is.na(total), 0), n, NULL)
-  }
+  if (length(infinite)) checked_offset(replace(total, is.na(total), 0), n, NULL)
   total
 }
 
 abort_lacking <- function(lacking, found) {
   bk_abort(
-    "argument",
-    fit_header("`newdata` lacks column `%s`.", lacking[1]),
+    "argument", fit_header("`newdata` lacks column `%s`.", lacking[1]),
     if (length(lacking) > 1L) paste("Lacking:", list_some(lacking)),
     paste("Found:", list_some(found)),
-    "Accepted: every variable of the formula except the response.",
-    column = lacking, found = found
+    "Accepted: every variable of the formula except the response.", column = lacking, found = found
   )
 }
 
@@ -285,11 +269,10 @@ code_new_factor <- function(column, levels, name) {
   if (length(strange)) {
     new <- unique(as.character(column[strange]))
     bk_abort(
-      "argument",
-      fit_header("Factor `%s` has a new level.", name),
+      "argument", fit_header("Factor `%s` has a new level.", name),
       sprintf("Found: %s, first in row %d.", list_some(quoted(new)), strange[1]),
-      paste("Accepted:", list_some(quoted(levels))),
-      column = name, row = strange[1], found = new, expected = levels
+      paste("Accepted:", list_some(quoted(levels))), column = name, row = strange[1], found = new,
+      expected = levels
     )
   }
   structure(coded, levels = levels, class = "factor")

@@ -7,19 +7,15 @@
 #   stands for all of them.
 # Returns positions in `design$x`; none for `FALSE`.
 selection_columns <- function(design, select) {
-  if (is.null(select) || isFALSE(select)) {
-    return(integer())
-  }
+  if (is.null(select) || isFALSE(select)) return(integer())
   chosen <- choose_terms(select, design$term_labels, is.null(design$terms))
   columns <- which(design$assign %in% chosen)
   if (length(columns) == 0L) {
     bk_abort(
       "argument", "There is nothing to select among.",
-      if (inherits(select, "formula")) {
-        sprintf("Found: select = %s.", deparse1(select))
-      },
-      paste("Terms of the fixed part:", list_terms(design$term_labels)),
-      column = "select", found = select, expected = design$term_labels
+      if (inherits(select, "formula")) sprintf("Found: select = %s.", deparse1(select)),
+      paste("Terms of the fixed part:", list_terms(design$term_labels)), column = "select",
+      found = select, expected = design$term_labels
     )
   }
   columns
@@ -28,12 +24,8 @@ selection_columns <- function(design, select) {
 # Positions among `labels` of the terms that `chosen` means. The labels are terms in the language of
 # formulas, or column names of a matrix.
 choose_terms <- function(chosen, labels, are_names) {
-  if (isTRUE(chosen)) {
-    return(seq_along(labels))
-  }
-  if (is.null(chosen) || isFALSE(chosen)) {
-    return(integer())
-  }
+  if (isTRUE(chosen)) return(seq_along(labels))
+  if (is.null(chosen) || isFALSE(chosen)) return(integer())
   if (is.character(chosen)) {
     check_known_terms(chosen, chosen, labels, labels)
     return(match(chosen, labels))
@@ -55,9 +47,7 @@ choose_terms <- function(chosen, labels, are_names) {
 
 # Of equal halves: of many terms a sum from the left would be too deep for R.
 sum_of_terms <- function(terms) {
-  if (length(terms) < 2L) {
-    return(if (length(terms)) terms[[1L]])
-  }
+  if (length(terms) < 2L) return(if (length(terms)) terms[[1L]])
   first <- seq_len(length(terms) %/% 2L)
   call("+", sum_of_terms(terms[first]), sum_of_terms(terms[-first]))
 }
@@ -77,14 +67,10 @@ term_keys <- function(expr) {
 
 # A term that is taken out has to be there as well.
 without_minus <- function(expr) {
-  if (!is.call(expr) || !(deparse1(expr[[1]]) %in% formula_operators)) {
-    return(expr)
-  }
+  if (!is.call(expr) || !(deparse1(expr[[1]]) %in% formula_operators)) return(expr)
   expr[-1L] <- lapply(as.list(expr)[-1L], without_minus)
   if (identical(expr[[1]], as.name("-"))) {
-    if (length(expr) == 2L) {
-      return(expr[[2]])
-    }
+    if (length(expr) == 2L) return(expr[[2]])
     expr[[1]] <- as.name("+")
   }
   expr
@@ -94,12 +80,11 @@ check_known_terms <- function(found, shown, keys, labels) {
   unknown <- shown[!(found %in% keys)]
   if (length(unknown)) {
     bk_abort(
-      "argument",
-      fit_header("`select` names `%s`, which is not a fixed term.", unknown[1]),
+      "argument", fit_header("`select` names `%s`, which is not a fixed term.", unknown[1]),
       if (length(unknown) > 1L) paste("Unknown:", list_some(unknown)),
       paste("Terms of the fixed part:", list_terms(labels)),
-      "Smooth terms and random terms have priors of their own.",
-      column = unknown, found = unknown, expected = labels
+      "Smooth terms and random terms have priors of their own.", column = unknown, found = unknown,
+      expected = labels
     )
   }
 }

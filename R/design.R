@@ -37,9 +37,7 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
   numeric <- if (missing == "model") modelled_variables(parsed, built$frame)
   usable <- usable_rows(
     built$frame, built$rows, na.action, missing, numeric$allowed,
-    function(frame, rows) {
-      check_holes(parsed, frame, numeric$allowed, info$variables, rows)
-    }
+    function(frame, rows) check_holes(parsed, frame, numeric$allowed, info$variables, rows)
   )
   rows <- original_rows(usable$keep, built$rows)
   frame <- frame_rows(built$frame, usable$keep)
@@ -55,9 +53,7 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
   n <- .row_names_info(frame, 2L)
   weights <- row_vector(frame[["(weights)"]], n, 1)
   response <- weighted_response(frame[[1L]], parsed$response, weights, rows, kind)
-  if (is.null(drop_aliased)) {
-    drop_aliased <- length(parsed$bars) + length(parsed$smooths) > 0L
-  }
+  if (is.null(drop_aliased)) drop_aliased <- length(parsed$bars) + length(parsed$smooths) > 0L
   columns <- design_columns(
     parsed, frame, info, numeric, indicators, standardize, drop_aliased, rows
   )
@@ -153,10 +149,8 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
   c(
     fixed[c("x", "center", "scale", "dropped")],
     list(
-      assign = assign[fixed$keep], lean = fixed$lean,
-      smooths = lapply(smooths, smooth_summary),
-      processes = lapply(built, `[[`, "rows"),
-      holes = if (!is.null(gaps)) holes$holes,
+      assign = assign[fixed$keep], lean = fixed$lean, smooths = lapply(smooths, smooth_summary),
+      processes = lapply(built, `[[`, "rows"), holes = if (!is.null(gaps)) holes$holes,
       random = lapply(random, function(term) {
         term[setdiff(names(term), c("info", "made", "cells"))]
       }),
@@ -239,9 +233,7 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
   given <- list(y = y, weights = weights, offset = offset)
   for (name in names(given)) {
     value <- eval_argument(given[[name]], name, NULL, NULL)
-    if (!is.null(value) && length(value) != n) {
-      abort_length(name, length(value), n)
-    }
+    if (!is.null(value) && length(value) != n) abort_length(name, length(value), n)
   }
   # The only copy of x, of which the names are set without another.
   x <- cbind(1, x)
@@ -298,9 +290,7 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
 
 # Every column of a matrix is a predictor of its own.
 matrix_holes <- function(values, fixed, standardize) {
-  if (is.null(values)) {
-    return(NULL)
-  }
+  if (is.null(values)) return(NULL)
   own <- seq_len(ncol(values)) + 1L
   columns <- keep_columns(list(made = as.list(own), itself = own), fixed$keep)
   at <- which(is.na(values), arr.ind = TRUE)
@@ -334,9 +324,7 @@ frame_with_response <- function(x, y) {
 
 # "refuse" is "fail" for models whose users have no such choice.
 check_missing <- function(missing) {
-  if (identical(missing, "refuse")) {
-    return(missing)
-  }
+  if (identical(missing, "refuse")) return(missing)
   check_choice(missing, c("fail", "omit", "model"), "missing")
 }
 
@@ -355,9 +343,7 @@ spread_frame <- function(frame, name, kind) {
   counted <- spread_counts(
     frame[[1L]], name, .row_names_info(frame, 2L), kind, frame[["(weights)"]]
   )
-  if (is.null(counted)) {
-    return(NULL)
-  }
+  if (is.null(counted)) return(NULL)
   frame[[1L]] <- integer(length(frame[[1L]]) / 2L)
   frame <- frame_rows(frame, counted$at)
   attr(frame, "row.names") <- .set_row_names(length(counted$at))
@@ -370,8 +356,7 @@ abort_counted_holes <- function(name) {
   bk_abort(
     "argument", "Counts cannot be had with `missing = \"model\"`.",
     "A row of counts enters as rows, which would miss different values.",
-    "Give one row for each trial, or leave rows out: `missing = \"omit\"`.",
-    column = name
+    "Give one row for each trial, or leave rows out: `missing = \"omit\"`.", column = name
   )
 }
 

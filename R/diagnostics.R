@@ -29,9 +29,7 @@ warn_convergence <- function(table, max_rhat = most_rhat, min_ess = 100, more = 
   ess <- pmin(table$ess_bulk, table$ess_tail)
   apart <- which(table$rhat > max_rhat)
   few <- which(ess < min_ess)
-  if (length(apart) == 0L && length(few) == 0L) {
-    return(invisible(FALSE))
-  }
+  if (length(apart) == 0L && length(few) == 0L) return(invisible(FALSE))
   details <- c(
     if (length(apart) > 0L) {
       worst <- apart[which.max(table$rhat[apart])]

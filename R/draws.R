@@ -80,9 +80,7 @@ as.mcmc.list.bayeskernel_fit <- function(x, ndraws = 1000, seed = NULL, ...) {
 as.mcmc.bayeskernel_fit <- function(x, ndraws = 1000, seed = NULL, ...) {
   check_whole(x)
   chains <- as.mcmc.list.bayeskernel_fit(x, ndraws, seed)
-  if (length(chains) == 1L) {
-    return(chains[[1]])
-  }
+  if (length(chains) == 1L) return(chains[[1]])
   coda::mcmc(do.call(rbind, lapply(chains, as.matrix)))
 }
 
@@ -95,15 +93,11 @@ as_draws.bayeskernel_fit <- function(x, ndraws = 1000, seed = NULL, ...) {
 
 # Stored draws, or made from q; NULL where neither is to be had.
 parameter_draws <- function(x, n = 1000, seed = NULL) {
-  if (!is.null(x$draws)) {
-    return(x$draws)
-  }
+  if (!is.null(x$draws)) return(x$draws)
   n <- check_count(n, name = "ndraws")
   seed <- check_seed(seed)
   flat <- draws_from_posterior(x, n, seed)
-  if (!is.null(flat)) {
-    array(flat, c(nrow(flat), 1L, ncol(flat)), list(NULL, NULL, colnames(flat)))
-  }
+  if (!is.null(flat)) array(flat, c(nrow(flat), 1L, ncol(flat)), list(NULL, NULL, colnames(flat)))
 }
 
 # Independent draws from the posterior of a fit without stored draws.
@@ -112,9 +106,7 @@ parameter_draws <- function(x, n = 1000, seed = NULL) {
 # seed: non-negative integer.
 # Returns matrix, n x variables, with column names; scale of the data. `NULL` of a model without a
 #   method: parameters() tells moments, from which draws that depend on each other cannot be made.
-draws_from_posterior <- function(object, n = 1000, seed = NULL) {
-  UseMethod("draws_from_posterior")
-}
+draws_from_posterior <- function(object, n = 1000, seed = NULL) UseMethod("draws_from_posterior")
 
 #' @export
 #' @noRd
@@ -122,9 +114,7 @@ draws_from_posterior.default <- function(object, n = 1000, seed = NULL) NULL
 
 # Sweeps of the first kept draw, and between two of them.
 kept_sweeps <- function(fit) {
-  if (is.null(fit$draws)) {
-    return(list(start = 1, thin = 1))
-  }
+  if (is.null(fit$draws)) return(list(start = 1, thin = 1))
   thin <- fit$sampler$thin
   list(start = fit$sampler$warmup + thin, thin = thin)
 }
@@ -140,9 +130,7 @@ pooled_draws <- function(object, names = dimnames(object$draws)[[3]]) {
 # Their rows among all: evenly spaced quantiles, as many as there are draws. NULL: each once.
 weighted_rows <- function(object) {
   weights <- object$chain_weights
-  if (is.null(weights) || max(weights) - min(weights) < 1e-8) {
-    return(NULL)
-  }
+  if (is.null(weights) || max(weights) - min(weights) < 1e-8) return(NULL)
   size <- dim(object$draws)
   count <- size[1] * size[2]
   ends <- cumsum(rep(weights / size[1], each = size[1]))
@@ -157,9 +145,7 @@ stack_chains <- function(draws) {
 
 # Evaluates with a generator of its own when a seed is given; R's generator is left as it was.
 with_seed <- function(seed, code) {
-  if (is.null(seed)) {
-    return(code)
-  }
+  if (is.null(seed)) return(code)
   seed <- check_seed(seed)
   home <- globalenv()
   before <- home[[".Random.seed"]]

@@ -5,9 +5,7 @@ recover_data.bayeskernel_fit <- function(object, data = NULL, ...) {
   check_whole(object)
   # A text is what emmeans stops with.
   linear <- tryCatch(stats::coef(object), bayeskernel_error = conditionMessage)
-  if (is.character(linear)) {
-    return(linear)
-  }
+  if (is.character(linear)) return(linear)
   if (is.null(data)) data <- fit_data(object)
   if (is.null(data)) {
     return(paste(
@@ -24,9 +22,7 @@ grid_terms <- function(object) {
   if (is.null(object$formula)) {
     return(stats::terms(stats::delete.response(stats::terms(effect_formula(object)))))
   }
-  smooths <- lapply(info$smooths, function(smooth) {
-    lapply(unique(smooth$names), as.name)
-  })
+  smooths <- lapply(info$smooths, function(smooth) lapply(unique(smooth$names), as.name))
   offset <- if (is.language(info$offset)) list(call("offset", info$offset))
   sum <- Reduce(
     function(a, b) call("+", a, b), c(unlist(smooths), offset), stats::formula(info$terms)[[2]]
@@ -60,14 +56,11 @@ emm_basis.bayeskernel_fit <- function(object, trms, xlev, grid, link = NULL, vco
 
 # How emmeans goes back to probabilities.
 link_for_grid <- function(object, link) {
-  if (is_regression(object)) {
-    return(list())
-  }
+  if (is_regression(object)) return(list())
   link <- prediction_link(object, link)
   list(
-    tran = switch(link,
-      hinge = hinge_link(), calibrated = calibrated_glm_link(object$link), link
-    ), inv.lbl = "prob"
+    tran = switch(link, hinge = hinge_link(), calibrated = calibrated_glm_link(object$link), link),
+    inv.lbl = "prob"
   )
 }
 

@@ -23,9 +23,7 @@ get_data.bayeskernel_fit <- function(x, effects = "all", verbose = TRUE,
     }
     return(NULL)
   }
-  if (isTRUE(additional_variables)) {
-    return(data)
-  }
+  if (isTRUE(additional_variables)) return(data)
   weights <- all.vars(x$call$weights)
   wanted <- union(fit_variables(x), c(additional_variables, weights))
   if (!identical(effects, "all")) {
@@ -63,9 +61,7 @@ n_obs.bayeskernel_fit <- function(x, ...) stats::nobs(x)
 #' @exportS3Method insight::get_parameters
 get_parameters.bayeskernel_fit <- function(x, effects = "fixed", ...) {
   check_whole(x)
-  if (identical(effects, "random")) {
-    return(unclass(ranef.bayeskernel_fit(x, FALSE)))
-  }
+  if (identical(effects, "random")) return(unclass(ranef.bayeskernel_fit(x, FALSE)))
   mean <- get_coef.bayeskernel_fit(x)
   data.frame(Parameter = names(mean), Estimate = unname(mean), stringsAsFactors = FALSE)
 }

@@ -77,11 +77,7 @@ NULL
 
 # Those of the response first.
 fit_variables <- function(object) {
-  response <- if (is.null(object$formula)) {
-    ".response"
-  } else {
-    all.vars(object$formula[[2]])
-  }
+  response <- if (is.null(object$formula)) ".response" else all.vars(object$formula[[2]])
   union(response, object$design$variables %||% matrix_names(object))
 }
 
@@ -100,9 +96,7 @@ effect_parts <- function(object) {
   list(fixed = formula, bars = parts$bars)
 }
 
-coef_or_null <- function(object) {
-  tryCatch(stats::coef(object), bayeskernel_error = function(e) NULL)
-}
+coef_or_null <- function(object) tryCatch(stats::coef(object), bayeskernel_error = function(e) NULL)
 
 # --- marginaleffects ---------------------------------------------------------
 
@@ -132,9 +126,7 @@ set_coef.bayeskernel_fit <- function(model, coefs, ...) {
 #' @exportS3Method marginaleffects::get_vcov
 get_vcov.bayeskernel_fit <- function(model, vcov = NULL, re.form = NULL, ...) {
   check_whole(model)
-  if (isFALSE(vcov) || is.null(coef_or_null(model))) {
-    return(NULL)
-  }
+  if (isFALSE(vcov) || is.null(coef_or_null(model))) return(NULL)
   if (is.function(vcov)) vcov <- vcov(model)
   if (is.null(vcov) || isTRUE(vcov)) vcov <- stats::vcov(model)
   if (is_string(vcov)) vcov <- stats::vcov(with_vcov(model, vcov, "vcov"))
@@ -150,9 +142,7 @@ get_vcov.bayeskernel_fit <- function(model, vcov = NULL, re.form = NULL, ...) {
       )
     )
   }
-  if (is.null(re.form) && !effects_drawn(model)) {
-    warn_known_groups(model, parent.frame())
-  }
+  if (is.null(re.form) && !effects_drawn(model)) warn_known_groups(model, parent.frame())
   vcov
 }
 
@@ -160,9 +150,7 @@ get_vcov.bayeskernel_fit <- function(model, vcov = NULL, re.form = NULL, ...) {
 # coefficients none; where they cannot be seen, some may be of known groups.
 warn_known_groups <- function(model, frame) {
   safe <- isTRUE(getOption("marginaleffects_safe", TRUE))
-  if (!safe || length(model$posterior$random) == 0L) {
-    return()
-  }
+  if (!safe || length(model$posterior$random) == 0L) return()
   known <- tryCatch(
     {
       asked <- as.data.frame(frame$mfx@newdata)
@@ -208,9 +196,7 @@ get_predict.bayeskernel_fit <- function(model, newdata = NULL, type = "response"
     values <- apply(draws, 1, stats::median)
   }
   out <- data.frame(estimate = c(values))
-  if (!is.null(classes)) {
-    out$group <- factor(rep(classes, each = nrow(data)), classes)
-  }
+  if (!is.null(classes)) out$group <- factor(rep(classes, each = nrow(data)), classes)
   if (!is.null(newdata$rowid)) out$rowid <- rep_len(newdata$rowid, nrow(out))
   if (drawn) attr(out, "posterior_draws") <- draws
   out
@@ -218,9 +204,7 @@ get_predict.bayeskernel_fit <- function(model, newdata = NULL, type = "response"
 
 # The answer of predict() with the coefficients where set_coef() put them.
 moved_values <- function(model, rows, ask) {
-  if (!is.null(model$moved)) {
-    rows$offset <- rows$offset + drop(rows$x %*% model$moved)
-  }
+  if (!is.null(model$moved)) rows$offset <- rows$offset + drop(rows$x %*% model$moved)
   links <- if (ask$latent) character() else ask$link
   moments <- latent_by_link(model, rows, links)
   values <- if (ask$latent) moments$mean else moments$prob[[ask$link]]
@@ -265,9 +249,7 @@ open_groups <- function(object, rows, ask, unseen, most) {
   closed <- rows
   for (t in seq_along(unseen)) closed$random[[t]]$z[unseen[[t]], ] <- 0
   f <- with_seed(1, latent_draws(object, closed, most))$f
-  if (ask$latent) {
-    return(f)
-  }
+  if (ask$latent) return(f)
   draws <- as.matrix(object, ndraws = nrow(f), seed = 1)
   if (nrow(draws) > nrow(f)) draws <- draws[taken_draws(object, nrow(f)), ]
   var <- 0
@@ -279,8 +261,7 @@ open_groups <- function(object, rows, ask, unseen, most) {
     twice <- ifelse(pairs[, 1] == pairs[, 2], 1, 2)
     var <- var + tcrossprod(
       draws[, names, drop = FALSE],
-      z[, pairs[, 1], drop = FALSE] * z[, pairs[, 2], drop = FALSE] *
-        rep(twice, each = nrow(z))
+      z[, pairs[, 1], drop = FALSE] * z[, pairs[, 2], drop = FALSE] * rep(twice, each = nrow(z))
     )
   }
   out <- if (ask$link == "calibrated") {
@@ -293,9 +274,5 @@ open_groups <- function(object, rows, ask, unseen, most) {
 
 fill_draws <- function(out, rows) {
   back <- match(seq_len(rows$n), rows$complete)
-  if (length(dim(out)) == 3L) {
-    out[, back, , drop = FALSE]
-  } else {
-    out[, back, drop = FALSE]
-  }
+  if (length(dim(out)) == 3L) out[, back, , drop = FALSE] else out[, back, drop = FALSE]
 }

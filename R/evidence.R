@@ -56,11 +56,7 @@ log_evidence.bayeskernel_fit <- function(object, ...) {
 log_evidence.seqkr <- function(object, by_row = FALSE, ...) {
   check_whole(object)
   check_no_dots(...)
-  if (check_flag(by_row, "by_row")) {
-    object$trace$steps$log_evidence
-  } else {
-    object$log_evidence
-  }
+  if (check_flag(by_row, "by_row")) object$trace$steps$log_evidence else object$log_evidence
 }
 
 need_evidence <- function(object, name = NULL) {
@@ -70,8 +66,7 @@ need_evidence <- function(object, name = NULL) {
     bk_abort(
       "argument", sprintf("The evidence%s is not one.", told),
       "Likelihood powers, `weights`, are not normalized over y.",
-      "Rows that occur more than once: repeat them, or give counts.",
-      column = "weights"
+      "Rows that occur more than once: repeat them, or give counts.", column = "weights"
     )
   }
   if (!is.null(object$shared)) {
@@ -82,8 +77,7 @@ need_evidence <- function(object, name = NULL) {
         list_some(paste0("`", object$holes$shared, "`"))
       ),
       "The fit averages over completed data, each with its own evidence.",
-      "Compare fits to groups without missing values.",
-      column = object$holes$shared
+      "Compare fits to groups without missing values.", column = object$holes$shared
     )
   }
   if (is.null(object$log_evidence)) {
@@ -117,9 +111,7 @@ anova.bayeskernel_fit <- function(object, ...) {
     }
     need_evidence(fits[[k]], names[k])
     need_rows(fits[[k]], "anova()")
-    if (is.null(fits[[k]]$loo)) {
-      abort_argument(fits[[k]], names[k], "a fit by bkm(method = \"ep\")")
-    }
+    if (is.null(fits[[k]]$loo)) abort_argument(fits[[k]], names[k], "a fit by bkm(method = \"ep\")")
     if (k > 1L) need_same_rows(fits[[1L]], fits[[k]], names[k])
   }
   pointwise <- lapply(fits, row_elpd)
@@ -127,13 +119,11 @@ anova.bayeskernel_fit <- function(object, ...) {
   elpd <- vapply(pointwise, sum, 1)
   best <- which.max(elpd)
   out <- data.frame(
-    family = vapply(fits, linear_family, ""),
-    columns = lengths(lapply(fits, fixed_names)),
-    log_evidence = evidence, difference = evidence - max(evidence),
-    elpd_loo = elpd, elpd_diff = elpd - elpd[best],
-    se_diff = vapply(pointwise, function(own) {
-      sum_error(own - pointwise[[best]])
-    }, 1), row.names = make.unique(names)
+    family = vapply(fits, linear_family, ""), columns = lengths(lapply(fits, fixed_names)),
+    log_evidence = evidence, difference = evidence - max(evidence), elpd_loo = elpd,
+    elpd_diff = elpd - elpd[best],
+    se_diff = vapply(pointwise, function(own) sum_error(own - pointwise[[best]]), 1),
+    row.names = make.unique(names)
   )
   class(out) <- c("bayeskernel_anova", "data.frame")
   out
@@ -142,17 +132,13 @@ anova.bayeskernel_fit <- function(object, ...) {
 # Leave-one-out log predictive densities of the rows: by cavities where the fit has them, else by
 # importance sampling.
 row_elpd <- function(fit, seed = NULL) {
-  if (!is.null(fit$loo)) {
-    return(cavity_elpd(fit))
-  }
+  if (!is.null(fit$loo)) return(cavity_elpd(fit))
   sampled_loo(fit, seed = seed)$pointwise[, "elpd_loo"]
 }
 
 # The standard error of a sum over independent rows, each the sum of `copies` equal ones.
 sum_error <- function(x, copies = 1) {
-  if (length(copies) != length(x)) {
-    return(sqrt(length(x) * stats::var(x)))
-  }
+  if (length(copies) != length(x)) return(sqrt(length(x) * stats::var(x)))
   total <- sum(copies)
   squares <- sum(copies * (x / copies - sum(x) / total)^2)
   sqrt(total * squares / (total - 1))
@@ -175,8 +161,7 @@ need_same_rows <- function(first, other, name) {
       "argument", sprintf("`%s` is a model of other responses.", name),
       paste("Different:", paste(names(same)[!same], collapse = ", ")),
       "Accepted: fits to the same rows, in the same order and units.",
-      "Rows with missing predictors drop out of one model and not another.",
-      column = name
+      "Rows with missing predictors drop out of one model and not another.", column = name
     )
   }
 }
@@ -236,9 +221,7 @@ logLik.bayeskernel_fit <- function(object, ...) {
   }
   at <- likelihood_moments(object)
   structure(
-    at$best,
-    df = 2 * (at$best - at$average) +
-      (is_regression(object) && is.null(object$expected)),
+    at$best, df = 2 * (at$best - at$average) + (is_regression(object) && is.null(object$expected)),
     nobs = stats::nobs(object), class = "logLik"
   )
 }
@@ -252,9 +235,7 @@ likelihood_moments <- function(object) {
   regression <- is_regression(object)
   sigma <- if (regression) sqrt(noise_variance(object))
   y <- if (regression) object$y else own_classes(object)
-  density <- function(f) {
-    log_density(y, f, sigma, links_of(object)[1], regression)
-  }
+  density <- function(f) log_density(y, f, sigma, links_of(object)[1], regression)
   average <- average_likelihood(object)
   if (!is.null(average)) {
     return(list(best = sum(weights * density(f$mean)) + constant, average = average + constant))
@@ -276,9 +257,7 @@ likelihood_moments <- function(object) {
 # groups are skewed.
 average_likelihood <- function(object) {
   weights <- object$weights %||% 1
-  if (!is.null(object$expected)) {
-    return(sum(weights * object$expected))
-  }
+  if (!is.null(object$expected)) return(sum(weights * object$expected))
   NULL
 }
 
@@ -302,18 +281,14 @@ cavity_loo <- function(object) {
 # each of its rows.
 cavity_elpd <- function(object) {
   # Kernel machines know their rows by class.
-  if (is.null(object$units) || !is_linear(object)) {
-    return(object$loo * (object$weights %||% 1))
-  }
+  if (is.null(object$units) || !is_linear(object)) return(object$loo * (object$weights %||% 1))
   constant <- if (is_pseudo(object)) 0 else unit_constant(object)
   by_unit(object, object$loo) + constant
 }
 
 # Of all trials of a unit at once: f is the same in all of them.
 unit_log_density <- function(object) {
-  if (is.null(object$units)) {
-    return((object$weights %||% 1) * own_log_density(object))
-  }
+  if (is.null(object$units)) return((object$weights %||% 1) * own_log_density(object))
   f <- by_unit(object, object$fitted[c("mean", "var")])
   nodes <- seq(-8, 8, by = 0.05)
   log_p <- count_densities(object, list(

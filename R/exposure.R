@@ -110,9 +110,7 @@ exposure.bayeskernel_fit <- function(object, pars = NULL, newdata = NULL,
     plan$values[[name]] %||% rows[[name]]
   })
   values <- exposure_values(object, rows, scale, draws, seed, threads)
-  f <- Reduce(`+`, Map(function(sign, at) {
-    sign * values[, at, drop = FALSE]
-  }, plan$signs, plan$rows))
+  f <- Reduce(`+`, Map(function(sign, at) sign * values[, at, drop = FALSE], plan$signs, plan$rows))
   # Differences that are zero but for rounding.
   f[abs(f) < 1e-12 * max(abs(values))] <- 0
   ends <- column_quantiles(f, c(1 - level, 1 + level) / 2)
@@ -144,9 +142,7 @@ need_one_function <- function(object, scale) {
       column = "object", found = type
     )
   }
-  if (length(object$levels) < 3L || (!has_machines(object) && scale == "link")) {
-    return(invisible())
-  }
+  if (length(object$levels) < 3L || (!has_machines(object) && scale == "link")) return(invisible())
   bk_abort(
     "argument", "There is no one function whose effects these could be.",
     sprintf("Found: %d classes.", length(object$levels)),
@@ -160,9 +156,7 @@ need_one_function <- function(object, scale) {
   )
 }
 
-exposure_data <- function(object, newdata) {
-  complete_rows(object, partial_data(object, newdata))
-}
+exposure_data <- function(object, newdata) complete_rows(object, partial_data(object, newdata))
 
 # Predictors that may change: those not `held`, and not of random effects alone, which are zero.
 # Along a curve what is held may change.
@@ -216,9 +210,7 @@ default_quantiles <- list(
 )
 
 check_quantiles <- function(quantiles, type) {
-  if (is.null(quantiles)) {
-    return(default_quantiles[[type]])
-  }
+  if (is.null(quantiles)) return(default_quantiles[[type]])
   if (is.null(default_quantiles[[type]])) {
     bk_abort(
       "argument", sprintf("type = \"%s\" has no quantiles.", type),
@@ -245,17 +237,11 @@ check_chances <- function(x, name, least, most) {
 
 typical_row <- function(object, data, at) {
   info <- object$design
-  names <- if (info$type == "matrix") {
-    setdiff(info$columns, "(Intercept)")
-  } else {
-    info$variables
-  }
+  names <- if (info$type == "matrix") setdiff(info$columns, "(Intercept)") else info$variables
   out <- data[1L, intersect(names, names(data)), drop = FALSE]
   rownames(out) <- NULL
   out[] <- lapply(data[names(out)], typical_value)
-  if (is.null(at)) {
-    return(out)
-  }
+  if (is.null(at)) return(out)
   strange <- setdiff(names(at), names(out))
   single <- is.list(at) && !is.null(names(at)) && all(lengths(at) == 1L)
   if (!single || length(strange)) {
@@ -266,12 +252,8 @@ typical_row <- function(object, data, at) {
 }
 
 typical_value <- function(v) {
-  if (is.matrix(v)) {
-    return(rbind(apply(v, 2, typical_value)))
-  }
-  if (is.numeric(v)) {
-    return(quantile_of(v, 0.5))
-  }
+  if (is.matrix(v)) return(rbind(apply(v, 2, typical_value)))
+  if (is.numeric(v)) return(quantile_of(v, 0.5))
   seen <- sort(unique(v))
   seen[which.max(tabulate(match(v, seen)))]
 }
@@ -297,9 +279,7 @@ exposure_plan <- function(type, data, quantiles, change, typical) {
   )
 }
 
-all_at <- function(data, p) {
-  as.data.frame(lapply(data, quantile_of, p = p), optional = TRUE)
-}
+all_at <- function(data, p) as.data.frame(lapply(data, quantile_of, p = p), optional = TRUE)
 
 overall_plan <- function(data, quantiles) {
   count <- length(quantiles)
@@ -350,11 +330,7 @@ univariate_plan <- function(data, typical) {
     out
   })
   shown <- lapply(unname(grids), function(grid) {
-    if (mixed || is.factor(grid) && length(grids) > 1L) {
-      as.character(grid)
-    } else {
-      grid
-    }
+    if (mixed || is.factor(grid) && length(grids) > 1L) as.character(grid) else grid
   })
   single_values(values, data.frame(predictor = predictor, value = do.call(c, shown)))
 }
@@ -421,8 +397,7 @@ joint_draws.seqkr <- function(object, rows, take, threads) {
   bk_abort(
     "argument", "There are no joint draws of this fit.",
     "Found: a fit by seqkr(), which knows f row by row.",
-    "predict() has its means and intervals at any rows.",
-    column = "object", found = "seqkr"
+    "predict() has its means and intervals at any rows.", column = "object", found = "seqkr"
   )
 }
 
@@ -466,9 +441,7 @@ exposure_title <- function(info) {
 print.bayeskernel_exposure <- function(x, digits = default_digits(), ...) {
   digits <- check_digits(digits)
   info <- attr(x, "exposure")
-  if (is.null(info)) {
-    return(invisible(NextMethod()))
-  }
+  if (is.null(info)) return(invisible(NextMethod()))
   print_line(exposure_title(info))
   print_facts(c(
     Predictors = list_some(info$pars),
@@ -479,8 +452,6 @@ print.bayeskernel_exposure <- function(x, digits = default_digits(), ...) {
   table <- as.data.frame(x)
   shown <- utils::head(table, 40L)
   print_text(as.matrix(format(shown, digits = digits)))
-  if (nrow(table) > nrow(shown)) {
-    cat(sprintf("... and %d rows more\n", nrow(table) - nrow(shown)))
-  }
+  if (nrow(table) > nrow(shown)) cat(sprintf("... and %d rows more\n", nrow(table) - nrow(shown)))
   invisible(x)
 }

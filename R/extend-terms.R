@@ -36,9 +36,7 @@ follow_rows <- function(object, newdata, threads) {
         more_intervals(smooth, frame)
       }
     }
-    if (!is.null(grown)) {
-      object <- insert_columns(object, k, grown)
-    }
+    if (!is.null(grown)) object <- insert_columns(object, k, grown)
     share <- share_outside(object$design$smooths[[k]], frame, threads)
     outside[smooth$label] <- share
   }
@@ -56,11 +54,7 @@ is_numeric_curve <- function(smooth) {
 along_curve <- function(smooth, x) {
   c(list(x), lapply(seq_along(smooth$keys)[-1L], function(v) {
     levels <- smooth$levels[[v]]
-    if (is.null(levels)) {
-      rep(1, length(x))
-    } else {
-      factor(rep(smooth$level, length(x)), levels)
-    }
+    if (is.null(levels)) rep(1, length(x)) else factor(rep(smooth$level, length(x)), levels)
   }))
 }
 
@@ -91,21 +85,15 @@ more_intervals <- function(smooth, frame) {
   values <- frame[[smooth$names[1L]]]
   values <- values[is.finite(values)]
   known <- smooth$ranges[[1L]]
-  if (length(values) == 0L || all(values >= known[1L] & values <= known[2L])) {
-    return(NULL)
-  }
+  if (length(values) == 0L || all(values >= known[1L] & values <= known[2L])) return(NULL)
   unit <- smooth$more$unit %||% curve_roughness(smooth)
-  if (is.null(unit)) {
-    return(NULL)
-  }
+  if (is.null(unit)) return(NULL)
   first <- smooth$more$first %||% known
   step <- diff(first) / (length(smooth$block) - length(smooth$more$from))
   reach <- range(values, known)
   left <- most_intervals - length(smooth$more$from)
   beyond <- (known[1L] - reach[1L]) + (reach[2L] - known[2L])
-  if (left < 2L) {
-    return(NULL)
-  }
+  if (left < 2L) return(NULL)
   # Rows far away get wide intervals.
   step <- max(step, beyond / (left - 1L))
   side <- function(from, to) {
@@ -139,9 +127,7 @@ interval_columns <- function(smooth, x) {
 
 # The rows of the level, or the number, that the curve is of.
 curve_multiple <- function(smooth, data) {
-  if (length(smooth$keys) < 2L) {
-    return(1)
-  }
+  if (length(smooth$keys) < 2L) return(1)
   by <- data[[2L]]
   if (is.null(smooth$level)) as.double(by) else as.double(by == smooth$level)
 }
@@ -163,11 +149,7 @@ enough_for <- function(object, smooth) {
   labels <- vapply(object$posterior$variance, `[[`, "", "label")
   variance <- component_mean(object$posterior$variance[[match(smooth$label, labels)]])
   noise <- object$posterior$noise
-  level <- if (is.null(noise)) {
-    1
-  } else {
-    inverse_gamma_mean(noise$shape, noise$rate)
-  }
+  level <- if (is.null(noise)) 1 else inverse_gamma_mean(noise$shape, noise$rate)
   open_enough * max(min(1, level / variance), 1e-4)
 }
 
@@ -181,9 +163,7 @@ process_open <- function(process, x, threads) {
 more_points_of <- function(smooth, frame, enough, threads) {
   process <- smooth$process
   x <- unique(process_rows_of(smooth, frame))
-  if (nrow(x) == 0L || anyNA(smooth$at)) {
-    return(NULL)
-  }
+  if (nrow(x) == 0L || anyNA(smooth$at)) return(NULL)
   x <- x[spread_over(nrow(x), 2000L), , drop = FALSE]
   before <- nrow(process$z)
   enough <- max(enough, 4 * (process$left %||% 0))
@@ -195,9 +175,7 @@ more_points_of <- function(smooth, frame, enough, threads) {
     x <- x[open > enough, , drop = FALSE]
   }
   count <- nrow(process$z) - before
-  if (count == 0L) {
-    return(NULL)
-  }
+  if (count == 0L) return(NULL)
   process$centre <- c(process$centre, numeric(count))
   smooth$process <- process
   list(smooth = smooth, count = count)
@@ -254,9 +232,7 @@ insert_effects <- function(posterior, p, names, variance) {
   names(mean)[p + seq_len(more)] <- names
   cov <- diag(variance, size + more)
   cov[old, old] <- posterior$theta_cov
-  if (!is.null(dimnames(posterior$theta_cov))) {
-    dimnames(cov) <- list(names(mean), names(mean))
-  }
+  if (!is.null(dimnames(posterior$theta_cov))) dimnames(cov) <- list(names(mean), names(mean))
   if (is.null(names(posterior$theta_mean))) names(mean) <- NULL
   posterior$theta_mean <- mean
   posterior$theta_cov <- cov
@@ -325,9 +301,7 @@ watch_stream <- function(stream, x, center, scale, outside, n, cure) {
 
 add_outside <- function(known, share, n) {
   rows <- known$rows %||% numeric()
-  for (label in names(share)) {
-    rows[label] <- sum(rows[label], share[[label]] * n, na.rm = TRUE)
-  }
+  for (label in names(share)) rows[label] <- sum(rows[label], share[[label]] * n, na.rm = TRUE)
   list(rows = rows, n = (known$n %||% 0) + n)
 }
 
@@ -337,9 +311,7 @@ rows_that_tell <- 10
 rows_of_small_scale <- 50
 
 moved_columns <- function(moments, center, scale, names) {
-  if (moments$n < rows_that_tell) {
-    return(character())
-  }
+  if (moments$n < rows_that_tell) return(character())
   sd <- sqrt(moments$squares / (moments$n - 1))
   smaller <- moments$n >= rows_of_small_scale & 5 * sd < scale
   # Rows of one level are no other scale.
@@ -351,18 +323,14 @@ moved_columns <- function(moments, center, scale, names) {
 warn_moved <- function(moved, moments, names, cure) {
   at <- match(moved[1L], names)
   bk_warn(
-    "outside",
-    fit_header("Later rows have `%s` on another scale.", moved[1]),
+    "outside", fit_header("Later rows have `%s` on another scale.", moved[1]),
     sprintf(
       "Found: mean %s, standard deviation %s in %.0f later rows.",
       format(moments$mean[at], digits = 3),
       format(sqrt(moments$squares[at] / (moments$n - 1)), digits = 3), moments$n
     ),
-    if (length(moved) > 1L) {
-      paste("Others:", list_some(sprintf("`%s`", moved[-1L])))
-    },
-    "The first rows decide scales, length-scales and variances for good.",
-    utils::tail(cure, 1L),
+    if (length(moved) > 1L) paste("Others:", list_some(sprintf("`%s`", moved[-1L]))),
+    "The first rows decide scales, length-scales and variances for good.", utils::tail(cure, 1L),
     column = moved
   )
 }
@@ -370,17 +338,13 @@ warn_moved <- function(moved, moments, names, cure) {
 warn_outside <- function(far, outside, cure) {
   share <- outside$rows[far[1L]] / outside$n
   bk_warn(
-    "outside",
-    fit_header("Later rows lie outside of the range of `%s`.", far[1L]),
+    "outside", fit_header("Later rows lie outside of the range of `%s`.", far[1L]),
     sprintf("Found: %.0f %% of %.0f later rows.", 100 * share, outside$n),
-    if (length(far) > 1L) {
-      paste("Others:", list_some(sprintf("`%s`", far[-1L])))
-    },
+    if (length(far) > 1L) paste("Others:", list_some(sprintf("`%s`", far[-1L]))),
     paste(
       "There the fit goes on by its last slope, or falls back to its mean,",
       "whatever the rows say; its intervals do not know of that."
     ),
-    cure,
-    column = far, found = share
+    cure, column = far, found = share
   )
 }

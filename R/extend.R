@@ -70,23 +70,18 @@ extend.bayeskernel_fit <- function(object, ...) {
   bk_abort(
     "argument", sprintf("A fit by %s() cannot be extended.", model_of(object)$name),
     "Accepted: a fit by seqkr(), or by bkm() or bsvm() with method = \"ep\".",
-    "update(fit, data = ) fits anew; `resume` continues chains.",
-    column = "object"
+    "update(fit, data = ) fits anew; `resume` continues chains.", column = "object"
   )
 }
 
 # What looks at the rows of a fit: those of an extended one are gone, and its call knows the first
 # of them alone.
 need_rows <- function(object, what) {
-  if (!identical(object$data$absent, "extended")) {
-    return(invisible())
-  }
+  if (!identical(object$data$absent, "extended")) return(invisible())
   data <- if (is.null(object$formula)) "x = , y = " else "data = "
   bk_abort(
-    "argument",
-    sprintf("%s needs the rows, and an extended fit keeps none.", what),
+    "argument", sprintf("%s needs the rows, and an extended fit keeps none.", what),
     sprintf("Found: a fit to %.0f rows by extend().", object$n),
-    sprintf("Fit all rows at once, by update(fit, %s), for this.", data),
-    column = "object"
+    sprintf("Fit all rows at once, by update(fit, %s), for this.", data), column = "object"
   )
 }

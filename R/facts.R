@@ -3,22 +3,16 @@
 
 # Of how many observations rows with counts stand.
 counts_fact <- function(object) {
-  if (!is.null(object$weights)) {
-    sprintf("rows stand for %.0f observations", sum(object$weights))
-  }
+  if (!is.null(object$weights)) sprintf("rows stand for %.0f observations", sum(object$weights))
 }
 
 # Rows, and what their responses are.
 rows_fact <- function(object, classes = ", ") {
   levels <- object$levels
-  if (length(levels) == 0L) {
-    return(sprintf("%.0f", object$n))
-  }
+  if (length(levels) == 0L) return(sprintf("%.0f", object$n))
   if (length(levels) == 2L) {
     share <- resolve_threshold("prevalence", object)
-    trials <- if (!is.null(object$units)) {
-      sprintf(" of %.0f trials", sum(object$weights))
-    }
+    trials <- if (!is.null(object$units)) sprintf(" of %.0f trials", sum(object$weights))
     return(sprintf(
       "%.0f%s, %s %% of class \"%s\" (the positive one)", stats::nobs(object), trials %||% "",
       format(100 * share, digits = 3), levels[2]
@@ -57,17 +51,13 @@ linear_title <- function(object) {
 # How expectation propagation went, and how far importance sampling bears it out.
 posterior_fact <- function(object) {
   check <- object$check
-  if (is.null(check)) {
-    return(NULL)
-  }
+  if (is.null(check)) return(NULL)
   if (!is.null(check$fallback)) {
     return("mean-field variational Bayes; expectation propagation did not settle")
   }
   passes <- ngettext(check$passes, "%.0f pass", "%.0f passes")
   line <- sprintf("expectation propagation, %s", sprintf(passes, check$passes))
-  if (is.null(check$k) || is.na(check$k)) {
-    return(line)
-  }
+  if (is.null(check$k) || is.na(check$k)) return(line)
   sprintf("%s; importance check k = %.2f: %s", line, check$k, check_word(check$k))
 }
 
@@ -86,9 +76,7 @@ check_word <- function(k) {
 # Variances are integrated over by "ep" up to a number of them.
 many_variances_note <- function(object) {
   check <- object$check
-  if (object$method != "ep" || !is.null(check$fallback)) {
-    return(NULL)
-  }
+  if (object$method != "ep" || !is.null(check$fallback)) return(NULL)
   # Free parameters of variances and covariances.
   free <- Filter(function(q) q$type != "held", object$posterior$variance)
   width <- vapply(free, function(q) NROW(q$scale %||% 1), 1L)
@@ -144,21 +132,17 @@ facts.bsvm <- function(object) {
   # A missing level has a row for each that it may be.
   holes <- unique(object$imputed[c("row", "column")])
   missing <- table(factor(
-    holes$column, unique(c(
-      object$holes$predictors, names(object$holes$levels), object$holes$shared
-    ))
+    holes$column,
+    unique(c(object$holes$predictors, names(object$holes$levels), object$holes$shared))
   ))
   missing <- missing[missing > 0]
   list(
-    title = paste(linear_title(object), collapse = ", "),
-    Posterior = posterior_fact(object),
+    title = paste(linear_title(object), collapse = ", "), Posterior = posterior_fact(object),
     Method = if (!is.null(object$chosen)) {
       sprintf("\"%s\", chosen %s", object$method, object$chosen)
     },
-    Rows = rows_fact(object),
-    "Learning rate" = rate_fact(object),
-    "Class weights" = class_weights_fact(object),
-    "Standard errors" = sandwich_fact(object),
+    Rows = rows_fact(object), "Learning rate" = rate_fact(object),
+    "Class weights" = class_weights_fact(object), "Standard errors" = sandwich_fact(object),
     Groups = if (length(groups)) sprintf("%s %d", names(groups), groups),
     Crossed = if (length(object$posterior$random) > 1L) crossed_fact(object),
     Selection = if (!is.null(object$posterior$selection)) {
@@ -172,14 +156,9 @@ facts.bsvm <- function(object) {
     "Not settled" = if (!is.null(object$posterior$selection$range)) unsettled_fact(object),
     Smooths = if (length(smooths)) smooths,
     Processes = if (length(object$design$smooths)) process_fact(object),
-    Missing = if (length(missing)) {
-      sprintf("%s %d values modeled", names(missing), missing)
-    },
-    Penalty = penalty_fact(object),
-    Link = link_fact(object),
-    Noise = if (is_regression(object)) {
-      sprintf("sd %s", format(stats::sigma(object), digits = 4))
-    }
+    Missing = if (length(missing)) sprintf("%s %d values modeled", names(missing), missing),
+    Penalty = penalty_fact(object), Link = link_fact(object),
+    Noise = if (is_regression(object)) sprintf("sd %s", format(stats::sigma(object), digits = 4))
   )
 }
 
@@ -204,28 +183,20 @@ extras.bsvm <- function(object) {
 extras.bkm <- function(object) {
   quality <- fit_quality(object)
   c(extras.bsvm(object), list(glance = list(
-    family = linear_family(object), sigma = if (is_regression(object)) {
-      stats::sigma(object)
-    } else {
-      NA_real_
-    },
-    log_evidence = quality$log_evidence %||% NA_real_,
-    elpd_loo = quality$loo %||% NA_real_
+    family = linear_family(object),
+    sigma = if (is_regression(object)) stats::sigma(object) else NA_real_,
+    log_evidence = quality$log_evidence %||% NA_real_, elpd_loo = quality$loo %||% NA_real_
   )))
 }
 
 unsettled_fact <- function(object) {
   columns <- unsettled(object)
-  if (length(columns)) {
-    sprintf("%s; use method = \"gibbs\"", list_some(columns))
-  }
+  if (length(columns)) sprintf("%s; use method = \"gibbs\"", list_some(columns))
 }
 
 # The one learned number that print() would otherwise not show.
 penalty_fact <- function(object) {
-  if (is.numeric(object$penalty)) {
-    return(sprintf("precision held at %s", format(object$penalty)))
-  }
+  if (is.numeric(object$penalty)) return(sprintf("precision held at %s", format(object$penalty)))
   rows <- component_parameters(object, 0.95)
   if (identical(object$penalty, "learn") && "sd(penalty)" %in% rownames(rows)) {
     sprintf(
@@ -265,22 +236,16 @@ facts.gpsvm <- function(object) {
         length(object$levels), list_some(object$levels)
       )
     },
-    "Learning rate" = rate_fact(object),
-    "Class weights" = class_weights_fact(object),
+    "Learning rate" = rate_fact(object), "Class weights" = class_weights_fact(object),
     Kernel = format(object$kernel),
     Nugget = if (object$nugget > 0) format(object$nugget, digits = 4),
     Inducing = paste0(
-      if (object$exact) {
-        "every row (exact process)"
-      } else {
-        sprintf("%d points", points)
-      },
+      if (object$exact) "every row (exact process)" else sprintf("%d points", points),
       if (!is.null(object$tuned$fewer)) {
         sprintf(", better by leave-one-out than %d", object$tuned$fewer)
       }
     ),
-    Tuned = if (!is.null(object$tuned)) tuning_text(object$tuned),
-    Link = link_fact(object),
+    Tuned = if (!is.null(object$tuned)) tuning_text(object$tuned), Link = link_fact(object),
     Method = if (isTRUE(object$chosen)) {
       sprintf(
         "\"%s\", chosen for %.0f rows and %d inducing points", object$method, object$n, points
@@ -307,20 +272,15 @@ tuning_text <- function(tuned) {
   } else {
     sprintf("by the bound, from three starts, on %.0f rows", tuned$rows)
   }
-  if (isTRUE(tuned$by_default)) {
-    text <- paste0(text, " (by default; tune = FALSE does not)")
-  }
-  if (length(tuned$off)) {
-    text <- paste0(text, "; switched off: ", paste(tuned$off, collapse = ", "))
-  }
+  if (isTRUE(tuned$by_default)) text <- paste0(text, " (by default; tune = FALSE does not)")
+  if (length(tuned$off)) text <- paste0(text, "; switched off: ", paste(tuned$off, collapse = ", "))
   text
 }
 
 #' @exportS3Method
 extras.gpsvm <- function(object) {
   list(
-    summary = list(gain = object$gain),
-    glance = list(inducing = ncol(object$posterior$z)),
+    summary = list(gain = object$gain), glance = list(inducing = ncol(object$posterior$z)),
     notes = if (!is.null(object$gain)) {
       sprintf(
         "Twice the inducing points would add about %s to the bound.",
@@ -343,8 +303,7 @@ facts.bark <- function(object) {
       binomial = "classification kernels",
       ordinal = "kernels for ordered classes"
     )),
-    Rows = rows_fact(object, " < "),
-    Counts = if (!is_regression(object)) counts_fact(object),
+    Rows = rows_fact(object, " < "), Counts = if (!is_regression(object)) counts_fact(object),
     Link = if (!is_regression(object)) "probit",
     Weights = if (is_regression(object) && !is.null(object$weights)) {
       paste(
@@ -419,11 +378,7 @@ extras.bark <- function(object) {
     ),
     glance = list(
       family = object$family, kernels = mean(pooled_draws(object, "J")),
-      sigma = if (is_regression(object)) {
-        stats::sigma(object)
-      } else {
-        NA_real_
-      }
+      sigma = if (is_regression(object)) stats::sigma(object) else NA_real_
     ),
     notes = acceptance_text(rates)
   )
@@ -437,9 +392,7 @@ kernel_counts <- function(object) {
   last <- min(object$max_kernels, max(drawn, stats::qpois(0.9999, mean)))
   kernels <- 0:last
   data.frame(
-    kernels = kernels,
-    prior = stats::dpois(kernels, mean) /
-      stats::ppois(object$max_kernels, mean),
+    kernels = kernels, prior = stats::dpois(kernels, mean) / stats::ppois(object$max_kernels, mean),
     posterior = tabulate(drawn + 1L, last + 1L) / length(drawn)
   )
 }
@@ -463,9 +416,7 @@ acceptance_text <- function(rates) {
         "%s~%.0f~%%", names[tried], 100 * rates[tried]
       ), collapse = ", "), ".")
     },
-    if (any(!tried)) {
-      paste0("Not tried: ", paste(names[!tried], collapse = ", "), ".")
-    }
+    if (any(!tried)) paste0("Not tried: ", paste(names[!tried], collapse = ", "), ".")
   )
   paste(text, collapse = " ")
 }

@@ -16,11 +16,7 @@ keep_data <- function(fit, rows, front, settings) {
     fit$data <- list(absent = "source")
     return(fit)
   }
-  given <- if (is.null(fit$formula)) {
-    matrix_arguments(front)
-  } else {
-    formula_arguments(front)
-  }
+  given <- if (is.null(fit$formula)) matrix_arguments(front) else formula_arguments(front)
   at <- kept_rows(rows, given)
   found <- data_of_call(fit, given, at)
   cells <- sum(vapply(data_parts(found), count_cells, 0))
@@ -45,12 +41,8 @@ matrix_arguments <- function(front) {
 
 # Which rows of the data the fit has, NULL for all.
 kept_rows <- function(rows, given) {
-  if (is.null(given$x)) {
-    return(if (!is.null(rows$rows)) unique(rows$rows))
-  }
-  if (is_sparse(given$x) && any(given$weights == 0)) {
-    return(which(given$weights > 0))
-  }
+  if (is.null(given$x)) return(if (!is.null(rows$rows)) unique(rows$rows))
+  if (is_sparse(given$x) && any(given$weights == 0)) return(which(given$weights > 0))
   n <- NROW(given$y)
   left_out <- unclass(rows$na.action)
   if (length(dim(given$y)) < 2L && !is.null(rows$rows)) {
@@ -99,12 +91,9 @@ raw_variables <- function(object, given, scope, env, at) {
   } else {
     NROW(values[[object$design$variables[1] %||% needed[1]]])
   }
-  values <- values[vapply(values, function(v) {
-    !is.null(v) && !is.function(v) && NROW(v) == n
-  }, NA)]
+  values <- values[vapply(values, function(v) !is.null(v) && !is.function(v) && NROW(v) == n, NA)]
   structure(
-    lapply(values, rows_at_places, at = at),
-    class = "data.frame",
+    lapply(values, rows_at_places, at = at), class = "data.frame",
     row.names = rows_at_places(
       if (is.data.frame(scope)) attr(scope, "row.names") else seq_len(n), at
     )
@@ -161,9 +150,7 @@ digest_of <- function(x) {
     x <- methods::as(methods::as(x, "generalMatrix"), "CsparseMatrix")
     return(paste(digest_cpp(dim(x)), digest_cpp(x@i), digest_cpp(x@p), digest_cpp(x@x)))
   }
-  if (is.list(x)) {
-    return(paste(vapply(x, digest_of, ""), collapse = " "))
-  }
+  if (is.list(x)) return(paste(vapply(x, digest_of, ""), collapse = " "))
   if (is.factor(x)) x <- as.character(x)
   paste(c(dim(x), core_call(digest_cpp(x))), collapse = " ")
 }
@@ -200,9 +187,7 @@ training_data <- function(object) {
     found <- tryCatch(data_at(object, home), error = function(e) NULL)
     if (is.null(found)) next
     digest <- data_digest(found)
-    if (identical(digest, known$digest)) {
-      return(found)
-    }
+    if (identical(digest, known$digest)) return(found)
     changed <- changed %||% changed_parts(digest, known$digest)
   }
   list(absent = if (is.null(changed)) {
@@ -260,21 +245,15 @@ user_homes <- function() {
 # had, or there are no predictors.
 fit_data <- function(object) {
   found <- training_data(object)
-  if (is.null(found$rows) || object$design$type %in% c("kernel", "spaces")) {
-    return(NULL)
-  }
-  if (!is.null(object$formula)) {
-    return(found$rows)
-  }
+  if (is.null(found$rows) || object$design$type %in% c("kernel", "spaces")) return(NULL)
+  if (!is.null(object$formula)) return(found$rows)
   with_response(object, found, ".response")
 }
 
 with_response <- function(object, found, name) {
   x <- found$rows
   x <- as.data.frame(if (is_sparse(x)) as.matrix(x) else x)
-  if (object$design$type == "matrix") {
-    names(x) <- setdiff(matrix_names(object), "(Intercept)")
-  }
+  if (object$design$type == "matrix") names(x) <- setdiff(matrix_names(object), "(Intercept)")
   out <- cbind(data.frame(found$y), x)
   width <- length(out) - length(x)
   own <- if (width == 1L) name else paste0(name, seq_len(width))
@@ -286,9 +265,7 @@ with_response <- function(object, found, name) {
 whole_data <- function(object) {
   own <- fit_data(object)
   call <- object$call
-  if (is.null(own) || is.null(object$formula) || is.null(call$data)) {
-    return(own)
-  }
+  if (is.null(own) || is.null(object$formula) || is.null(call$data)) return(own)
   for (home in user_homes()) {
     all <- tryCatch(as.data.frame(eval(call$data, home)), error = identity)
     if (!is.data.frame(all)) next
@@ -296,9 +273,7 @@ whole_data <- function(object) {
     same <- !anyNA(at) && all(names(own) %in% names(all)) && identical(
       lapply(own, digest_of), lapply(all[at, names(own), drop = FALSE], digest_of)
     )
-    if (same) {
-      return(all[at, , drop = FALSE])
-    }
+    if (same) return(all[at, , drop = FALSE])
   }
   own
 }
@@ -311,8 +286,7 @@ need_data <- function(object, cure = "give the rows as `newdata`") {
 
 abort_no_data <- function(found, cure = "give the rows as `newdata`") {
   bk_abort(
-    "argument", "The data of the fit are not to be had any more.",
-    found$absent,
+    "argument", "The data of the fit are not to be had any more.", found$absent,
     if (isTRUE(found$never)) {
       paste0(toupper(substr(cure, 1, 1)), substring(cure, 2), ".")
     } else {
@@ -344,9 +318,7 @@ own_data <- function(object) need_data(object)$rows
 
 # The model frame.
 fit_frame <- function(object) {
-  if (!is.null(object$frame)) {
-    return(unit_frame(object, object$frame))
-  }
+  if (!is.null(object$frame)) return(unit_frame(object, object$frame))
   need_formula(object)
   frame_of_data(object, need_data(object, "give the rows"))
 }
@@ -365,9 +337,7 @@ frame_of_data <- function(object, found) {
       stats::model.frame.default(object$design$frame_terms, found$rows, na.action = stats::na.pass),
       error = function(e) NULL
     )
-    for (name in intersect(names(trained), names(frame))) {
-      frame[[name]] <- trained[[name]]
-    }
+    for (name in intersect(names(trained), names(frame))) frame[[name]] <- trained[[name]]
   }
   frame
 }
@@ -377,9 +347,7 @@ call_with_data <- function(object, call) {
   found <- training_data(object)
   if (is.null(found$rows)) {
     from_source <- identical(object$data$absent, "source")
-    if (from_source || is.null(object$data)) {
-      return(call)
-    }
+    if (from_source || is.null(object$data)) return(call)
     abort_no_data(found, "fit again")
   }
   parts <- as.list(call)
@@ -391,10 +359,6 @@ call_with_data <- function(object, call) {
     parts[utils::head(plain, absent)] <- NULL
   }
   parts[c("subset", "weights", "offset", "x", "y", "data")] <- NULL
-  own <- if (is.null(object$formula)) {
-    list(x = found$rows, y = found$y)
-  } else {
-    list(data = found$rows)
-  }
+  own <- if (is.null(object$formula)) list(x = found$rows, y = found$y) else list(data = found$rows)
   as.call(c(parts, own, Filter(length, found[c("weights", "offset")])))
 }

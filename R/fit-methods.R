@@ -60,11 +60,7 @@ fitted.bayeskernel_fit <- function(object, ...) {
   check_whole(object)
   check_no_dots(...)
   moments <- moments_for(object)
-  if (is_regression(object)) {
-    moments$mean
-  } else {
-    with_declared(object, moments$prob)
-  }
+  if (is_regression(object)) moments$mean else with_declared(object, moments$prob)
 }
 
 #' @rdname fit-methods
@@ -92,9 +88,7 @@ residuals.bayeskernel_fit <- function(object, type = c("response", "pearson"), .
     y <- 1
   }
   out <- y - p
-  if (type == "pearson") {
-    out <- sqrt(stats::weights(object)) * out / sqrt(p * (1 - p))
-  }
+  if (type == "pearson") out <- sqrt(stats::weights(object)) * out / sqrt(p * (1 - p))
   out
 }
 
@@ -202,10 +196,7 @@ refuse_pseudo <- function(object, what, cure = paste(
         "Its likelihood is a pseudo-likelihood: the hinge loss is not minus",
         "the logarithm of a probability of the labels."
       ),
-      if (is_linear(object)) {
-        "A model with a likelihood: bkm(family = \"logit\")."
-      },
-      cure,
+      if (is_linear(object)) "A model with a likelihood: bkm(family = \"logit\").", cure,
       found = model_of(object)$name
     )
   }
@@ -223,11 +214,7 @@ sigma.bayeskernel_fit <- function(object, ...) {
       "It belongs to a numeric response."
     )
   }
-  if (is.null(object$draws)) {
-    parameters(object)["sigma", "estimate"]
-  } else {
-    mean(sigma_draws(object))
-  }
+  if (is.null(object$draws)) parameters(object)["sigma", "estimate"] else mean(sigma_draws(object))
 }
 
 # A predictor may have that name, too.
@@ -253,9 +240,7 @@ deviance.bayeskernel_fit <- function(object, ...) {
   check_no_dots(...)
   refuse_pseudo(object, "deviance")
   need_rows(object, "deviance()")
-  if (is_linear(object) && !is.null(object$fitted)) {
-    return(-2 * likelihood_moments(object)$average)
-  }
+  if (is_linear(object) && !is.null(object$fitted)) return(-2 * likelihood_moments(object)$average)
   -2 * mean(rowSums(log_densities(object, seed = 1)))
 }
 
@@ -269,15 +254,11 @@ simulate.bayeskernel_fit <- function(object, nsim = 1, seed = NULL, ...) {
   need_rows(object, "simulate()")
   nsim <- check_count(nsim, name = "nsim")
   seed <- check_seed(seed)
-  if (!is.null(object$units)) {
-    return(simulated_counts(object, nsim, seed))
-  }
+  if (!is.null(object$units)) return(simulated_counts(object, nsim, seed))
   y <- predictive_draws(object, NULL, nsim, seed = seed)
   y <- y[rep_len(seq_len(nrow(y)), nsim), , drop = FALSE]
   out <- lapply(seq_len(nsim), function(k) {
-    if (is_regression(object)) {
-      return(y[k, ])
-    }
+    if (is_regression(object)) return(y[k, ])
     factor(
       object$levels[y[k, ]], class_levels(object), ordered = identical(object$family, "ordinal")
     )
@@ -319,9 +300,7 @@ ngrps.bayeskernel_fit <- function(object, ...) {
 #' @export
 update.bayeskernel_fit <- function(object, formula., ..., evaluate = TRUE) {
   check_whole(object)
-  formula <- if (!missing(formula.)) {
-    stats::update(stats::formula(object), formula.)
-  }
+  formula <- if (!missing(formula.)) stats::update(stats::formula(object), formula.)
   changes <- match.call(expand.dots = FALSE)$...
   if (!any(c("data", "x") %in% names(changes))) need_rows(object, "update()")
   call <- changed_call(object, formula, changes)
@@ -354,9 +333,7 @@ merged_control <- function(earlier, later) {
   }
   before <- written(earlier)
   own <- written(later)
-  if (is.null(before) || is.null(own)) {
-    return(later)
-  }
+  if (is.null(before) || is.null(own)) return(later)
   before[names(own)] <- own
   as.call(c(quote(list), before))
 }

@@ -27,9 +27,7 @@ new_fit <- function(model, call, rows, settings, ...) {
 }
 
 # Elements by name; NULL where there is none.
-pick <- function(x, names) {
-  stats::setNames(lapply(names, function(name) x[[name]]), names)
-}
+pick <- function(x, names) stats::setNames(lapply(names, function(name) x[[name]]), names)
 
 # A fit may come from a file that something else has written. What its methods compute with is
 # compared with the stamp that it got when it was made, once, at the door: by the method that the
@@ -54,8 +52,7 @@ abort_not_whole <- function(path) {
   bk_abort(
     "argument", "The fit is not whole.",
     sprintf("Found: `%s` is not what it was when the fit was made.", path),
-    "A fit that was changed has to be made again.",
-    column = sub(".*[$]", "", path)
+    "A fit that was changed has to be made again.", column = sub(".*[$]", "", path)
   )
 }
 
@@ -89,9 +86,7 @@ stamp_of <- function(fit) {
 changed_element <- function(fit) {
   now <- stamp_of(fit)
   then <- fit$stamp
-  if (!is.list(then) || !identical(dim(then$numbers), c(5L, length(then$text)))) {
-    return("stamp")
-  }
+  if (!is.list(then) || !identical(dim(then$numbers), c(5L, length(then$text)))) return("stamp")
   # What a user has added changes nothing, and data may be taken out.
   paths <- names(then$text)
   found <- names(now$text)
@@ -151,9 +146,7 @@ some_of <- function(x) {
 # say, which a file can hold and which R and the core would follow out of its memory; NULL where
 # there is none.
 torn_element <- function(x, name = "fit") {
-  if (isS4(x) || !(is.atomic(x) || is.list(x))) {
-    return(NULL)
-  }
+  if (isS4(x) || !(is.atomic(x) || is.list(x))) return(NULL)
   size <- attr(x, "dim")
   labels <- attr(x, "dimnames")
   names <- attr(x, "names")
@@ -162,18 +155,14 @@ torn_element <- function(x, name = "fit") {
     (is.null(size) && !is.null(names) && length(names) != bare) ||
     (!is.null(labels) && (length(labels) != length(size) ||
       !all(lengths(labels) %in% 0L | lengths(labels) == size)))
-  if (torn) {
-    return(name)
-  }
+  if (torn) return(name)
   if (is.list(x)) {
     for (k in seq_len(bare)) {
       part <- .subset2(x, k)
       if (is.null(attributes(part)) && is.atomic(part)) next
       own <- names[k]
       hit <- torn_element(part, if (length(own) && nzchar(own)) own else name)
-      if (!is.null(hit)) {
-        return(hit)
-      }
+      if (!is.null(hit)) return(hit)
     }
   }
 }
@@ -187,8 +176,7 @@ same_shape <- function(x, pattern, free = character()) {
         all(is.finite(x))
     )
   }
-  is.list(x) && length(x) == length(pattern) &&
-    identical(names(x), names(pattern)) &&
+  is.list(x) && length(x) == length(pattern) && identical(names(x), names(pattern)) &&
     all(vapply(seq_along(x), function(k) {
       if (any(names(pattern)[k] %in% free)) {
         is.numeric(x[[k]]) && all(is.finite(x[[k]]))

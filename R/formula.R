@@ -11,10 +11,8 @@ parse_formula <- function(formula, data, cov = NULL) {
   }
   if (length(formula) != 3L) {
     bk_abort(
-      "argument", "The formula has no response.",
-      sprintf("Found: %s.", deparse1(formula)),
-      "Accepted: a response on the left, such as y ~ x + (1 | g).",
-      column = "formula"
+      "argument", "The formula has no response.", sprintf("Found: %s.", deparse1(formula)),
+      "Accepted: a response on the left, such as y ~ x + (1 | g).", column = "formula"
     )
   }
   env <- environment(formula)
@@ -51,9 +49,7 @@ parse_formula <- function(formula, data, cov = NULL) {
   frame_terms <- terms
   others <- c(
     unlist(lapply(smooths, `[[`, "variables")),
-    unlist(lapply(bars, function(bar) {
-      c(as.list(attr(bar$terms, "variables"))[-1L], bar$leaves)
-    }))
+    unlist(lapply(bars, function(bar) c(as.list(attr(bar$terms, "variables"))[-1L], bar$leaves)))
   )
   check_term_variables(others)
   refuse_response_right(deparse1(lhs), terms, others)
@@ -70,9 +66,7 @@ parse_formula <- function(formula, data, cov = NULL) {
 
 # Smooth and random terms take names and expressions: no text, and no `.`.
 check_term_variables <- function(variables) {
-  odd <- Find(function(variable) {
-    !is.language(variable) || identical(variable, quote(.))
-  }, variables)
+  odd <- Find(function(variable) !is.language(variable) || identical(variable, quote(.)), variables)
   if (!is.null(odd)) {
     bk_abort(
       "argument", "A term of the formula has no variable where it needs one.",
@@ -127,9 +121,8 @@ fixed_terms <- function(lhs, fixed, data, env, elsewhere) {
 read_terms <- function(formula, data) {
   tryCatch(stats::terms(formula, data = data), error = function(e) {
     bk_abort(
-      "argument", "The formula cannot be read.",
-      sprintf("Found: %s.", deparse1(formula)), conditionMessage(e),
-      "Accepted: terms joined by +, -, *, :, / and ^, see formula().",
+      "argument", "The formula cannot be read.", sprintf("Found: %s.", deparse1(formula)),
+      conditionMessage(e), "Accepted: terms joined by +, -, *, :, / and ^, see formula().",
       column = "formula"
     )
   })
@@ -169,19 +162,11 @@ join_terms <- function(terms, signs) {
 # Calls with a wanted head, among the operands of formula operators only.
 find_terms <- function(expr, wanted) {
   terms <- sum_terms(expr)$terms
-  if (length(terms) > 1L) {
-    return(unlist(lapply(terms, find_terms, wanted = wanted)))
-  }
-  if (!is.call(expr)) {
-    return(NULL)
-  }
+  if (length(terms) > 1L) return(unlist(lapply(terms, find_terms, wanted = wanted)))
+  if (!is.call(expr)) return(NULL)
   head <- deparse1(expr[[1]])
-  if (wanted(head)) {
-    return(list(expr))
-  }
-  if (head %in% formula_operators) {
-    unlist(lapply(as.list(expr)[-1L], find_terms, wanted = wanted))
-  }
+  if (wanted(head)) return(list(expr))
+  if (head %in% formula_operators) unlist(lapply(as.list(expr)[-1L], find_terms, wanted = wanted))
 }
 
 # The right side of a formula without its random terms, and these.
@@ -233,16 +218,12 @@ refuse_structures <- function(fixed) {
 hide_calls <- function(expr) {
   calls <- list()
   walk <- function(e) {
-    if (!is.call(e)) {
-      return(e)
-    }
+    if (!is.call(e)) return(e)
     if (deparse1(e[[1]]) %in% formula_operators) {
       for (i in seq_along(e)[-1L]) e[[i]] <- walk(e[[i]])
       return(e)
     }
-    if (!any(c("|", "||") %in% all.names(e))) {
-      return(e)
-    }
+    if (!any(c("|", "||") %in% all.names(e))) return(e)
     name <- paste0(".hidden_call_", length(calls) + 1L)
     calls[[name]] <<- e
     as.symbol(name)
@@ -251,9 +232,7 @@ hide_calls <- function(expr) {
 }
 
 restore_calls <- function(expr, calls) {
-  if (length(calls) == 0L) {
-    return(expr)
-  }
+  if (length(calls) == 0L) return(expr)
   do.call(substitute, list(expr, calls))
 }
 
@@ -276,9 +255,7 @@ needed_variables <- function(terms, offset, data, env, n) {
   names <- c(all.vars(attr(terms, "variables")), all.vars(offset))
   elsewhere <- if (is.list(data)) names[!(names %in% names(data))] else names
   scope <- if (is.environment(data)) data else env
-  constant <- vapply(elsewhere, function(name) {
-    NROW(get0(name, envir = scope)) != n
-  }, NA)
+  constant <- vapply(elsewhere, function(name) NROW(get0(name, envir = scope)) != n, NA)
   setdiff(unique(names), elsewhere[constant])
 }
 
@@ -286,9 +263,7 @@ needed_variables <- function(terms, offset, data, env, n) {
 # fit. Its environment is replaced by one that holds only the functions and constants that `exprs`
 # use.
 lean_environment <- function(exprs, env, exclude) {
-  if (is_lasting(env)) {
-    return(env)
-  }
+  if (is_lasting(env)) return(env)
   chain <- list()
   while (!is_lasting(env)) {
     chain <- c(chain, env)

@@ -39,11 +39,7 @@ raw_rows <- function(data, first, count) {
       weights = weights, powers = powers
     ))
   }
-  x <- if (data$type == "matrix") {
-    unname(data$x[at, , drop = FALSE])
-  } else {
-    unpacked_rows(data, at)
-  }
+  x <- if (data$type == "matrix") unname(data$x[at, , drop = FALSE]) else unpacked_rows(data, at)
   list(x = x, labels = data$labels[at], weights = weights, powers = powers)
 }
 
@@ -67,9 +63,7 @@ process_keeper <- list(
       )
     }
     out <- append_rows_cpp(share$path, piece$x, piece$labels)
-    if (inherits(out, "bayeskernel_core_error")) {
-      return(out)
-    }
+    if (inherits(out, "bayeskernel_core_error")) return(out)
     share$rows <- share$rows + nrow(piece$x)
     share$columns <- ncol(piece$x)
     share$weights <- c(share$weights, list(piece$weights))
@@ -85,9 +79,7 @@ process_keeper <- list(
       data, open$kernel, open$z, open$nugget, open$threads, open$first,
       do.call(Map, c(c, share$powers))
     )
-    if (inherits(core, "bayeskernel_core_error")) {
-      return(core)
-    }
+    if (inherits(core, "bayeskernel_core_error")) return(core)
     list(core = core, path = share$path, begin = open$begin)
   },
   pass = function(share, task, own) {

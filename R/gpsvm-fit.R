@@ -74,15 +74,11 @@ gpsvm_collect <- function(fit, core, job, rows) {
     return(fit)
   }
   fit <- collect_machines(fit, core, job)
-  if (fit$method == "ep") {
-    fit <- collect_messages(fit, leave_copies_out(core, fit, job), job)
-  }
+  if (fit$method == "ep") fit <- collect_messages(fit, leave_copies_out(core, fit, job), job)
   if (fit$method %in% c("vb", "svi")) {
     fit$gain <- doubling_gain(process, fit$posterior$machines, job$sample, job, rows$n)
   }
-  if (!is.null(fit$fitted)) {
-    warn_given_up(fit$levels, rows$y + 1, fit$fitted$mean, fit$weights)
-  }
+  if (!is.null(fit$fitted)) warn_given_up(fit$levels, rows$y + 1, fit$fitted$mean, fit$weights)
   fit
 }
 
@@ -110,8 +106,7 @@ choose_method <- function(rows, settings) {
     bk_abort(
       "dimension", "There are more inducing points than rows.",
       sprintf("Found: %.0f inducing points, %.0f rows.", settings$count, n),
-      "Accepted: at most one a row.",
-      column = "inducing", found = settings$count, expected = n
+      "Accepted: at most one a row.", column = "inducing", found = settings$count, expected = n
     )
   }
   settings$exact <- !is.matrix(given) && settings$count == n
@@ -142,16 +137,12 @@ choose_method <- function(rows, settings) {
     (bytes <= 1e9 && is.null(settings$cluster) && !once)
   if (settings$keep && bytes > 8e9) {
     bk_abort(
-      "argument",
-      sprintf("Method \"%s\" would need too much memory.", settings$method),
+      "argument", sprintf("Method \"%s\" would need too much memory.", settings$method),
       sprintf("Found: %.1f GB of features.", bytes / 1e9),
-      "Use method = \"svi\" or fewer inducing points.",
-      column = "method", found = settings$method
+      "Use method = \"svi\" or fewer inducing points.", column = "method", found = settings$method
     )
   }
-  if (is.null(settings$tol)) {
-    settings$tol <- switch(settings$method, ecm = 1e-8, ep = 1e-3, 1e-6)
-  }
+  if (is.null(settings$tol)) settings$tol <- switch(settings$method, ecm = 1e-8, ep = 1e-3, 1e-6)
   settings
 }
 
@@ -166,20 +157,15 @@ open_process <- function(rows, data, sample, settings) {
     copies <- data$copies[sample$row]
     points <- points[, repeated_rows(copies, 1e4), drop = FALSE]
   }
-  median <- if (asked && !is_precomputed(settings$kernel)) {
-    median_distance_cpp(points)
-  }
+  median <- if (asked && !is_precomputed(settings$kernel)) median_distance_cpp(points)
   median_of <- median_of_columns(points, median)
   kernel <- resolve_lengthscale(
     place_kernel(settings$kernel, rows), median_of, nrow(sample$x), rows$columns
   )
   list(
     kernel = kernel, median_distance = median,
-    medians = if (!is.null(median)) {
-      vapply(kernel_leaves(kernel), leaf_median, 0, median_of)
-    },
-    nugget = settings$nugget,
-    z = place_inducing(rows, data, sample, settings, kernel)
+    medians = if (!is.null(median)) vapply(kernel_leaves(kernel), leaf_median, 0, median_of),
+    nugget = settings$nugget, z = place_inducing(rows, data, sample, settings, kernel)
   )
 }
 
@@ -187,19 +173,11 @@ open_process <- function(rows, data, sample, settings) {
 place_inducing <- function(rows, data, sample, settings, kernel) {
   given <- settings$inducing
   if (settings$exact) {
-    if (rows$n == ncol(sample$x)) {
-      return(sample$x)
-    }
+    if (rows$n == ncol(sample$x)) return(sample$x)
     return(core_call(gpsvm_sample_cpp(data, rows$n, 0))$x)
   }
-  if (is.matrix(given)) {
-    return(given_inducing(given, rows))
-  }
-  unit <- if (settings$seeding == "kmeans") {
-    column_lengths(kernel, nrow(sample$x))
-  } else {
-    1
-  }
+  if (is.matrix(given)) return(given_inducing(given, rows))
+  unit <- if (settings$seeding == "kmeans") column_lengths(kernel, nrow(sample$x)) else 1
   points <- unit * core_call(gpsvm_inducing_cpp(
     tame_rows(sample$x / unit), settings$count, settings$seeding,
     as.double(settings$seed), settings$threads
@@ -234,11 +212,7 @@ given_inducing <- function(given, rows) {
   from_matrix <- rows$info$type == "matrix"
   columns <- if (from_matrix) rows$info$columns else rows$columns
   named <- !is.null(colnames(given)) && !(from_matrix && !rows$info$named)
-  fits <- if (named) {
-    all(columns %in% colnames(given))
-  } else {
-    ncol(given) == length(columns)
-  }
+  fits <- if (named) all(columns %in% colnames(given)) else ncol(given) == length(columns)
   if (!fits) {
     bk_abort(
       "dimension", "`inducing` does not have the columns of the model.",
@@ -252,9 +226,7 @@ given_inducing <- function(given, rows) {
     )
   }
   if (named) given <- given[, columns, drop = FALSE]
-  if (from_matrix) {
-    given <- design_new(rows$info, given)$x[, rows$used, drop = FALSE]
-  }
+  if (from_matrix) given <- design_new(rows$info, given)$x[, rows$used, drop = FALSE]
   twice <- which(duplicated(given))
   if (length(twice)) {
     bk_abort(
@@ -325,9 +297,7 @@ gpsvm_run <- function(job) {
     on.exit(share$release())
     control$remote <- share$remote
   }
-  run <- function(control) {
-    gpsvm_fit_cpp(job$data, job$process$kernel_core, job$process$z, control)
-  }
+  run <- function(control) gpsvm_fit_cpp(job$data, job$process$kernel_core, job$process$z, control)
   core <- run(control)
   if (settings$method == "ep") core <- settled_or_bound(core, run, control)
   core <- core_call(core)
@@ -341,16 +311,10 @@ gpsvm_run <- function(job) {
 # Messages that did not settle give way to mean field.
 settled_or_bound <- function(core, run, control) {
   failed <- inherits(core, "bayeskernel_core_error")
-  if (failed && core$kind != "numeric" || isTRUE(core$interrupted)) {
-    return(core)
-  }
+  if (failed && core$kind != "numeric" || isTRUE(core$interrupted)) return(core)
   status <- lapply(core$fits, `[[`, "status")
-  if (!failed && all(vapply(status, `[[`, NA, "converged"))) {
-    return(core)
-  }
-  worst <- if (!failed) {
-    status[[which.max(vapply(status, `[[`, 1, "change"))]]
-  }
+  if (!failed && all(vapply(status, `[[`, NA, "converged"))) return(core)
+  worst <- if (!failed) status[[which.max(vapply(status, `[[`, 1, "change"))]]
   warn_unsettled(if (failed) core$message else {
     sprintf("After %.0f passes its sites still moved by %.2g.", worst$passes, worst$change)
   }, "vb", !failed && worst$passes >= control$max_iter)
@@ -389,9 +353,7 @@ collect_messages <- function(fit, core, job) {
     passes = sum(pick("passes")), change = max(0, pick("change")),
     engine = core$fallback %||% "ep", fallback = core$fallback
   )
-  if (!is.null(core$fallback)) {
-    return(fit)
-  }
+  if (!is.null(core$fallback)) return(fit)
   fit$trace <- list()
   fit$log_evidence <- sum(pick("log_evidence"))
   left_out <- do.call(cbind, lapply(core$fits, `[[`, "loo"))
@@ -402,12 +364,8 @@ collect_messages <- function(fit, core, job) {
 # Log probabilities of the labels from those of each machine, whose labels are the one of `classes`
 # or not; NULL where several machines' labels are not known here.
 class_log_score <- function(left_out, labels, classes) {
-  if (length(classes) == 1L) {
-    return(as.vector(left_out))
-  }
-  if (length(labels) != nrow(left_out)) {
-    return(NULL)
-  }
+  if (length(classes) == 1L) return(as.vector(left_out))
+  if (length(labels) != nrow(left_out)) return(NULL)
   own <- cbind(seq_along(labels), match(labels, classes))
   prob <- -expm1(left_out)
   prob[own] <- exp(left_out[own])
@@ -425,9 +383,7 @@ collect_machines <- function(fit, core, job) {
     fit$trace <- list(objective = status[[1]]$objective)
   } else {
     fit$trace <- list(elbo = total_bound(status))
-    if (length(status[[1]]$epoch_bound)) {
-      fit$trace$epochs <- status[[1]]$epoch_bound
-    }
+    if (length(status[[1]]$epoch_bound)) fit$trace$epochs <- status[[1]]$epoch_bound
   }
   fit$diagnostics <- gpsvm_diagnostics(status, core)
   fit
@@ -444,9 +400,7 @@ machine_names <- function(levels) {
 
 # Moments of f at the rows of the fit, but for those of a source and where they are very many.
 gpsvm_fitted <- function(fit, fits, data, settings) {
-  if (data$type == "file") {
-    return(NULL)
-  }
+  if (data$type == "file") return(NULL)
   known <- fitted_of(fits)
   if (is.null(known) && fit$n * (length(fits[[1]]$mean) + 1) <= 5e7) {
     known <- moments_of_process(fit, data, "probit", settings$threads)[c("mean", "var")]
@@ -456,9 +410,7 @@ gpsvm_fitted <- function(fit, fits, data, settings) {
 
 # Moments of f as the core gives them: vectors, or a column a class.
 fitted_of <- function(fits) {
-  if (is.null(fits[[1]]$fitted_mean)) {
-    return(NULL)
-  }
+  if (is.null(fits[[1]]$fitted_mean)) return(NULL)
   join <- function(name) {
     parts <- lapply(fits, `[[`, name)
     if (length(parts) == 1L) parts[[1]] else do.call(cbind, parts)
@@ -470,9 +422,7 @@ fitted_of <- function(fits) {
 total_bound <- function(status) {
   bounds <- lapply(status, `[[`, "bound")
   most <- max(lengths(bounds))
-  if (most == 0L) {
-    return(NULL)
-  }
+  if (most == 0L) return(NULL)
   Reduce(`+`, lapply(bounds, function(bound) {
     c(bound, rep(bound[length(bound)], most - length(bound)))
   }))
@@ -498,18 +448,14 @@ doubling_gain <- function(model, machines, sample, job, rows) {
   settings <- job$settings
   n <- ncol(sample$x)
   m <- ncol(model$z)
-  if (settings$exact || is_precomputed(model$kernel) || 2 * m > n) {
-    return(NULL)
-  }
+  if (settings$exact || is_precomputed(model$kernel) || 2 * m > n) return(NULL)
   at <- unique(round(seq(1, n, length.out = min(n, max(500, 2 * m)))))
   x <- sample$x[, at, drop = FALSE]
   more <- x[, spread_over(ncol(x), min(m, most_new_points)), drop = FALSE]
   both <- cbind(model$z, more)
   both <- both[, !duplicated(t(both)), drop = FALSE]
   new <- ncol(both) - m
-  if (new < 1L) {
-    return(0)
-  }
+  if (new < 1L) return(0)
   core <- gpsvm_more_points_cpp(
     sample_data(x, sample$labels[at]), model$kernel_core, both, new,
     model$nugget, machines, list(
@@ -517,9 +463,7 @@ doubling_gain <- function(model, machines, sample, job, rows) {
       accelerate = settings$accelerate, threads = settings$threads
     )
   )
-  if (inherits(core, "bayeskernel_core_error") || is.nan(core$gain)) {
-    return(NA_real_)
-  }
+  if (inherits(core, "bayeskernel_core_error") || is.nan(core$gain)) return(NA_real_)
   core$gain * (m / new) * (rows / ncol(x))
 }
 
@@ -541,13 +485,9 @@ gpsvm_chains <- function(control, data, kernel, z, labels) {
   runs <- list()
   for (k in seq_along(labels)) {
     control$states <- lapply(states, `[[`, k)
-    if (length(control$machine_weights)) {
-      data$weights <- control$machine_weights[[k]]
-    }
+    if (length(control$machine_weights)) data$weights <- control$machine_weights[[k]]
     run <- gpsvm_gibbs_cpp(data, kernel, z, control, labels[k], k - 1L)
-    if (inherits(run, "bayeskernel_core_error")) {
-      return(run)
-    }
+    if (inherits(run, "bayeskernel_core_error")) return(run)
     if (run$status$interrupted) control$draws <- run$status$kept
     runs[[k]] <- run
     if (control$draws < 1) break
@@ -578,8 +518,6 @@ gpsvm_draws_of <- function(core, job, rows) {
 # f at every row of the exact process, u at every inducing point of another.
 process_names <- function(machines, m, exact) {
   symbol <- if (exact) "f" else "u"
-  if (length(machines) == 1L) {
-    return(sprintf("%s[%d]", symbol, seq_len(m)))
-  }
+  if (length(machines) == 1L) return(sprintf("%s[%d]", symbol, seq_len(m)))
   sprintf("%s[%s,%d]", symbol, rep(machines, each = m), seq_len(m))
 }

@@ -5,9 +5,7 @@
 #' @noRd
 latent.gpsvm <- function(object, rows = NULL, links = character(),
                          threads = getOption("bayeskernel.threads", 2L)) {
-  if (is.null(rows)) {
-    return(kept_latent(object, links))
-  }
+  if (is.null(rows)) return(kept_latent(object, links))
   if (nrow(rows$x) == 0L) {
     none <- if (has_machines(object)) {
       matrix(0, 0L, length(object$levels), dimnames = list(NULL, object$levels))
@@ -38,9 +36,7 @@ moments_of_process <- function(object, data, links, threads) {
       as.matrix(part[[name]])[, column]
     })), object$levels)
   }
-  by_link <- function(name) {
-    stats::setNames(lapply(seq_along(links), bind, name = name), links)
-  }
+  by_link <- function(name) stats::setNames(lapply(seq_along(links), bind, name = name), links)
   prob <- by_link("prob")
   several <- length(parts) > 1L
   list(
@@ -52,9 +48,7 @@ moments_of_process <- function(object, data, links, threads) {
 
 # A column for each machine, or a vector for the only one.
 name_machines <- function(x, levels) {
-  if (length(levels) == 2L) {
-    return(drop(x[, 1]))
-  }
+  if (length(levels) == 2L) return(drop(x[, 1]))
   colnames(x) <- levels
   x
 }
@@ -67,9 +61,7 @@ latent_draws.gpsvm <- function(object, rows = NULL, take = NULL, response = FALS
   points <- whitened_draws(object, take)
   n <- nrow(rows$x)
   each <- lapply(points, function(points) {
-    if (n == 0L) {
-      return(list(f = matrix(0, nrow(points), 0L), mean = numeric()))
-    }
+    if (n == 0L) return(list(f = matrix(0, nrow(points), 0L), mean = numeric()))
     found <- core_call(gpsvm_latent_cpp(
       process_rows_data(object, rows$x), posterior$kernel, posterior$z,
       posterior$nugget, t(points), threads
@@ -109,9 +101,7 @@ joint_draws.gpsvm <- function(object, rows, take, threads) {
 # R with R'R = `covariance`, which may be singular: of as many rows as stand out of the rounding
 # errors.
 root_of <- function(covariance, tol) {
-  if (max(diag(covariance)) <= tol) {
-    return(matrix(0, 0L, ncol(covariance)))
-  }
+  if (max(diag(covariance)) <= tol) return(matrix(0, 0L, ncol(covariance)))
   # The warning is that the rank is not full.
   root <- suppressWarnings(chol(covariance, pivot = TRUE, tol = tol))
   rank <- attr(root, "rank")

@@ -13,9 +13,7 @@ fewest_tuning_rows <- 150
 settle_tuning <- function(rows, settings) {
   tune <- settings$tune
   settings$by_default <- is.null(tune)
-  if (has_rank(settings$kernel)) {
-    return(settle_rank_tuning(settings))
-  }
+  if (has_rank(settings$kernel)) return(settle_rank_tuning(settings))
   if (is.null(tune)) {
     kernel <- settings$kernel
     few <- min(rows$n, quick_tuning$rows, settings$tune_rows)
@@ -75,9 +73,7 @@ settle_rank_tuning <- function(settings) {
       column = "tune", found = tune
     )
   }
-  if (is.null(tune) && open) {
-    settings$tune_rows <- min(settings$tune_rows, quick_tuning$rows)
-  }
+  if (is.null(tune) && open) settings$tune_rows <- min(settings$tune_rows, quick_tuning$rows)
   settings$tune <- if (settings$optimize_inducing) {
     "bound"
   } else if (is.null(tune)) {
@@ -116,16 +112,8 @@ tune_process <- function(process, rows, data, sample, settings) {
   few <- sample_data(sample$x, sample$labels)
   if (length(data$weights)) few$weights <- data$weights[sample$row]
   # Of the likelihood, with a learning rate and class weights; of the rows.
-  few$users <- if (length(rows$weights)) {
-    rows$weights[sample$row]
-  } else {
-    rep(1, ncol(sample$x))
-  }
-  few$copies <- if (length(data$copies) > 1L) {
-    data$copies[sample$row]
-  } else {
-    rep(1, ncol(sample$x))
-  }
+  few$users <- if (length(rows$weights)) rows$weights[sample$row] else rep(1, ncol(sample$x))
+  few$copies <- if (length(data$copies) > 1L) data$copies[sample$row] else rep(1, ncol(sample$x))
   classes <- machine_labels(rows$levels, data_positive(data))
   shown <- tuning_progress(settings$progress)
   settings$progress <- FALSE
@@ -148,9 +136,7 @@ tune_process <- function(process, rows, data, sample, settings) {
   same <- nrow(few$x) == rows$n && all(sample$row == seq_len(rows$n))
   if (!same) found$messages <- list()
   process[names(found)] <- found
-  if (many) {
-    process$z <- place_inducing(rows, data, whole, settings, process$kernel)
-  }
+  if (many) process$z <- place_inducing(rows, data, whole, settings, process$kernel)
   take_more_points(process, rows, data, whole, few, classes, settings)
 }
 
@@ -161,18 +147,14 @@ tuning_progress <- function(shown, watched = interactive()) {
   now <- NULL
   last <- 0
   say <- function(end) {
-    score <- if (length(now$score)) {
-      sprintf(", best score %s", format(now$score, digits = 5))
-    }
+    score <- if (length(now$score)) sprintf(", best score %s", format(now$score, digits = 5))
     text <- sprintf("tuning, %s: evaluation %d%s", now$round, now$evaluations, score %||% "")
     if (watched) text <- sprintf("\r%-70s", text)
     cat(text, end, sep = "", file = stderr())
   }
   list(
     tell = function(round, evaluations, score = NULL) {
-      if (!shown) {
-        return(invisible())
-      }
+      if (!shown) return(invisible())
       if (!watched && !is.null(now) && now$round != round) say("\n")
       now <<- list(round = round, evaluations = evaluations, score = score)
       time <- proc.time()[["elapsed"]]
@@ -182,9 +164,7 @@ tuning_progress <- function(shown, watched = interactive()) {
       }
     },
     done = function() {
-      if (is.null(now)) {
-        return(invisible())
-      }
+      if (is.null(now)) return(invisible())
       if (watched) cat(sprintf("\r%70s\r", ""), file = stderr()) else say("\n")
     }
   )
@@ -204,9 +184,7 @@ take_more_points <- function(process, rows, data, sample, few, classes, settings
   open <- is.null(settings$inducing) && process$tuned$by == "loo" &&
     !process$tuned$interrupted && is.null(settings$cluster) &&
     settings$method %in% c("ep", "vb")
-  if (!open || count <= settings$count) {
-    return(process)
-  }
+  if (!open || count <= settings$count) return(process)
   settings$count <- count
   settings$exact <- count == rows$n
   more <- process
@@ -222,9 +200,7 @@ take_more_points <- function(process, rows, data, sample, few, classes, settings
     score <- score_left_out(tuning$tuner, tuning$kernel, list(
       kernel = core_parameters(process$kernel), nugget = process$nugget, z = tuning$z
     ), data, classes, calibrated, 1e-3)
-    if (is.null(score)) {
-      return(NULL)
-    }
+    if (is.null(score)) return(NULL)
     list(score = best_form(score), messages = core_call(gpsvm_messages_cpp(tuning$tuner)))
   }
   keep <- function(process) {
@@ -241,17 +217,11 @@ take_more_points <- function(process, rows, data, sample, few, classes, settings
     part <- stratified_rows(few, points_rows, settings$seed)
     now <- score_of(process, part, FALSE)
     then <- if (!is.null(now)) score_of(more, part, settings$exact)
-    if (is.null(then)) {
-      return(interrupted(process))
-    }
-    if (then$score < now$score) {
-      return(keep(process))
-    }
+    if (is.null(then)) return(interrupted(process))
+    if (then$score < now$score) return(keep(process))
   }
   found <- score_of(more, few, settings$exact, process$messages)
-  if (is.null(found)) {
-    return(interrupted(process))
-  }
+  if (is.null(found)) return(interrupted(process))
   process$messages <- found$messages
   score <- found$score
   if (score > tuned$bound + worth_of_points) {
@@ -266,11 +236,7 @@ take_more_points <- function(process, rows, data, sample, few, classes, settings
 # Every row where an exact pass takes less than a second, else as many points as a pass of that
 # order can have.
 more_points <- function(n, machines) {
-  if (machines * n^3 <= 1e9) {
-    n
-  } else {
-    min(n - 1, floor(sqrt(2.5e8 / (n * machines))))
-  }
+  if (machines * n^3 <= 1e9) n else min(n - 1, floor(sqrt(2.5e8 / (n * machines))))
 }
 
 stop_or_keep_tuning <- function(settings) {
@@ -301,9 +267,7 @@ maximise_process <- function(process, data, classes, settings, left_out) {
   looked <- list(times = 0L, best = -Inf)
   climb <- function(process, locations = FALSE) {
     maximise_bound(process, function(at, locations) {
-      if (stopped) {
-        return(list(interrupted = TRUE))
-      }
+      if (stopped) return(list(interrupted = TRUE))
       out <- core_call(gpsvm_bound_cpp(tuner, core, at$kernel, at$nugget, at$z, locations, passes))
       looked <<- list(times = looked$times + 1L, best = max(looked$best, out$bound))
       settings$tell(sprintf("%.0f rows", nrow(data$x)), looked$times, looked$best)
@@ -355,11 +319,7 @@ point_projections <- function(process, tuner, core, passes) {
     if (is.null(best) || found$bound > best$bound) best <- found
   }
   list(
-    kernel = if (is.null(best)) {
-      process$kernel
-    } else {
-      update_kernel(process$kernel, best$kernel)
-    },
+    kernel = if (is.null(best)) process$kernel else update_kernel(process$kernel, best$kernel),
     interrupted = found$interrupted
   )
 }
@@ -444,9 +404,7 @@ score_left_out <- function(tuner, kernel, at, data, classes,
     return(if (calibrated) c(-Inf, -Inf) else -Inf)
   }
   core <- core_call(core)
-  if (core$interrupted) {
-    return(NULL)
-  }
+  if (core$interrupted) return(NULL)
   # Of a row that counts several times one is left out.
   for (k in seq_along(classes)) {
     own <- left_out_copy(
@@ -457,12 +415,8 @@ score_left_out <- function(tuner, kernel, at, data, classes,
     core$var[, k] <- own$var
     core$log_p[, k] <- own$log_p
   }
-  if (!calibrated) {
-    return(sum(data$users * class_log_score(core$log_p, data$labels, classes)))
-  }
-  if (!all(is.finite(core$mean), is.finite(core$var))) {
-    return(c(-Inf, -Inf))
-  }
+  if (!calibrated) return(sum(data$users * class_log_score(core$log_p, data$labels, classes)))
+  if (!all(is.finite(core$mean), is.finite(core$var))) return(c(-Inf, -Inf))
   y <- if (length(classes) > 1L) data$labels else data$labels == classes
   # A search needs scores without jumps from one form of the link to the other.
   forms <- core_call(calibrated_link_cpp(
@@ -494,9 +448,7 @@ fold_loss <- function(kernel, process, data, out, classes, settings) {
   settings$nugget <- process$nugget
   kernel <- kernel_to_core(kernel, nrow(process$z))
   core <- core_call(gpsvm_fit_cpp(part(1 - out), kernel, z, gpsvm_core_control(settings, classes)))
-  if (core$interrupted) {
-    return(NULL)
-  }
+  if (core$interrupted) return(NULL)
   moments <- core_call(gpsvm_predict_cpp(
     part(out), kernel, z, process$nugget,
     lapply(core$fits, `[`, c("mean", "whitener")), settings$threads

@@ -111,9 +111,7 @@ gpsvm.formula <- function(formula, data, kernel = rbf(), inducing = NULL, method
                           chains = 4, ndraws = 1000, until = NULL, seed = NULL,
                           threads = getOption("bayeskernel.threads", 2L), control = gpsvm_control(),
                           model = TRUE, ...) {
-  if (has_processes(formula)) {
-    return(eval(mixed_gpsvm(match.call(), control), parent.frame()))
-  }
+  if (has_processes(formula)) return(eval(mixed_gpsvm(match.call(), control), parent.frame()))
   fit_model(gpsvm_model, match.call(), environment(), ...)
 }
 
@@ -151,9 +149,7 @@ check_process_kernel <- function(kernel, name) {
 with_constant <- function(kernel) {
   leaves <- kernel_leaves(kernel)
   alone <- kernel$kind != "product" && all(vapply(leaves, function(leaf) leaf$kind == "linear", NA))
-  if (!alone) {
-    return(kernel)
-  }
+  if (!alone) return(kernel)
   first <- leaves[[1]]
   first <- polynomial(1, offset = 1, variance = first$variance, columns = first$columns)
   if (kernel$kind == "sum") {
@@ -173,9 +169,7 @@ check_tune <- function(x, name) {
 }
 
 check_inducing <- function(inducing, name) {
-  if (is.null(inducing) || identical(inducing, "all")) {
-    return(inducing)
-  }
+  if (is.null(inducing) || identical(inducing, "all")) return(inducing)
   if (is.data.frame(inducing)) inducing <- as.matrix(inducing)
   if (is.matrix(inducing) && is.numeric(inducing)) {
     if (nrow(inducing) == 0L || any(!is.finite(inducing))) {

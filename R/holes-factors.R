@@ -15,11 +15,7 @@ is_factor_like <- function(column) {
 
 # The levels that occur, of factors in the data or columns used as such.
 observed_levels <- function(column) {
-  if (is.logical(column)) {
-    c("FALSE", "TRUE")[c(FALSE, TRUE) %in% column]
-  } else {
-    levels(factor(column))
-  }
+  if (is.logical(column)) c("FALSE", "TRUE")[c(FALSE, TRUE) %in% column] else levels(factor(column))
 }
 
 # Levels of the factors of a frame that miss values.
@@ -36,8 +32,7 @@ holed_levels <- function(frame, allowed) {
     }
     if (length(levels[[name]]) == 1L) {
       bk_abort(
-        "argument",
-        fit_header("Predictor `%s` is constant where it is observed.", name),
+        "argument", fit_header("Predictor `%s` is constant where it is observed.", name),
         sprintf("Found: level %s alone.", quoted(levels[[name]])),
         paste("Accepted with `missing = \"model\"`: predictors that vary.", "Drop it."),
         column = name, found = levels[[name]]
@@ -74,9 +69,7 @@ complete_codes <- function(codes, levels) {
   parts <- lapply(unique(pattern), function(own) {
     rows <- which(pattern == own)
     free <- which(is.na(codes[rows[1L], ]))
-    if (length(free) == 0L) {
-      return(list(at = rows, codes = codes[rows, , drop = FALSE]))
-    }
+    if (length(free) == 0L) return(list(at = rows, codes = codes[rows, , drop = FALSE]))
     grid <- as.matrix(expand.grid(lapply(sizes[free], seq_len)))
     at <- rep(rows, each = nrow(grid))
     known <- codes[at, , drop = FALSE]
@@ -119,18 +112,14 @@ guide_columns <- function(frame, guides) {
   codes <- factor_codes(frame, guides)
   n <- nrow(codes)
   parts <- lapply(names(guides), function(name) {
-    vapply(seq_along(guides[[name]])[-1L], function(k) {
-      as.double(codes[, name] == k)
-    }, numeric(n))
+    vapply(seq_along(guides[[name]])[-1L], function(k) as.double(codes[, name] == k), numeric(n))
   })
   matrix(as.double(unlist(parts)), n, sum(lengths(guides) - 1L))
 }
 
 guide_levels <- function(xlevels, holed) {
   guides <- xlevels[setdiff(names(xlevels), holed)]
-  Filter(function(levels) {
-    length(levels) > 1L && length(levels) <= most_guide_levels
-  }, guides)
+  Filter(function(levels) length(levels) > 1L && length(levels) <= most_guide_levels, guides)
 }
 
 # The wide rows of a design or of new rows.
@@ -143,17 +132,13 @@ guide_levels <- function(xlevels, holed) {
 # Returns `at`, `codes`; `x`, `random` (a list of lists of `z`), `processes`; `NULL` where no factor
 #   is missing.
 completed_rows <- function(codes, levels, frame, info, smooths, processes, terms) {
-  if (!anyNA(codes)) {
-    return(NULL)
-  }
+  if (!anyNA(codes)) return(NULL)
   wide <- complete_codes(codes, levels)
   frame <- put_codes(frame_rows(frame, wide$at), wide$codes, levels)
   x <- plain_model_matrix(info$terms, frame)
   if (!is.null(smooths)) x <- cbind(x, smooths[wide$at, , drop = FALSE])
   wide$x <- x[, info$keep, drop = FALSE]
-  wide$random <- lapply(info$random, function(term) {
-    list(z = plain_model_matrix(term$terms, frame))
-  })
+  wide$random <- lapply(info$random, function(term) list(z = plain_model_matrix(term$terms, frame)))
   wide$processes <- Map(function(own, term) {
     out <- take_process(own, wide$at)
     out$x <- put_process_codes(out$x, wide$codes, term, levels)
@@ -180,16 +165,12 @@ rows_without_holes <- function(holes) {
 
 # Of some rows, counted anew.
 take_wide <- function(wide, rows) {
-  if (is.null(wide)) {
-    return(NULL)
-  }
+  if (is.null(wide)) return(NULL)
   keep <- which(wide$at %in% rows)
   list(
     at = match(wide$at[keep], rows), codes = wide$codes[keep, , drop = FALSE],
     x = wide$x[keep, , drop = FALSE],
-    random = lapply(wide$random, function(term) {
-      list(z = term$z[keep, , drop = FALSE])
-    }),
+    random = lapply(wide$random, function(term) list(z = term$z[keep, , drop = FALSE])),
     processes = lapply(wide$processes, take_process, keep),
     uses = lapply(wide$uses, pick_uses, keep)
   )

@@ -10,9 +10,7 @@ modelled_variables <- function(parsed, frame) {
   used <- union(used, process_variables(parsed))
   numeric <- Filter(function(name) is_one_number(frame[[name]]), used)
   elsewhere <- c(smooth_names(parsed), leaf_names(parsed), offset_names(parsed), parsed$response)
-  factors <- Filter(function(name) {
-    is_factor_like(frame[[name]]) && anyNA(frame[[name]])
-  }, used)
+  factors <- Filter(function(name) is_factor_like(frame[[name]]) && anyNA(frame[[name]]), used)
   factors <- setdiff(factors, unlist(c(elsewhere, process_factors(parsed))))
   list(
     numeric = numeric, factors = factors, allowed = c(setdiff(numeric, unlist(elsewhere)), factors)
@@ -26,18 +24,12 @@ process_factors <- function(parsed) {
   }))
 }
 
-model_terms <- function(parsed) {
-  c(list(parsed$terms), lapply(parsed$bars, `[[`, "terms"))
-}
+model_terms <- function(parsed) c(list(parsed$terms), lapply(parsed$bars, `[[`, "terms"))
 
 # Of those that need known values.
 smooth_names <- function(parsed) {
   lapply(parsed$smooths, function(term) {
-    if (is_process(term)) {
-      character()
-    } else {
-      vapply(term$variables, deparse1, "")
-    }
+    if (is_process(term)) character() else vapply(term$variables, deparse1, "")
   })
 }
 
@@ -45,30 +37,20 @@ leaf_names <- function(parsed) {
   unlist(lapply(parsed$bars, function(bar) vapply(bar$leaves, deparse1, "")))
 }
 
-offset_names <- function(parsed) {
-  variable_names(parsed$terms)[attr(parsed$terms, "offset")]
-}
+offset_names <- function(parsed) variable_names(parsed$terms)[attr(parsed$terms, "offset")]
 
 # All values missing makes a logical column; it is refused as such later.
 is_one_number <- function(column) {
-  if (is.logical(column)) {
-    return(is.null(dim(column)) && length(column) > 0L && all(is.na(column)))
-  }
+  if (is.logical(column)) return(is.null(dim(column)) && length(column) > 0L && all(is.na(column)))
   NCOL(column) == 1L && !is.factor(column) && !is.character(column)
 }
 
 # As a model frame names them: terms() puts some names into backticks.
-variable_names <- function(terms) {
-  vapply(as.list(attr(terms, "variables"))[-1L], deparse1, "")
-}
+variable_names <- function(terms) vapply(as.list(attr(terms, "variables"))[-1L], deparse1, "")
 
 term_factors <- function(terms) {
   factors <- attr(terms, "factors")
-  if (length(factors) == 0L) {
-    matrix(0L, length(attr(terms, "variables")) - 1L, 0L)
-  } else {
-    factors
-  }
+  if (length(factors) == 0L) matrix(0L, length(attr(terms, "variables")) - 1L, 0L) else factors
 }
 
 # A hole that the model cannot describe is refused with the reason; whether other missing values are
@@ -107,10 +89,8 @@ check_holes <- function(parsed, frame, allowed, variables, rows) {
     # x and log(x) missing together are one unknown value, not two normal ones.
     if (length(both)) {
       abort_hole(
-        pair[1],
-        sprintf(
-          "It is missing together with `%s`, made of the same variable.", pair[2]
-        ), both, rows, intersect(inside_of(pair[1]), inside_of(pair[2]))
+        pair[1], sprintf("It is missing together with `%s`, made of the same variable.", pair[2]),
+        both, rows, intersect(inside_of(pair[1]), inside_of(pair[2]))
       )
     }
   }
@@ -153,9 +133,7 @@ shared_variables <- function(terms, names, variables) {
   pairs <- list()
   for (name in intersect(unique(unlist(inside)), variables)) {
     users <- names(inside)[vapply(inside, function(v) name %in% v, NA)]
-    if (length(users) > 1L) {
-      pairs <- c(pairs, utils::combn(users, 2L, simplify = FALSE))
-    }
+    if (length(users) > 1L) pairs <- c(pairs, utils::combn(users, 2L, simplify = FALSE))
   }
   unique(pairs)
 }
@@ -167,16 +145,13 @@ smooth_inputs <- function(term, name) {
 }
 
 # The variables of an expression's text.
-inside_of <- function(name) {
-  tryCatch(all.vars(str2lang(name)), error = function(e) name)
-}
+inside_of <- function(name) tryCatch(all.vars(str2lang(name)), error = function(e) name)
 
 # `curve`: variables of which the term is a function that is no line.
 abort_hole <- function(name, reason, at, rows, curve = NULL) {
   row <- original_rows(at[1], rows)
   bk_abort(
-    "missing", fit_header("Missing values of `%s` cannot be modeled.", name),
-    reason,
+    "missing", fit_header("Missing values of `%s` cannot be modeled.", name), reason,
     sprintf("Found: %d missing, first in row %d.", length(at), row),
     if (length(curve)) {
       sprintf(
@@ -207,11 +182,10 @@ check_observed <- function(x, moments) {
   if (length(constant)) {
     name <- colnames(x)[constant[1]]
     bk_abort(
-      "argument",
-      fit_header("Predictor `%s` is constant where it is observed.", name),
+      "argument", fit_header("Predictor `%s` is constant where it is observed.", name),
       sprintf("Found: %s.", format(moments$min[constant[1]], digits = 7)),
-      paste("Accepted with `missing = \"model\"`: predictors that vary. Drop it."),
-      column = name, found = moments$min[constant[1]]
+      paste("Accepted with `missing = \"model\"`: predictors that vary. Drop it."), column = name,
+      found = moments$min[constant[1]]
     )
   }
 }

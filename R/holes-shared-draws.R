@@ -16,16 +16,12 @@ shared_guides <- function(rows, one) {
   groups <- length(one$first)
   seen <- min(vapply(c(
     asplit(holes$x[one$first, one$numbers, drop = FALSE], 2L),
-    if (length(one$factors)) {
-      asplit(holes$codes[one$first, one$factors, drop = FALSE], 2L)
-    }
+    if (length(one$factors)) asplit(holes$codes[one$first, one$factors, drop = FALSE], 2L)
   ), function(own) sum(!is.na(own)), 1L))
   # What is constant within groups first.
   order <- order(within > 1e-8)
   order <- order[apply(mean, 2L, stats::sd)[order] > 1e-8]
-  if (length(order) == 0L) {
-    return(matrix(0, groups, 0L))
-  }
+  if (length(order) == 0L) return(matrix(0, groups, 0L))
   mean <- scale(mean[, order, drop = FALSE])
   parts <- qr(mean, tol = 1e-4)
   keep <- sort(parts$pivot[seq_len(min(parts$rank, seen %/% 4L))])
@@ -40,9 +36,7 @@ draw_shared_law <- function(numbers, guides, cell, cells) {
   n <- tabulate(cell, cells)
   share <- stats::rgamma(cells, n + 1 / cells)
   out <- list(log_share = log(share) - log(sum(share)))
-  if (d == 0L) {
-    return(out)
-  }
+  if (d == 0L) return(out)
   mean <- rowsum(w, factor(cell, seq_len(cells))) / n[n > 0L]
   used <- which(n > 0L)
   centre <- matrix(rep(colMeans(w), each = cells), cells)
@@ -100,9 +94,7 @@ draw_shared_values <- function(law, w, fits, times) {
 shared_given <- function(law, w, gone) {
   cells <- length(law$log_share)
   log_p <- matrix(rep(law$log_share, each = nrow(w)), nrow(w))
-  if (is.null(law$cov)) {
-    return(list(log_p = log_p))
-  }
+  if (is.null(law$cov)) return(list(log_p = log_p))
   seen <- !gone
   slope <- matrix(0, sum(gone), sum(seen))
   cov <- law$cov[gone, gone, drop = FALSE]
@@ -118,8 +110,7 @@ shared_given <- function(law, w, gone) {
   list(
     log_p = log_p, root = if (any(gone)) chol(cov), mean = function(cell) {
       law$mean[cell, gone, drop = FALSE] +
-        (w[, seen, drop = FALSE] - law$mean[cell, seen, drop = FALSE]) %*%
-          t(slope)
+        (w[, seen, drop = FALSE] - law$mean[cell, seen, drop = FALSE]) %*% t(slope)
     }
   )
 }
@@ -134,9 +125,7 @@ shared_given <- function(law, w, gone) {
 shared_log_likelihood <- function(family, y, w, f, z, unit, psi, sigma) {
   r <- ncol(z)
   sums <- function(value) rowsum(value, unit, reorder = TRUE)
-  if (r == 0L) {
-    return(drop(sums(w * shared_log_density(family, y, f, sigma))))
-  }
+  if (r == 0L) return(drop(sums(w * shared_log_density(family, y, f, sigma))))
   precision <- chol2inv(chol(psi))
   pairs <- expand.grid(a = seq_len(r), b = seq_len(r))
   products <- z[, pairs$a, drop = FALSE] * z[, pairs$b, drop = FALSE]
@@ -151,14 +140,10 @@ shared_log_likelihood <- function(family, y, w, f, z, unit, psi, sigma) {
     solved <- solve_units(d, h, r)
     move <- max(abs(solved$u - u) * sqrt(abs(d[, pairs$a == pairs$b])))
     u <- solved$u
-    if (family == "hinge") {
-      spread <- z[, 1L]^2 / d[unit, 1L]
-    }
+    if (family == "hinge") spread <- z[, 1L]^2 / d[unit, 1L]
     if (move < 1e-3) break
   }
-  log_prior <- function(u) {
-    rowSums((u %*% precision) * u) / -2 + determinant(precision)$modulus / 2
-  }
+  log_prior <- function(u) rowSums((u %*% precision) * u) / -2 + determinant(precision)$modulus / 2
   if (family == "gaussian" || r > 1L) {
     at <- f + rowSums(z * u[unit, , drop = FALSE])
     if (family != "gaussian") {
@@ -184,9 +169,7 @@ shared_log_likelihood <- function(family, y, w, f, z, unit, psi, sigma) {
 }
 
 solve_units <- function(d, h, r) {
-  if (r == 1L) {
-    return(list(u = h / d, log_det = log(drop(d))))
-  }
+  if (r == 1L) return(list(u = h / d, log_det = log(drop(d))))
   u <- h
   log_det <- numeric(nrow(h))
   for (k in seq_len(nrow(h))) {
@@ -256,9 +239,7 @@ start_shared <- function(rows, shared) {
   shared <- lapply(shared, function(one) {
     one$guides <- shared_guides(rows, one)
     one$x <- state$x[one$first, one$numbers, drop = FALSE]
-    one$codes <- if (length(one$factors)) {
-      state$codes[one$first, one$factors, drop = FALSE]
-    }
+    one$codes <- if (length(one$factors)) state$codes[one$first, one$factors, drop = FALSE]
     one$sizes <- lengths(rows$holes$levels)[one$factors]
     one$cells <- if (length(one$factors)) {
       as.matrix(expand.grid(lapply(one$sizes, seq_len)))
@@ -267,8 +248,7 @@ start_shared <- function(rows, shared) {
     }
     one$fits <- possible_cells(one)
     one$open <- which(
-      rowSums(is.na(one$x)) > 0 |
-        (if (is.null(one$codes)) FALSE else rowSums(is.na(one$codes)) > 0)
+      rowSums(is.na(one$x)) > 0 | (if (is.null(one$codes)) FALSE else rowSums(is.na(one$codes)) > 0)
     )
     one$rows <- which(one$group %in% one$open)
     one
@@ -314,9 +294,7 @@ put_shared <- function(one, state, x, cell, groups) {
   at <- match(one$group, groups)
   rows <- which(!is.na(at))
   state$x[rows, one$numbers] <- x[at[rows], ]
-  if (length(one$factors)) {
-    state$codes[rows, one$factors] <- one$cells[cell[at[rows]], ]
-  }
+  if (length(one$factors)) state$codes[rows, one$factors] <- one$cells[cell[at[rows]], ]
   state
 }
 
@@ -347,9 +325,7 @@ step_shared <- function(one, state, setting, parts) {
   value <- judge(tried)
   if (nrow(one$cells) == 1L && length(numbers) == 1L) {
     near <- near_values(law, w, tried, value)
-    local <- lapply(seq_len(shared_tried), function(k) {
-      list(x = near$draw(), cell = own[[1L]]$cell)
-    })
+    local <- lapply(seq_len(shared_tried), function(k) list(x = near$draw(), cell = own[[1L]]$cell))
     value <- cbind(value, judge(c(local, own)))
     tried <- c(tried, local, own)
     # All are draws of the mixture of both.
@@ -361,9 +337,7 @@ step_shared <- function(one, state, setting, parts) {
   p <- exp(value - apply(value, 1L, max))
   p <- p / rowSums(p)
   chosen <- apply(p, 1L, function(own) sample.int(length(own), 1L, prob = own))
-  x <- do.call(rbind, lapply(seq_along(open), function(k) {
-    tried[[chosen[k]]]$x[k, ]
-  }))
+  x <- do.call(rbind, lapply(seq_along(open), function(k) tried[[chosen[k]]]$x[k, ]))
   cell <- vapply(seq_along(open), function(k) tried[[chosen[k]]]$cell[k], 1L)
   state <- put_shared(one, state, x, cell, open)
   state$moments <- shared_moments_of(one, tried, p)
@@ -465,9 +439,7 @@ shared_judge <- function(one, state, setting, parts) {
       for (c in unique(own$cell)) {
         here <- own$cell[group] == c
         value <- faces[[c]]$level
-        for (j in seq_len(d)) {
-          value <- value + own$x[group, j] * faces[[c]]$slope[[j]]
-        }
+        for (j in seq_len(d)) value <- value + own$x[group, j] * faces[[c]]$slope[[j]]
         out[here, ] <- value[here, ]
       }
       out
@@ -504,9 +476,7 @@ shared_columns <- function(rows, one, setting, parts) {
 }
 
 shared_psi <- function(one, parts) {
-  blocks <- lapply(parts$sigma[one$own], function(own) {
-    matrix(own, dim(own)[1L])
-  })
+  blocks <- lapply(parts$sigma[one$own], function(own) matrix(own, dim(own)[1L]))
   out <- matrix(0, sum(vapply(blocks, nrow, 1L)), 0L)
   first <- 0L
   for (block in blocks) {
@@ -525,9 +495,7 @@ shared_in_process <- function(one, setting) {
 }
 
 current_cells <- function(one, state) {
-  if (length(one$factors) == 0L) {
-    return(rep(1L, length(one$first)))
-  }
+  if (length(one$factors) == 0L) return(rep(1L, length(one$first)))
   codes <- state$codes[one$first, one$factors, drop = FALSE]
   strides <- cumprod(c(1, one$sizes))[seq_along(one$sizes)]
   1L + as.integer((codes - 1L) %*% strides)

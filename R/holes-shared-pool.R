@@ -14,9 +14,7 @@ pool_shared <- function(kept, rows, shared) {
     most <- apply(loo, 1L, max)
     fit$loo <- -(most + log(rowMeans(exp(loo - most))))
   }
-  if (!is.null(fit$expected)) {
-    fit$expected <- rowMeans(do.call(cbind, each("expected")))
-  }
+  if (!is.null(fit$expected)) fit$expected <- rowMeans(do.call(cbind, each("expected")))
   # The evidence of completed rows is that of other data each time.
   fit["log_evidence"] <- list(NULL)
   fit$trace <- list()
@@ -24,9 +22,7 @@ pool_shared <- function(kept, rows, shared) {
   fit$diagnostics$passes <- sum(unlist(lapply(diagnostics, `[[`, "passes")))
   fit$diagnostics$seconds <- sum(unlist(lapply(diagnostics, `[[`, "seconds")))
   fit$diagnostics$converged <- all(vapply(diagnostics, function(own) !isFALSE(own$converged), NA))
-  if (!is.null(fit$sandwich)) {
-    fit$sandwich <- list(why = "modeled missing predictors")
-  }
+  if (!is.null(fit$sandwich)) fit$sandwich <- list(why = "modeled missing predictors")
   with_shared(fit, kept, rows, shared)
 }
 
@@ -68,9 +64,7 @@ pool_posteriors <- function(all) {
   out["points"] <- list(NULL)
   bare <- bare_posterior(all[[1L]])
   size <- length(unlist(bare)) * count
-  if (size > most_shared_numbers) {
-    return(out)
-  }
+  if (size > most_shared_numbers) return(out)
   most <- max(1, min(240 %/% count, most_shared_numbers %/% size))
   # Without points new rows of groups that miss values ask for each q.
   if (all(vapply(all, function(q) length(q$points) > 0L, NA))) {
@@ -99,17 +93,13 @@ pool_random <- function(terms, away, sigma, pooled) {
     }
   }
   out$cov[] <- cov
-  if (!isTRUE(out$eliminated) || length(out$loading) == 0L) {
-    return(out)
-  }
+  if (!isTRUE(out$eliminated) || length(out$loading) == 0L) return(out)
   p <- ncol(away)
   inverse <- chol2inv(chol(pooled))
   for (g in seq_len(size[1L])) {
     # Cov(u_g, theta).
     cross <- 0
-    for (m in seq_len(count)) {
-      cross <- cross - matrix(terms[[m]]$loading[, , g], r) %*% sigma[[m]]
-    }
+    for (m in seq_len(count)) cross <- cross - matrix(terms[[m]]$loading[, , g], r) %*% sigma[[m]]
     cross <- cross / count + crossprod(matrix(apart[, g, ], count), away) / max(1, count - 1)
     out$loading[, , g] <- -cross %*% inverse
     left <- matrix(cov[, , g], r) - cross %*% inverse %*% t(cross)
@@ -126,21 +116,15 @@ nearest_positive <- function(a) {
 # q of a variance with the mean and variance of its logarithm over all.
 pool_variance <- function(all) {
   out <- all[[1L]]
-  if (!is.null(out$shape)) {
-    return(utils::modifyList(out, pool_gamma(all)))
-  }
-  if (is.null(out$df)) {
-    return(out)
-  }
+  if (!is.null(out$shape)) return(utils::modifyList(out, pool_gamma(all)))
+  if (is.null(out$df)) return(out)
   r <- nrow(out$scale)
   each <- lapply(seq_len(r), function(k) {
     pool_gamma(lapply(all, function(own) {
       list(shape = (own$df - r + 1) / 2, rate = own$scale[k, k] / 2)
     }))
   })
-  cor <- Reduce(`+`, lapply(all, function(own) {
-    stats::cov2cor(own$scale)
-  })) / length(all)
+  cor <- Reduce(`+`, lapply(all, function(own) stats::cov2cor(own$scale))) / length(all)
   shape <- mean(vapply(each, `[[`, 1, "shape"))
   sd <- sqrt(2 * vapply(each, function(own) {
     # The same mean of the logarithm at the common shape.
@@ -152,9 +136,7 @@ pool_variance <- function(all) {
 }
 
 pool_gamma <- function(all) {
-  if (is.null(all[[1L]]$shape)) {
-    return(all[[1L]])
-  }
+  if (is.null(all[[1L]]$shape)) return(all[[1L]])
   shape <- vapply(all, `[[`, 1, "shape")
   log_rate <- log(vapply(all, `[[`, 1, "rate"))
   mean <- log_rate - digamma(shape)
@@ -197,9 +179,7 @@ shared_points <- function(q, completion, count, most) {
 # `mean` and `var`, and of others `p` and `p_sd`.
 pool_fitted <- function(all) {
   out <- all[[1L]]
-  join <- function(name) {
-    array(unlist(lapply(all, `[[`, name)), c(length(out[[name]]), length(all)))
-  }
+  join <- function(name) array(unlist(lapply(all, `[[`, name)), c(length(out[[name]]), length(all)))
   spread <- function(name) {
     x <- join(name)
     rowMeans((x - rowMeans(x))^2)
@@ -221,13 +201,9 @@ pool_fitted <- function(all) {
 
 pool_left_out <- function(all) {
   said <- Filter(is.character, all)
-  if (length(said)) {
-    return(said[[1L]])
-  }
+  if (length(said)) return(said[[1L]])
   out <- all[[length(all)]]
-  if (is.null(out$mean) || !is.null(out$own) || !is.null(out$new)) {
-    return(out)
-  }
+  if (is.null(out$mean) || !is.null(out$own) || !is.null(out$new)) return(out)
   pooled <- pool_fitted(lapply(all, `[`, c("mean", "var")))
   out[c("mean", "var")] <- pooled[c("mean", "var")]
   out
@@ -353,9 +329,7 @@ given_completion <- function(object, m) {
     at <- object$segments[m, ]
     object$draws <- object$draws[at[2L]:at[3L], at[1L], , drop = FALSE]
   } else if (has_points(object)) {
-    points <- Filter(function(point) {
-      identical(point$completion, m)
-    }, object$posterior$points)
+    points <- Filter(function(point) identical(point$completion, m), object$posterior$points)
     object$posterior$points <- lapply(points, function(point) {
       point$weight <- 1 / length(points)
       point
@@ -393,9 +367,7 @@ latent_shared <- function(object, rows, links, threads) {
     own_moments(out)
   })
   own <- pool_fitted(each)
-  if (length(at) == length(rows$offset)) {
-    return(as_moments(own, links))
-  }
+  if (length(at) == length(rows$offset)) return(as_moments(own, links))
   rest <- setdiff(seq_along(rows$offset), at)
   others <- own_moments(latent(object, take_rows(rows, rest), links, threads))
   names <- intersect(names(own), names(others))
@@ -413,9 +385,7 @@ as_moments <- function(own, links) {
   if (length(links)) {
     pick <- function(names) stats::setNames(own[names], links)
     out$prob <- pick(links)
-    if (all(paste0(links, "_sd") %in% names(own))) {
-      out$prob_sd <- pick(paste0(links, "_sd"))
-    }
+    if (all(paste0(links, "_sd") %in% names(own))) out$prob_sd <- pick(paste0(links, "_sd"))
   }
   out
 }
@@ -425,9 +395,7 @@ latent_draws_shared <- function(object, rows, take, response, threads) {
   if (is.null(take) && !is_sampled(object)) take <- 1000L
   count <- rep(list(NULL), length(all))
   if (!is.null(take)) {
-    if (take < length(all)) {
-      all <- all[round(seq(1, length(all), length.out = take))]
-    }
+    if (take < length(all)) all <- all[round(seq(1, length(all), length.out = take))]
     count <- as.list(diff(round(seq(0, take, length.out = length(all) + 1L))))
   }
   each <- Map(function(m, n) {

@@ -34,33 +34,23 @@ shared_tried <- 32L
 #   `holes$codes`; `own`: the random terms of that factor.
 shared_holes <- function(rows, settings) {
   holes <- rows$holes
-  if (is.null(holes) || length(rows$random) == 0L || !is.null(rows$data)) {
-    return(NULL)
-  }
-  groups <- lapply(rows$random, function(term) {
-    match(term$group, unique(term$group))
-  })
+  if (is.null(holes) || length(rows$random) == 0L || !is.null(rows$data)) return(NULL)
+  groups <- lapply(rows$random, function(term) match(term$group, unique(term$group)))
   same <- match(groups, groups)
   factors <- unique(same)
   factors <- factors[order(vapply(groups[factors], max, 1L))]
   where <- function(values) {
     for (k in factors) {
-      if (is_shared(values, groups[[k]])) {
-        return(k)
-      }
+      if (is_shared(values, groups[[k]])) return(k)
     }
     NA_integer_
   }
-  columns <- function(x) {
-    vapply(seq_len(NCOL(x) * !is.null(x)), function(j) where(x[, j]), 1L)
-  }
+  columns <- function(x) vapply(seq_len(NCOL(x) * !is.null(x)), function(j) where(x[, j]), 1L)
   gone <- function(x) if (is.null(x)) logical() else colSums(is.na(x)) > 0
   numbers <- ifelse(gone(holes$x), columns(holes$x), NA_integer_)
   levels <- ifelse(gone(holes$codes), columns(holes$codes), NA_integer_)
   used <- intersect(factors, c(numbers, levels))
-  if (length(used) == 0L) {
-    return(NULL)
-  }
+  if (length(used) == 0L) return(NULL)
   refuse_shared(settings)
   lapply(used, function(k) {
     list(
@@ -72,19 +62,13 @@ shared_holes <- function(rows, settings) {
 
 is_shared <- function(values, group) {
   seen <- !is.na(values)
-  if (all(seen)) {
-    return(FALSE)
-  }
+  if (all(seen)) return(FALSE)
   value <- match(values[seen], unique(values[seen]))
   group <- group[seen]
-  if (length(value) == 0L || any(value != value[match(group, group)])) {
-    return(FALSE)
-  }
+  if (length(value) == 0L || any(value != value[match(group, group)])) return(FALSE)
   share <- tabulate(value) / length(value)
   size <- tabulate(group)
-  chance <- vapply(sort(unique(size[size > 1L])), function(k) {
-    sum(size == k) * log(sum(share^k))
-  }, 1)
+  chance <- vapply(sort(unique(size[size > 1L])), function(k) sum(size == k) * log(sum(share^k)), 1)
   sum(chance) < log(0.001)
 }
 
@@ -186,11 +170,8 @@ fill_shared <- function(rows, x, codes, parts) {
 # The rows `at` of wide ones, whose places stay those of the design.
 take_wide_places <- function(wide, keep) {
   list(
-    at = wide$at[keep], codes = wide$codes[keep, , drop = FALSE],
-    x = wide$x[keep, , drop = FALSE],
-    random = lapply(wide$random, function(term) {
-      list(z = term$z[keep, , drop = FALSE])
-    }),
+    at = wide$at[keep], codes = wide$codes[keep, , drop = FALSE], x = wide$x[keep, , drop = FALSE],
+    random = lapply(wide$random, function(term) list(z = term$z[keep, , drop = FALSE])),
     processes = lapply(wide$processes, take_process, keep),
     uses = lapply(wide$uses, pick_uses, keep)
   )
@@ -234,9 +215,7 @@ fit_shared <- function(model, rows, settings, call, shared) {
         state <- step_shared(shared[[s]], state, setting, drawn)
         one$moments[[s]] <- state$moments
       }
-      if (k > shared_burn) {
-        kept[[k - shared_burn]] <- one[c("fit", "left_out", "state", "moments")]
-      }
+      if (k > shared_burn) kept[[k - shared_burn]] <- one[c("fit", "left_out", "state", "moments")]
       # Where the rows of each group tell its values nothing is drawn.
       if (enough_shared(kept, most) || length(kept) && !any_open) break
     }
@@ -248,12 +227,8 @@ fit_shared <- function(model, rows, settings, call, shared) {
 }
 
 most_shared_fits <- function(rows) {
-  variances <- sum(vapply(rows$random, function(term) {
-    choose(length(term$columns) + 1, 2)
-  }, 1))
-  if (variances > 1) {
-    return(shared_fits[["least"]])
-  }
+  variances <- sum(vapply(rows$random, function(term) choose(length(term$columns) + 1, 2), 1))
+  if (variances > 1) return(shared_fits[["least"]])
   cells <- length(rows$offset) * max(1, ncol(rows$x))
   kind <- if (length(rows$levels)) "classes" else "numbers"
   min(shared_fits[[kind]], max(shared_fits[["least"]], 10 * (shared_cells %/% (10 * cells))))
@@ -263,12 +238,8 @@ most_shared_fits <- function(rows) {
 # steps follow each other.
 enough_shared <- function(kept, most) {
   count <- length(kept)
-  if (count < shared_fits[["least"]] || count %% 10L > 0L) {
-    return(FALSE)
-  }
-  if (count >= most) {
-    return(TRUE)
-  }
+  if (count < shared_fits[["least"]] || count %% 10L > 0L) return(FALSE)
+  if (count >= most) return(TRUE)
   q <- lapply(kept, function(one) one$fit$posterior)
   theta <- do.call(rbind, lapply(q, `[[`, "theta_mean"))
   away <- theta - rep(colMeans(theta), each = count)
@@ -283,9 +254,7 @@ enough_shared <- function(kept, most) {
 # With holes the hinge has a calibrated rate where nothing is said (learning-rate.R), whoever
 # completes them.
 shared_rate <- function(settings, rows) {
-  if (!identical(settings$family, "hinge")) {
-    return(settings)
-  }
+  if (!identical(settings$family, "hinge")) return(settings)
   rate <- settings$learning_rate
   if (identical(rate, 1)) warn_rate_of_holes()
   if (is.null(rate) || identical(rate, "calibrated")) {
@@ -309,9 +278,7 @@ shared_setting <- function(rows, fit, job, parts) {
   numbers <- which(!is.na(at))
   at <- at[numbers]
   weights <- job$design$weights %||% rep(1, length(rows$offset))
-  if (job$settings$family == "hinge") {
-    weights <- weights * (job$settings$learning_rate %||% 1)
-  }
+  if (job$settings$family == "hinge") weights <- weights * (job$settings$learning_rate %||% 1)
   list(
     rows = rows, parts = parts, family = job$settings$family,
     weights = as.double(weights), fit = fit, threads = job$settings$threads,
@@ -446,17 +413,11 @@ collect_shared <- function(chains, model, rows, settings, call) {
   fit["state"] <- list(NULL)
   at <- sort(unique(unlist(lapply(shared, `[[`, "rows"))))
   pooled <- pool_fitted(lapply(kept, `[[`, "fitted"))
-  for (name in intersect(names(fit$fitted), names(pooled))) {
-    fit$fitted[[name]][at] <- pooled[[name]]
-  }
+  for (name in intersect(names(fit$fitted), names(pooled))) fit$fitted[[name]][at] <- pooled[[name]]
   fit["expected"] <- list(NULL)
-  if (!is.null(fit$sandwich)) {
-    fit$sandwich <- list(why = "modeled missing predictors")
-  }
+  if (!is.null(fit$sandwich)) fit$sandwich <- list(why = "modeled missing predictors")
   fit <- with_shared(fit, kept, rows, shared)
-  fit$segments <- t(vapply(kept, function(one) {
-    c(one$chain, one$range)
-  }, numeric(3L)))
+  fit$segments <- t(vapply(kept, function(one) c(one$chain, one$range), numeric(3L)))
   list(
     fit = fit, job = last$job, left_out = if (!is.null(model$left_out)) {
       core$influence <- NULL

@@ -16,9 +16,7 @@ predictor_columns <- function(assign, terms, predictors) {
   })
   list(
     made = lapply(with, function(own) which(c(FALSE, own)[assign + 1L])),
-    itself = vapply(with, function(own) {
-      which(c(FALSE, own & alone)[assign + 1L])[1]
-    }, 1L)
+    itself = vapply(with, function(own) which(c(FALSE, own & alone)[assign + 1L])[1], 1L)
   )
 }
 
@@ -108,9 +106,7 @@ fill_frame <- function(frame, names) {
 #   (n x K) and `wide`, of which `uses` has the uses of x and of each term.
 hole_model <- function(values, fixed, random, standardize, pairs, factors = NULL) {
   parts <- c(list(fixed), random)
-  itself <- vapply(parts, function(part) {
-    !is.na(part$made$itself)
-  }, logical(ncol(values)))
+  itself <- vapply(parts, function(part) !is.na(part$made$itself), logical(ncol(values)))
   used <- unlist(lapply(parts, function(part) part$cells$predictor))
   # What a level makes of a predictor tells more than the one that is there.
   if (!is.null(factors$wide)) {
@@ -119,9 +115,7 @@ hole_model <- function(values, fixed, random, standardize, pairs, factors = NULL
     })))
   }
   kept <- which(rowSums(matrix(itself, ncol(values))) > 0 | tabulate(used, ncol(values)) > 0L)
-  if (length(kept) == 0L && length(factors$levels) == 0L) {
-    return(NULL)
-  }
+  if (length(kept) == 0L && length(factors$levels) == 0L) return(NULL)
   values <- values[, kept, drop = FALSE]
   moments <- observed_moments(values)
   center <- if (standardize) moments$mean else numeric(length(kept))
@@ -138,9 +132,7 @@ hole_model <- function(values, fixed, random, standardize, pairs, factors = NULL
   })
   info <- list(
     predictors = colnames(values), center = center, scale = scale,
-    pairs = Filter(function(pair) {
-      all(pair %in% c(colnames(values), names(factors$levels)))
-    }, pairs),
+    pairs = Filter(function(pair) all(pair %in% c(colnames(values), names(factors$levels))), pairs),
     parts = lapply(parts, function(part) part[names(part) != "cells"])
   )
   info[c("levels", "guides")] <- factors[c("levels", "guides")]
@@ -152,17 +144,14 @@ hole_model <- function(values, fixed, random, standardize, pairs, factors = NULL
         x = model_scale(values, info),
         mean = (moments$mean - center) / scale, var = (moments$sd / scale)^2
       ),
-      all_uses(info, lapply(parts, `[[`, "cells")),
-      factor_holes(info, factors, values)
+      all_uses(info, lapply(parts, `[[`, "cells")), factor_holes(info, factors, values)
     )
   )
 }
 
 # The part of `holes` of factors, of a design or of new rows.
 factor_holes <- function(info, factors, values) {
-  if (length(info$levels) == 0L) {
-    return(NULL)
-  }
+  if (length(info$levels) == 0L) return(NULL)
   wide <- factors$wide
   if (!is.null(wide)) {
     mask <- is.na(values)[wide$at, , drop = FALSE]
@@ -228,21 +217,15 @@ fill_cells <- function(x, cells, part) {
 new_holes <- function(info, values, cells, complete, factors = NULL) {
   mask <- is.na(if (is.null(factors)) values else cbind(values, factors$codes))
   own <- factor_holes(info, factors, values)
-  twice <- function(part) {
-    part$row[duplicated(cbind(part$row, part$column))]
-  }
+  twice <- function(part) part$row[duplicated(cbind(part$row, part$column))]
   tangled <- unlist(lapply(cells, twice))
   if (!is.null(own$wide)) {
     wide <- unlist(lapply(own$wide$uses, twice))
     tangled <- c(tangled, own$wide$at[wide + 1L])
   }
-  for (pair in info$pairs) {
-    tangled <- c(tangled, which(mask[, pair[1]] & mask[, pair[2]]))
-  }
+  for (pair in info$pairs) tangled <- c(tangled, which(mask[, pair[1]] & mask[, pair[2]]))
   complete[tangled] <- FALSE
-  cells <- lapply(cells, function(part) {
-    take_cells(part, which(complete[part$row]))
-  })
+  cells <- lapply(cells, function(part) take_cells(part, which(complete[part$row])))
   list(
     complete = complete, holes = c(list(x = model_scale(values, info)), all_uses(info, cells), own)
   )

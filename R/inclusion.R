@@ -52,17 +52,11 @@ inclusion.bayeskernel_fit <- function(object, by = c("column", "term"), ...) {
   by <- check_choice(by, c("column", "term"), "by")
   need_selection(object)
   columns <- inclusion_by(object)
-  if (by == "column") {
-    return(columns)
-  }
+  if (by == "column") return(columns)
   terms <- term_of_columns(object)[names(columns)]
   shared <- by_term(object$prior)
   vapply(split(names(columns), factor(terms, unique(terms))), function(own) {
-    if (length(own) == 1L || shared) {
-      columns[[own[1L]]]
-    } else {
-      inclusion_of_any(object, own)
-    }
+    if (length(own) == 1L || shared) columns[[own[1L]]] else inclusion_of_any(object, own)
   }, 0)
 }
 
@@ -127,8 +121,7 @@ inclusion_of_any <- function(object, columns) {
     bk_abort(
       "argument", "The fit has no joint draws of its indicators.",
       sprintf("Found: a term of %d columns, each in or out by itself.", length(columns)),
-      "Accepted: by = \"column\"; or a fit with `polish = TRUE`.",
-      column = "by", found = "term"
+      "Accepted: by = \"column\"; or a fit with `polish = TRUE`.", column = "by", found = "term"
     )
   }
   mean(rowSums(selection_of(object)$draws(columns) != 0) > 0)
@@ -139,17 +132,13 @@ inclusion_of_any <- function(object, columns) {
 # level where `factors` says 2, for each contrast where it says 1.
 term_of_columns <- function(object) {
   info <- object$design
-  if (is.null(info$terms)) {
-    return(stats::setNames(nm = info$columns))
-  }
+  if (is.null(info$terms)) return(stats::setNames(nm = info$columns))
   coding <- attr(info$terms, "factors")
   classes <- attr(info$frame_terms, "dataClasses")
   width <- function(variable, code) {
     levels <- length(info$xlevels[[variable]])
     if (levels == 0L && identical(classes[[variable]], "logical")) levels <- 2L
-    if (levels > 0L) {
-      return(if (code == 2L) levels else levels - 1L)
-    }
+    if (levels > 0L) return(if (code == 2L) levels else levels - 1L)
     if (startsWith(classes[[variable]], "nmatrix.")) {
       return(as.integer(sub("nmatrix.", "", classes[[variable]], fixed = TRUE)))
     }
@@ -159,9 +148,7 @@ term_of_columns <- function(object) {
   variables <- variable_names(info$terms)
   widths <- vapply(seq_along(labels), function(t) {
     used <- which(coding[, t] > 0)
-    prod(vapply(used, function(v) {
-      width(variables[v], coding[v, t])
-    }, 1L))
+    prod(vapply(used, function(v) width(variables[v], coding[v, t]), 1L))
   }, 1)
   all <- c(if (attr(info$terms, "intercept") == 1L) "(Intercept)", rep(labels, widths))
   own <- all[info$keep]
@@ -228,12 +215,8 @@ inclusion_path <- function(object, rho = 10^seq(-0.3, -5, length.out = 20)) {
   structure(
     list(
       rho = rho, inclusion = do.call(rbind, lapply(fits, inclusion_by)),
-      effect = do.call(rbind, lapply(fits, function(fit) {
-        coefficient_mean(fit, "model")[columns]
-      })),
-      elbo = vapply(fits, function(fit) {
-        fit$trace$elbo[length(fit$trace$elbo)]
-      }, 1)
+      effect = do.call(rbind, lapply(fits, function(fit) coefficient_mean(fit, "model")[columns])),
+      elbo = vapply(fits, function(fit) fit$trace$elbo[length(fit$trace$elbo)], 1)
     ),
     class = "inclusion_path"
   )

@@ -29,9 +29,7 @@ row_copies <- function(weights, counted = FALSE) {
 # occur once.
 class_counts <- function(rows, name) {
   weights <- rows$weights
-  if (is.null(weights)) {
-    return(NULL)
-  }
+  if (is.null(weights)) return(NULL)
   broken <- which(weights != trunc(weights))
   if (length(broken)) {
     bk_abort(
@@ -40,9 +38,8 @@ class_counts <- function(rows, name) {
         "Found: %s in row %d.", format(weights[broken[1]]), original_rows(broken[1], rows$rows)
       ),
       "Accepted: whole numbers, how often each row occurs.",
-      "bkm() and gpsvm() take any powers of the likelihood.",
-      column = "weights", row = original_rows(broken[1], rows$rows),
-      found = weights[broken[1]]
+      "bkm() and gpsvm() take any powers of the likelihood.", column = "weights",
+      row = original_rows(broken[1], rows$rows), found = weights[broken[1]]
     )
   }
   weights
@@ -64,9 +61,7 @@ drawn_influence <- function(f, y, power) {
 # coefficients; by group the sum of S x g over the group, whose own effects have left with it.
 # Columns of theta as in `cov`, S.
 jackknife_cov <- function(influence, x, cov, group = NULL) {
-  if (!is.null(group)) {
-    return(crossprod(group_moves(influence, x, cov, group)))
-  }
+  if (!is.null(group)) return(crossprod(group_moves(influence, x, cov, group)))
   at <- seq_len(ncol(x))
   cov <- cov[at, at, drop = FALSE]
   meat <- crossprod(x * (sqrt(influence$copies) * influence$gradient / influence$share))
@@ -94,23 +89,17 @@ leave_rows_out <- function(job) {
 
 # The grouping that all random terms nest in, NULL without random terms, FALSE where there is none.
 outer_groups <- function(random) {
-  if (length(random) == 0L) {
-    return(NULL)
-  }
+  if (length(random) == 0L) return(NULL)
   sizes <- vapply(random, function(term) length(term$levels), 1L)
   outer <- random[[which.min(sizes)]]
-  nested <- vapply(random, function(term) {
-    nests(term$group, outer$group, length(term$levels))
-  }, NA)
+  nested <- vapply(random, function(term) nests(term$group, outer$group, length(term$levels)), NA)
   if (all(nested)) outer[c("group", "label", "levels")] else FALSE
 }
 
 # The fit with `sandwich`: `cov`, of the coefficients as theta has them, and `by`; or `why` there is
 # none. `left_out`: the rows' influence, for who asks.
 add_sandwich <- function(fit, core, job) {
-  if (linear_family(fit) != "hinge") {
-    return(fit)
-  }
+  if (linear_family(fit) != "hinge") return(fit)
   if (!is.null(core$jackknife)) {
     term <- job$design$random
     count <- if (length(term)) length(term[[1L]]$levels) else 0L
@@ -203,9 +192,7 @@ scaled_columns <- function(design, wide) {
   x <- unname(design$x)
   center <- rep_len(as.double(design$center), ncol(x))
   scale <- rep_len(as.double(design$scale), ncol(x))
-  for (j in seq_len(ncol(x))) {
-    x[, j] <- (x[, j] - center[j]) / scale[j]
-  }
+  for (j in seq_len(ncol(x))) x[, j] <- (x[, j] - center[j]) / scale[j]
   if (is.null(wide)) x else reduce_columns(wide, x)$x
 }
 
@@ -220,9 +207,7 @@ vcov_type <- function(object) {
 with_vcov <- function(object, type, name = "type") {
   known <- c("sandwich", "posterior")
   # The default of a signature.
-  if (is.null(type) || identical(type, known)) {
-    return(object)
-  }
+  if (is.null(type) || identical(type, known)) return(object)
   type <- check_choice(type, known, name)
   if (type == "sandwich" && is.null(object$sandwich$cov)) {
     bk_abort(
@@ -232,8 +217,7 @@ with_vcov <- function(object, type, name = "type") {
       } else {
         sprintf("It is not made with %s.", object$sandwich$why)
       },
-      sprintf("Accepted: %s = \"posterior\".", name),
-      column = name, found = type
+      sprintf("Accepted: %s = \"posterior\".", name), column = name, found = type
     )
   }
   object$vcov_type <- type
@@ -242,9 +226,7 @@ with_vcov <- function(object, type, name = "type") {
 
 # Covariance of the fixed coefficients as theta has them, scale of the model.
 fixed_cov <- function(object) {
-  if (vcov_type(object) == "sandwich") {
-    return(object$sandwich$cov)
-  }
+  if (vcov_type(object) == "sandwich") return(object$sandwich$cov)
   at <- fixed_positions(object)
   effect_cov(object$posterior)[at, at, drop = FALSE]
 }

@@ -7,12 +7,8 @@ missing_in_source <- paste(
 
 # `count` is named by column; `first` is the first row of each.
 abort_missing <- function(count, first, rows = NULL,
-                          what = if (length(count) > 1L) {
-                            "Variables"
-                          } else {
-                            "Variable"
-                          }, values = "missing",
-                          cure = missing_in_data) {
+                          what = if (length(count) > 1L) "Variables" else "Variable",
+                          values = "missing", cure = missing_in_data) {
   first <- original_rows(as.integer(first), rows)
   shown <- seq_len(min(length(count), 5L))
   columns <- names(count)
@@ -22,8 +18,7 @@ abort_missing <- function(count, first, rows = NULL,
     sprintf("%d variables have %s values.", length(count), values)
   }
   bk_abort(
-    "missing", header,
-    sprintf("`%s`: %d of them, first in row %d.", columns, count, first)[shown],
+    "missing", header, sprintf("`%s`: %d of them, first in row %d.", columns, count, first)[shown],
     if (length(count) > 5L) sprintf("... and %d more.", length(count) - 5L),
     if (values == "missing") {
       paste("Accepted: finite values.", cure)
@@ -66,8 +61,6 @@ fit_header <- function(format, name) {
 list_some <- function(x, most = 8L, total = length(x)) {
   x <- readable(x)
   text <- paste(utils::head(x, most), collapse = ", ")
-  if (total > min(most, length(x))) {
-    text <- sprintf("%s, ... (%d in all)", text, total)
-  }
+  if (total > min(most, length(x))) text <- sprintf("%s, ... (%d in all)", text, total)
   text
 }

@@ -11,11 +11,7 @@ object_names <- function(x, kernel = FALSE) {
     rows <- usable_names(rownames(x))
     columns <- usable_names(colnames(x))
     numbered <- is.null(rows) || are_automatic(rows)
-    if (numbered && !is.null(columns) && !are_automatic(columns)) {
-      columns
-    } else {
-      rows %||% columns
-    }
+    if (numbered && !is.null(columns) && !are_automatic(columns)) columns else rows %||% columns
   } else {
     given_names(x)
   }
@@ -23,9 +19,7 @@ object_names <- function(x, kernel = FALSE) {
 }
 
 usable_names <- function(names) {
-  if (is.null(names) || anyNA(names) || any(names == "") || anyDuplicated(names)) {
-    return(NULL)
-  }
+  if (is.null(names) || anyNA(names) || any(names == "") || anyDuplicated(names)) return(NULL)
   as.character(names)
 }
 
@@ -36,9 +30,7 @@ are_automatic <- function(names) {
   }, NA))
 }
 
-are_numbers <- function(names) {
-  !anyNA(suppressWarnings(as.numeric(names)))
-}
+are_numbers <- function(names) !anyNA(suppressWarnings(as.numeric(names)))
 
 # Objects in the order of others.
 # names, others: names of the same number of objects, `others` those whose order counts; `NULL` if
@@ -47,17 +39,11 @@ are_numbers <- function(names) {
 # Returns positions in `names`, or `NULL`: as they are. An error where both are names and not of the
 #   same objects.
 match_objects <- function(names, others, what, against) {
-  if (is.null(names) || is.null(others) || identical(names, others)) {
-    return(NULL)
-  }
+  if (is.null(names) || is.null(others) || identical(names, others)) return(NULL)
   at <- match(others, names)
-  if (length(names) == length(others) && !anyNA(at)) {
-    return(at)
-  }
+  if (length(names) == length(others) && !anyNA(at)) return(at)
   told <- function(x) !are_automatic(x) && !are_numbers(x)
-  if (!told(names) || !told(others)) {
-    return(NULL)
-  }
+  if (!told(names) || !told(others)) return(NULL)
   lost <- if (anyNA(at)) others[is.na(at)] else setdiff(names, others)
   bk_abort(
     "dimension", "The names of rows are not those of the same objects.",
@@ -81,9 +67,7 @@ take_objects <- function(x, at, kernel = FALSE) {
 
 # A kernel matrix whose columns are in the order of its rows.
 square_by_name <- function(k, what = "x") {
-  if (length(dim(k)) != 2L || nrow(k) != ncol(k)) {
-    return(k)
-  }
+  if (length(dim(k)) != 2L || nrow(k) != ncol(k)) return(k)
   at <- match_objects(
     usable_names(colnames(k)), usable_names(rownames(k)),
     sprintf("columns of `%s`", what), "its rows"
@@ -102,20 +86,14 @@ match_training <- function(x, objects, n, name = "newdata") {
   rows <- usable_names(rownames(x))
   if (!is.null(columns) && !is.null(objects)) {
     at <- match(objects, columns)
-    if (!anyNA(at) && !anyDuplicated(columns[columns %in% objects])) {
-      return(at)
-    }
+    if (!anyNA(at) && !anyDuplicated(columns[columns %in% objects])) return(at)
   }
   own <- usable_names(columns)
   turned <- if (is.null(objects)) {
     FALSE
   } else if (setequal(rows, objects)) {
     # Of nameless columns a symmetric matrix may be of the rows of the fit.
-    if (is.null(own)) {
-      ncol(x) != nrow(x) || !isSymmetric(unname(x))
-    } else {
-      !are_automatic(own)
-    }
+    if (is.null(own)) ncol(x) != nrow(x) || !isSymmetric(unname(x)) else !are_automatic(own)
   } else {
     FALSE
   }

@@ -11,8 +11,7 @@ refuse_scales <- function(rank, lengthscale, ard) {
     bk_abort(
       "kernel", "A kernel with `rank` has no length-scales.",
       sprintf("Found: `rank` with `%s`.", if (is.null(lengthscale)) "ard" else "lengthscale"),
-      "Accepted: rbf(rank = 2), whose projection is learned.",
-      column = "rank", found = rank
+      "Accepted: rbf(rank = 2), whose projection is learned.", column = "rank", found = rank
     )
   }
 }
@@ -56,9 +55,7 @@ leaf_projection <- function(leaf, median, count, names) {
 # Row after row, as the core has it.
 projection_values <- function(leaf) {
   a <- leaf$projection
-  if (is.null(a)) {
-    return(c(projection = NA_real_))
-  }
+  if (is.null(a)) return(c(projection = NA_real_))
   column <- colnames(a) %||% seq_len(ncol(a))
   row <- if (nrow(a) > 1L) seq_len(nrow(a)) else ""
   stats::setNames(as.vector(t(a)), paste0("projection", rep(row, each = ncol(a)), ".", column))
@@ -68,9 +65,7 @@ projection_values <- function(leaf) {
 # largest entry of each positive.
 settle_projections <- function(kernel) {
   map_leaves(kernel, function(leaf) {
-    if (!is_ranked(leaf) || is.null(leaf$projection)) {
-      return(leaf)
-    }
+    if (!is_ranked(leaf) || is.null(leaf$projection)) return(leaf)
     parts <- svd(leaf$projection, nu = 0L)
     a <- parts$d * t(parts$v)
     largest <- a[cbind(seq_len(nrow(a)), max.col(abs(a), "first"))]
@@ -100,9 +95,8 @@ stretch_parameters <- function(values, roles, factor) {
 refuse_rank <- function(kernel, who) {
   if (has_rank(kernel)) {
     bk_abort(
-      "kernel", sprintf("%s does not learn projections.", who),
-      "Found: a kernel with `rank`.", "Accepted with `rank`: gp() terms of bkm(), and gpsvm().",
-      column = "kernel", found = "rank"
+      "kernel", sprintf("%s does not learn projections.", who), "Found: a kernel with `rank`.",
+      "Accepted with `rank`: gp() terms of bkm(), and gpsvm().", column = "kernel", found = "rank"
     )
   }
   invisible(kernel)

@@ -144,9 +144,7 @@ near_best <- 3
 climb_levels <- function(value, from, rows, box) {
   levels <- length(rows)
   least <- max(from$score) - near_best
-  if (!is.finite(least)) {
-    return(FALSE)
-  }
+  if (!is.finite(least)) return(FALSE)
   converged <- TRUE
   for (form in seq_len(ncol(from$score))) {
     own <- from
@@ -186,9 +184,7 @@ grid_tops <- function(grid, least) {
 climb_score <- function(value, from, box, same, last_level) {
   p <- length(from$unit)
   at <- from$par[from$top, ]
-  if (p >= 3L) {
-    return(climb_by_differences(value, from, at, box))
-  }
+  if (p >= 3L) return(climb_by_differences(value, from, at, box))
   if (same) {
     # Another top of the grid has its own climb.
     near <- rowSums(abs(
@@ -284,9 +280,7 @@ fit_quadratic <- function(par, score, center, unit, radius, curvature) {
 quadratic_top <- function(model, center, unit, radius, box) {
   lower <- pmax((box$lower - center) / unit, -radius)
   upper <- pmin((box$upper - center) / unit, radius)
-  height <- function(d) {
-    sum(model$slope * d) + 0.5 * sum(d * (model$curvature %*% d))
-  }
+  height <- function(d) sum(model$slope * d) + 0.5 * sum(d * (model$curvature %*% d))
   concave <- all(eigen(model$curvature, TRUE, TRUE)$values < -1e-8)
   d <- if (concave) drop(solve(model$curvature, -model$slope))
   if (is.null(d) || any(d < lower | d > upper)) {
@@ -329,12 +323,9 @@ score_coordinates <- function(process, prior) {
   projected <- roles == "projection"
   first <- which(!projected | !duplicated(ifelse(projected, leaf, 0L)))
   scales <- projected[first]
-  into <- function(ends, end) {
-    c(ifelse(scales, end, ends[first]), ends[-seq_along(values)])
-  }
+  into <- function(ends, end) c(ifelse(scales, end, ends[first]), ends[-seq_along(values)])
   list(
-    start = ifelse(scales, 0, values[first]),
-    roles = ifelse(scales, "lengthscale", roles[first]),
+    start = ifelse(scales, 0, values[first]), roles = ifelse(scales, "lengthscale", roles[first]),
     box = list(lower = into(box$lower, log(1 / 8)), upper = into(box$upper, log(8))),
     expand = function(par) {
       out <- values
@@ -371,14 +362,8 @@ climb_bound <- function(bound_at, start, process, box, locations = FALSE) {
   evaluations <- 0L
   last <- best <- NULL
   at <- function(par) {
-    if (identical(last$par, par)) {
-      return(last)
-    }
-    z <- if (locations) {
-      matrix(par[-seq_len(count)], nrow(process$z))
-    } else {
-      process$z
-    }
+    if (identical(last$par, par)) return(last)
+    z <- if (locations) matrix(par[-seq_len(count)], nrow(process$z)) else process$z
     nugget <- if (tuned_nugget) exp(par[[n_kernel + 1L]]) else 0
     value <- bound_at(
       list(kernel = unname(par[seq_len(n_kernel)]), nugget = nugget, z = z), locations
@@ -459,9 +444,7 @@ choose_by_folds <- function(kernel, labels, loss, folds = 5L, copies = 1, total 
   roles <- parameter_roles(kernel)
   grid <- scale_grid(roles)
   grid$log_loss <- NA_real_
-  at <- function(g) {
-    update_kernel(kernel, log(parameters) + grid_step(grid[g, ], roles))
-  }
+  at <- function(g) update_kernel(kernel, log(parameters) + grid_step(grid[g, ], roles))
   interrupted <- FALSE
   for (g in seq_len(nrow(grid))) {
     parts <- numeric()
@@ -483,9 +466,7 @@ choose_by_folds <- function(kernel, labels, loss, folds = 5L, copies = 1, total 
 
 # Which part of each row is in each fold: of a row that counts several times some of these.
 fold_shares <- function(labels, folds, copies = 1) {
-  if (!any(copies > 1)) {
-    return(outer(fold_numbers(labels, folds), seq_len(folds), `==`) + 0)
-  }
+  if (!any(copies > 1)) return(outer(fold_numbers(labels, folds), seq_len(folds), `==`) + 0)
   # A power that is no count is of one row.
   copies <- pmax(ceiling(copies), 1)
   row <- rep(seq_along(labels), copies)

@@ -150,9 +150,7 @@ precomputed <- function() new_leaf("precomputed")
 #' @export
 basis <- function(degree = NULL) new_leaf("basis", degree = degree)
 
-new_kernel <- function(kind, ...) {
-  structure(list(kind = kind, ...), class = "bayeskernel_kernel")
-}
+new_kernel <- function(kind, ...) structure(list(kind = kind, ...), class = "bayeskernel_kernel")
 
 is_columns <- function(x) {
   plain <- (is.character(x) || is.numeric(x)) && is.null(dim(x))
@@ -184,9 +182,7 @@ is_kernel <- function(x) inherits(x, "bayeskernel_kernel")
 # A kernel by its name, or by the function that makes it, as an object.
 as_kernel <- function(x) {
   known <- names(kernel_kinds)
-  if (is_string(x) && x %in% known) {
-    return(new_leaf(x))
-  }
+  if (is_string(x) && x %in% known) return(new_leaf(x))
   own <- Filter(function(name) identical(get0(name, topenv()), x), known)
   if (is.function(x) && length(own)) new_leaf(own) else x
 }
@@ -212,9 +208,7 @@ Ops.bayeskernel_kernel <- function(e1, e2) {
     e1 <- as_kernel(e1)
     e2 <- as_kernel(e2)
     for (e in list(e1, e2)) if (is_kernel(e)) check_kernel(e)
-    if (is_kernel(e1) && is_kernel(e2)) {
-      return(combine_kernels(.Generic, list(e1, e2)))
-    }
+    if (is_kernel(e1) && is_kernel(e2)) return(combine_kernels(.Generic, list(e1, e2)))
     number <- if (is_kernel(e1)) e2 else e1
     if (.Generic == "*" && is_finite_scalar(number) && number > 0) {
       return(scale_kernel(if (is_kernel(e1)) e1 else e2, number))
@@ -230,11 +224,7 @@ Ops.bayeskernel_kernel <- function(e1, e2) {
 
 describe_operation <- function(operator, left, right) {
   side <- function(x) if (is_kernel(x)) "kernel" else describe_value(x)
-  if (is.null(right)) {
-    paste(operator, side(left))
-  } else {
-    paste(side(left), operator, side(right))
-  }
+  if (is.null(right)) paste(operator, side(left)) else paste(side(left), operator, side(right))
 }
 
 # Sums of sums and products of products become one.
@@ -260,9 +250,7 @@ scale_kernel <- function(kernel, factor) {
 }
 
 refuse_precomputed <- function(kernel) {
-  if (!stands_alone(kernel)) {
-    return(invisible(kernel))
-  }
+  if (!stands_alone(kernel)) return(invisible(kernel))
   bk_abort(
     "kernel", sprintf("%s() cannot be part of another kernel.", kernel$kind),
     if (is_precomputed(kernel)) {
@@ -278,17 +266,13 @@ refuse_precomputed <- function(kernel) {
 }
 
 map_leaves <- function(kernel, f) {
-  if (is.null(kernel$children)) {
-    return(f(kernel))
-  }
+  if (is.null(kernel$children)) return(f(kernel))
   kernel$children <- lapply(kernel$children, map_leaves, f)
   kernel
 }
 
 kernel_leaves <- function(kernel) {
-  if (is.null(kernel$children)) {
-    return(list(kernel))
-  }
+  if (is.null(kernel$children)) return(list(kernel))
   unlist(lapply(kernel$children, kernel_leaves), recursive = FALSE)
 }
 
@@ -298,9 +282,7 @@ kernel_leaves <- function(kernel) {
 #' @export
 format.bayeskernel_kernel <- function(x, ...) {
   check_kernel(x, "x")
-  if (x$kind == "sum") {
-    return(paste(vapply(x$children, format, ""), collapse = " + "))
-  }
+  if (x$kind == "sum") return(paste(vapply(x$children, format, ""), collapse = " + "))
   if (x$kind == "product") {
     parts <- vapply(x$children, function(child) {
       text <- format(child)
@@ -314,31 +296,21 @@ format.bayeskernel_kernel <- function(x, ...) {
 # Names where they are known.
 format_columns <- function(columns) {
   columns <- names(columns) %||% columns
-  text <- if (is.character(columns)) {
-    encodeString(columns, quote = "\"")
-  } else {
-    as.character(columns)
-  }
+  text <- if (is.character(columns)) encodeString(columns, quote = "\"") else as.character(columns)
   if (length(text) == 1L) text else sprintf("c(%s)", toString(text))
 }
 
 # Of many length-scales of named columns those that matter most, the shortest, come first.
 format_lengthscale <- function(lengthscale, most = 6L) {
-  if (is.null(lengthscale)) {
-    return("NULL")
-  }
-  if (length(lengthscale) == 1L) {
-    return(format_each(unname(lengthscale)))
-  }
+  if (is.null(lengthscale)) return("NULL")
+  if (length(lengthscale) == 1L) return(format_each(unname(lengthscale)))
   named <- !is.null(names(lengthscale))
   rest <- length(lengthscale) - most
   if (rest > 0L && named) lengthscale <- sort(lengthscale)
   shown <- utils::head(lengthscale, most)
   text <- vapply(unname(shown), format, "", digits = 4)
   if (named) text <- paste(names(shown), "=", text)
-  if (rest > 0L) {
-    text <- c(text, sprintf("... %d %s", rest, if (named) "longer" else "more"))
-  }
+  if (rest > 0L) text <- c(text, sprintf("... %d %s", rest, if (named) "longer" else "more"))
   sprintf("c(%s)", paste(text, collapse = ", "))
 }
 
@@ -408,15 +380,9 @@ fitted_kernel <- function(fit) {
 
 leaf_parameters <- function(leaf) {
   ell <- leaf$lengthscale
-  if (stands_alone(leaf)) {
-    return(stats::setNames(numeric(), character()))
-  }
-  if (!has_lengthscale(leaf)) {
-    return(c(variance = leaf_variance(leaf), period = leaf$period))
-  }
-  if (is_ranked(leaf)) {
-    return(c(variance = leaf$variance, projection_values(leaf)))
-  }
+  if (stands_alone(leaf)) return(stats::setNames(numeric(), character()))
+  if (!has_lengthscale(leaf)) return(c(variance = leaf_variance(leaf), period = leaf$period))
+  if (is_ranked(leaf)) return(c(variance = leaf$variance, projection_values(leaf)))
   if (length(ell) > 1L) {
     own <- if (is.null(names(ell))) seq_along(ell) else names(ell)
     names(ell) <- paste0("lengthscale.", own)
@@ -440,13 +406,9 @@ parameter_leaves <- function(kernel) {
 parameter_roles <- function(kernel) {
   unlist(lapply(kernel_leaves(kernel), function(leaf) {
     count <- length(leaf_parameters(leaf))
-    if (count == 0L) {
-      return(character())
-    }
+    if (count == 0L) return(character())
     scales <- count - 1L - length(leaf$period)
-    if (is_ranked(leaf)) {
-      return(c("variance", rep("projection", scales)))
-    }
+    if (is_ranked(leaf)) return(c("variance", rep("projection", scales)))
     c("variance", rep("lengthscale", scales), if (length(leaf$period)) "period")
   }))
 }
@@ -464,9 +426,7 @@ check_kernel <- function(kernel, name = "kernel") {
 
 # What the functions above make, which someone may have changed since.
 is_whole_kernel <- function(kernel) {
-  if (!is.list(kernel) || !is_columns(kernel$columns) || !is_string(kernel$kind)) {
-    return(FALSE)
-  }
+  if (!is.list(kernel) || !is_columns(kernel$columns) || !is_string(kernel$kind)) return(FALSE)
   if (kernel$kind %in% c("sum", "product")) {
     return(is.list(kernel$children) && length(kernel$children) > 0L &&
       all(vapply(kernel$children, is_whole_kernel, NA)))
@@ -537,17 +497,13 @@ place_kernel <- function(kernel, rows) {
 # Returns the kernel, all of its parameters numbers.
 resolve_lengthscale <- function(kernel, median, d = NULL, columns = NULL) {
   map_leaves(kernel, function(leaf) {
-    if (!has_lengthscale(leaf)) {
-      return(leaf)
-    }
+    if (!has_lengthscale(leaf)) return(leaf)
     if (is_ranked(leaf)) {
       own <- if (is.null(leaf$columns)) columns else names(leaf$columns)
       leaf$projection <- leaf_projection(leaf, median, length(leaf$columns %||% seq_len(d)), own)
       return(leaf)
     }
-    if (is.null(leaf$lengthscale)) {
-      leaf$lengthscale <- leaf_median(leaf, median)
-    }
+    if (is.null(leaf$lengthscale)) leaf$lengthscale <- leaf_median(leaf, median)
     if (!is.null(d) && has_argument(leaf, "ard")) {
       leaf$lengthscale <- column_lengthscales(leaf, d)
       if (leaf$ard && is.null(names(leaf$lengthscale))) {
@@ -573,17 +529,13 @@ leaf_median <- function(leaf, median) {
 column_lengthscales <- function(leaf, d) {
   ell <- leaf$lengthscale
   if (!is.null(leaf$columns)) d <- length(leaf$columns)
-  if (length(ell) == 1L) {
-    return(if (leaf$ard) rep(unname(ell), d) else ell)
-  }
+  if (length(ell) == 1L) return(if (leaf$ard) rep(unname(ell), d) else ell)
   if (length(ell) != d) {
     bk_abort(
       "kernel", "The kernel's length-scales do not match the columns.",
-      sprintf(
-        "Found: %d length-scales for %d column%s.", length(ell), d, if (d == 1L) "" else "s"
-      ),
-      sprintf("Accepted: one length-scale for all columns, or %d.", d),
-      column = "lengthscale", found = length(ell), expected = d
+      sprintf("Found: %d length-scales for %d column%s.", length(ell), d, if (d == 1L) "" else "s"),
+      sprintf("Accepted: one length-scale for all columns, or %d.", d), column = "lengthscale",
+      found = length(ell), expected = d
     )
   }
   ell
@@ -598,9 +550,7 @@ update_kernel <- function(kernel, log_parameters) {
   }
   take <- function(count) exp(take_plain(count))
   kernel <- map_leaves(kernel, function(leaf) {
-    if (stands_alone(leaf)) {
-      return(leaf)
-    }
+    if (stands_alone(leaf)) return(leaf)
     leaf$variance <- take(1L)
     if (is_ranked(leaf)) {
       a <- leaf$projection
@@ -623,9 +573,7 @@ kernel_to_core <- function(kernel, d) {
       stopifnot(is.numeric(leaf$projection))
     } else if (has_lengthscale(leaf)) {
       stopifnot(is.numeric(leaf$lengthscale))
-      if (has_argument(leaf, "ard")) {
-        leaf$lengthscale <- unname(column_lengthscales(leaf, d))
-      }
+      if (has_argument(leaf, "ard")) leaf$lengthscale <- unname(column_lengthscales(leaf, d))
     }
     if (has_argument(leaf, "period") && is.null(leaf$unit)) leaf$unit <- 1
     if (!stands_alone(leaf)) leaf$variance <- leaf_variance(leaf)
@@ -640,9 +588,7 @@ kernel_to_core <- function(kernel, d) {
 
 unclass_tree <- function(kernel) {
   kernel <- unclass(kernel)
-  if (!is.null(kernel$children)) {
-    kernel$children <- lapply(kernel$children, unclass_tree)
-  }
+  if (!is.null(kernel$children)) kernel$children <- lapply(kernel$children, unclass_tree)
   kernel
 }
 
@@ -673,13 +619,9 @@ kernel_matrix <- function(kernel, x, z = x, threads = getOption("bayeskernel.thr
   kernel <- as_kernel(kernel)
   check_kernel(kernel)
   threads <- check_threads(threads)
-  if (kernel$kind == "categorical") {
-    return(agreement(kernel, x, if (missing(z)) x else z))
-  }
+  if (kernel$kind == "categorical") return(agreement(kernel, x, if (missing(z)) x else z))
   x <- check_points(x, "x")
-  if (is_precomputed(kernel)) {
-    return(check_precomputed(x, missing(z)))
-  }
+  if (is_precomputed(kernel)) return(check_precomputed(x, missing(z)))
   if (kernel$kind == "basis") {
     bk_abort(
       "kernel", "A basis is no kernel.",
@@ -706,8 +648,7 @@ kernel_matrix <- function(kernel, x, z = x, threads = getOption("bayeskernel.thr
     bk_abort(
       "numeric", "Values of the kernel are beyond the range of numbers.",
       sprintf("Found: %s.", format(values[!is.finite(values)][1])),
-      "Change the unit of the predictors, or the kernel's parameters.",
-      column = "x"
+      "Change the unit of the predictors, or the kernel's parameters.", column = "x"
     )
   }
   if (!is.null(rownames(x)) || !is.null(rownames(z))) {
@@ -742,22 +683,16 @@ agreement <- function(kernel, x, z) {
   at <- place_columns(kernel, NCOL(x), names)$columns %||% seq_len(NCOL(x))
   words <- function(x) {
     columns <- lapply(as.data.frame(x)[at], as.character)
-    if (anyNA(columns, recursive = TRUE)) {
-      abort_missing(stats::setNames(1L, "x"), 1L)
-    }
+    if (anyNA(columns, recursive = TRUE)) abort_missing(stats::setNames(1L, "x"), 1L)
     do.call(paste, c(columns, sep = "\r"))
   }
   out <- leaf_variance(kernel) * outer(words(x), words(z), `==`)
-  dimnames(out) <- if (!is.null(rownames(x)) && is.matrix(x)) {
-    list(rownames(x), rownames(z))
-  }
+  dimnames(out) <- if (!is.null(rownames(x)) && is.matrix(x)) list(rownames(x), rownames(z))
   out
 }
 
 check_points <- function(x, name) {
-  if (is.data.frame(x) && all(vapply(x, is_plain_number, NA))) {
-    x <- as.matrix(x)
-  }
+  if (is.data.frame(x) && all(vapply(x, is_plain_number, NA))) x <- as.matrix(x)
   if (!is.matrix(x) || !(is.numeric(x) || is.logical(x))) {
     abort_argument(x, name, "a numeric matrix, or a data frame whose columns are numbers")
   }
@@ -774,9 +709,7 @@ check_points <- function(x, name) {
 
 check_finite_points <- function(x, name) {
   ends <- if (length(x)) range(x) else 0
-  if (!anyNA(ends) && all(abs(ends) <= largest_magnitude)) {
-    return(invisible(x))
-  }
+  if (!anyNA(ends) && all(abs(ends) <= largest_magnitude)) return(invisible(x))
   bad <- !(abs(x) <= largest_magnitude) | is.na(x)
   at <- which(colSums(bad) > 0)
   columns <- colnames(x)[at]

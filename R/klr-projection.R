@@ -80,9 +80,7 @@ direction_agreement <- function(x, frames) {
   rows <- svd(x, nu = 0L)
   rows <- rows$d * t(rows$v)
   r <- dim(frames)[2]
-  spans <- apply(frames, 3L, function(u) {
-    svd(rows %*% matrix(u, ncol = r), nv = 0L)$u
-  })
+  spans <- apply(frames, 3L, function(u) svd(rows %*% matrix(u, ncol = r), nv = 0L)$u)
   spans <- matrix(spans, nrow(rows))
   svd(spans, 0L, 0L)$d[1]^2 / dim(frames)[3]
 }
@@ -92,16 +90,12 @@ direction_agreement <- function(x, frames) {
 warn_unknown_directions <- function(fit) {
   p <- length(fit$columns)
   r <- fit$rank
-  if (r >= p) {
-    return(invisible())
-  }
+  if (r >= p) return(invisible())
   frames <- unlist(lapply(fit$posterior$kernels, `[[`, "frame"))
   frames <- array(frames, c(p, r, length(frames) / (p * r)))
   take <- unique(round(seq(1, dim(frames)[3], length.out = 400L)))
   agreement <- direction_agreement(fit$posterior$x, frames[, , take, drop = FALSE])
-  if (agreement >= 0.75) {
-    return(invisible())
-  }
+  if (agreement >= 0.75) return(invisible())
   bk_warn("identification", "The draws do not agree on any direction.",
   sprintf("Found: agreement %.2f, of %d rows and %d predictors; 1: known.", agreement, fit$n, p),
   paste(
@@ -112,9 +106,7 @@ warn_unknown_directions <- function(fit) {
 }
 
 spread_fact <- function(object) {
-  if (object$rank == length(object$columns)) {
-    return(NULL)
-  }
+  if (object$rank == length(object$columns)) return(NULL)
   angles <- projection(object)$angles
   largest <- angles[, ncol(angles)]
   sprintf(
@@ -202,10 +194,8 @@ pictures.klr <- function(object) {
   list(
     projection = picture(draw_projection),
     boundary = picture(
-      draw_boundary, no_boundary(object),
-      if (length(object$columns) != 2L) "columns", paste(
-        "It has more than two predictors: give two of them as `columns`."
-      )
+      draw_boundary, no_boundary(object), if (length(object$columns) != 2L) "columns",
+      paste("It has more than two predictors: give two of them as `columns`.")
     ),
     fit = fit_picture(object), calibration = calibration_picture(object),
     partial = partial_picture(object), trace = trace_picture(object)

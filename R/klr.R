@@ -111,9 +111,7 @@ check_ranks <- function(rank, name) {
   good <- is.numeric(rank) && length(rank) > 0L && is.null(dim(rank)) &&
     all(is.finite(rank)) && all(rank == trunc(rank)) && all(rank >= 1) &&
     !anyDuplicated(rank)
-  if (!good) {
-    abort_argument(rank, name, "a whole number of at least 1, or several different ones")
-  }
+  if (!good) abort_argument(rank, name, "a whole number of at least 1, or several different ones")
   as.integer(rank)
 }
 
@@ -134,8 +132,7 @@ klr_job <- function(rows, settings) {
   reference <- reference_rows(list(y = data$signs, x = data$x))
   job <- list(
     settings = settings, reference = reference,
-    stored = 5 + length(reference) + p +
-      p * max(settings$rank) +
+    stored = 5 + length(reference) + p + p * max(settings$rank) +
       2 * (2 + max(settings$rank)) * klr_kernels_cpp(settings$prior),
     control = list(
       rank = as.double(settings$rank[1]), reference = reference - 1,
@@ -150,9 +147,7 @@ klr_job <- function(rows, settings) {
   job
 }
 
-klr_chains <- function(control, data, prior) {
-  klr_fit_cpp(data, prior, control)
-}
+klr_chains <- function(control, data, prior) klr_fit_cpp(data, prior, control)
 
 # The rank with the smallest log loss of rows that were left out, by chains half in number. Which
 # rows those are follows from the seed; classes are spread evenly over the parts.
@@ -183,9 +178,7 @@ choose_rank <- function(job) {
         klr_chains, control, list(data = part, prior = job$shared$prior), settings$cluster
       )
       if (core$status$interrupted) abort_interrupted()
-      if (core$status$kept < settings$draws) {
-        check_reached(core$status, settings)
-      }
+      if (core$status$kept < settings$draws) check_reached(core$status, settings)
       draws <- c(
         join_kernels(core$kernels),
         list(intercept = as.vector(core$scalars[, , 1]), rank = control$rank)
@@ -237,9 +230,7 @@ klr_watched <- function(draws) {
 # Largest difference between chains of the probability of a reference row.
 apart_by_chain <- function(fit) {
   at <- startsWith(dimnames(fit$draws)[[3]], "f[")
-  if (!any(at) || dim(fit$draws)[2] < 2L) {
-    return(NULL)
-  }
+  if (!any(at) || dim(fit$draws)[2] < 2L) return(NULL)
   means <- apply(stats::plogis(fit$draws[, , at, drop = FALSE]), 3:2, mean)
   max(apply(means, 1, max) - apply(means, 1, min))
 }
@@ -310,9 +301,7 @@ klr_moments <- function(object, x, threads) {
 #' @noRd
 latent.klr <- function(object, rows = NULL, links = "logit",
                        threads = getOption("bayeskernel.threads", 2L)) {
-  if (is.null(rows)) {
-    return(kept_latent(object, links))
-  }
+  if (is.null(rows)) return(kept_latent(object, links))
   out <- klr_moments(object, bark_scaled_rows(object, rows$x), threads)
   c(out[c("mean", "var")], list(prob = list(logit = out$prob), prob_sd = list(logit = out$prob_sd)))
 }
@@ -360,8 +349,8 @@ parameters.klr <- function(object, level = 0.95) {
 facts.klr <- function(object) {
   kernels <- mean(object$draws[, , "J"])
   list(
-    title = "Kernel logistic regression on a learned projection",
-    Rows = rows_fact(object), Fit = own_fit(object),
+    title = "Kernel logistic regression on a learned projection", Rows = rows_fact(object),
+    Fit = own_fit(object),
     Projection = c(
       sprintf("%d of %d directions", object$rank, length(object$columns)),
       if (!is.null(object$ranks)) {
@@ -372,8 +361,7 @@ facts.klr <- function(object) {
         )
       }
     ),
-    Spread = spread_fact(object),
-    Agreement = agreement_fact(object),
+    Spread = spread_fact(object), Agreement = agreement_fact(object),
     Kernels = sprintf(
       "%.1f (mean), %s expected by the prior, which is %s", kernels,
       format(klr_kernels_cpp(object$prior), digits = 3), object$prior$coefficients

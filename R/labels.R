@@ -68,13 +68,7 @@ read_response <- function(y, name, kind = "two", rows = NULL) {
     )
   }
   out <- read_classes(y, name, response_kinds[[kind]], rows)
-  out$y <- switch(kind,
-    two = ,
-    pair = ,
-    binary = 2 * out$y - 3,
-    many = out$y - 1,
-    as.double(out$y)
-  )
+  out$y <- switch(kind, two = , pair = , binary = 2 * out$y - 3, many = out$y - 1, as.double(out$y))
   out
 }
 
@@ -101,11 +95,7 @@ read_numbers <- function(y, name, rows, kind = "gaussian") {
       if (is.ordered(y) && nlevels(y) > 2L) {
         "For ordered classes use bark(family = \"ordinal\")."
       } else if (is.factor(y) && nlevels(y) > 2L) {
-        if (own) {
-          response_kinds$binary$many
-        } else {
-          "For more than two classes use gpsvm()."
-        }
+        if (own) response_kinds$binary$many else "For more than two classes use gpsvm()."
       } else if (is_counts(y) && own) {
         "For cbind(successes, failures) use family = \"logit\"."
       } else if (is.factor(y) || is.logical(y) || is.character(y)) {
@@ -123,9 +113,7 @@ read_classes <- function(y, name, kind, rows = NULL) {
   refuse_label_type(y, name, kind)
   check_labels_there(y, name, rows)
   levels <- declared_levels(y)
-  if (is.null(levels)) {
-    abort_numbers(unique(as.vector(y)), name, kind, length(y))
-  }
+  if (is.null(levels)) abort_numbers(unique(as.vector(y)), name, kind, length(y))
   codes <- match_levels(y, levels)
   used <- which(tabulate(codes, length(levels)) > 0L)
   if (length(used) < 2L) abort_one_class(name, levels[used], length(y))
@@ -135,9 +123,7 @@ read_classes <- function(y, name, kind, rows = NULL) {
   }
   # A class without rows has its prior.
   if (isTRUE(kind$declared)) used <- seq_along(levels)
-  if (length(used) == length(levels)) {
-    return(list(y = codes, levels = levels))
-  }
+  if (length(used) == length(levels)) return(list(y = codes, levels = levels))
   list(y = match(codes, used), levels = levels[used], declared = levels)
 }
 
@@ -154,17 +140,11 @@ known_levels <- function(object) union(object$levels, class_levels(object))
 # An answer with a column for every declared class, `empty` where the model has none: a matrix of
 # the classes, an array whose last dimension they are, or a list of these.
 with_declared <- function(object, x, empty = 0) {
-  if (is.null(object$declared)) {
-    return(x)
-  }
-  if (is.list(x)) {
-    return(lapply(x, function(part) with_declared(object, part, empty)))
-  }
+  if (is.null(object$declared)) return(x)
+  if (is.list(x)) return(lapply(x, function(part) with_declared(object, part, empty)))
   size <- dim(x)
   last <- length(size)
-  if (last < 2L || !identical(dimnames(x)[[last]], object$levels)) {
-    return(x)
-  }
+  if (last < 2L || !identical(dimnames(x)[[last]], object$levels)) return(x)
   # Whole slices of the last dimension follow one another.
   at <- match(object$declared, object$levels)
   flat <- matrix(x, ncol = size[last])
@@ -181,8 +161,7 @@ inform_empty_levels <- function(rows) {
       "levels", fit_header("Response `%s` has levels without rows.", rows$response),
       sprintf("Found: no row of %s.", list_some(quoted(rows$levels[empty]))),
       "They stay in the model: their cut points have their prior.",
-      "Leave them out by droplevels().",
-      column = rows$response, found = rows$levels[empty]
+      "Leave them out by droplevels().", column = rows$response, found = rows$levels[empty]
     )
   }
 }
@@ -224,9 +203,8 @@ match_levels <- function(y, levels) {
 
 # Labels of rows whose classes are known already: numbers of `levels`, NA for a missing label.
 # Logical values, 0/1 and -1/+1 mean each other.
-known_codes <- function(y, levels, name = "y", header = paste(
-                          "`%s` has labels that the fit does not know."
-                        )) {
+known_codes <- function(y, levels, name = "y",
+                        header = paste("`%s` has labels that the fit does not know.")) {
   refuse_label_type(y, name, list())
   distinct <- if (is.factor(y)) levels(y) else as.character(unique(y))
   codes <- match(distinct, levels)
@@ -244,9 +222,8 @@ known_codes <- function(y, levels, name = "y", header = paste(
         "Found: %s, first in row %d.",
         list_some(quoted(unique(as.character(y[strange])))), strange[1]
       ),
-      paste0("Accepted: ", list_some(quoted(levels)), "."),
-      column = name, row = strange[1], found = unique(y[strange]),
-      expected = levels
+      paste0("Accepted: ", list_some(quoted(levels)), "."), column = name, row = strange[1],
+      found = unique(y[strange]), expected = levels
     )
   }
   codes
@@ -273,10 +250,9 @@ new_labels <- function(object, newdata, y, n, declared = FALSE) {
   }
   if (is.null(y) || !is.atomic(y)) {
     bk_abort(
-      "argument", "The labels of `newdata` are not known.",
-      paste("Found:", describe_value(y)),
-      sprintf("Give `y`: one label for each of the %d rows.", n),
-      column = "y", found = class(y), expected = n
+      "argument", "The labels of `newdata` are not known.", paste("Found:", describe_value(y)),
+      sprintf("Give `y`: one label for each of the %d rows.", n), column = "y", found = class(y),
+      expected = n
     )
   }
   if (NROW(y) != n) abort_length("y", NROW(y), n)
@@ -291,9 +267,7 @@ is_counts <- function(y) is.matrix(y) && is.numeric(y) && ncol(y) == 2L
 # none for a count of zero. `at` are the rows that they come from. NULL if the response is no such
 # matrix.
 spread_counts <- function(y, name, n, kind, weights = NULL) {
-  if (!is_counts(y) || !isTRUE(response_kinds[[kind]]$counts)) {
-    return(NULL)
-  }
+  if (!is_counts(y) || !isTRUE(response_kinds[[kind]]$counts)) return(NULL)
   check_labels_there(y, name)
   wrong <- which(rowSums(y < 0 | y != trunc(y)) > 0)
   if (nrow(y) != n || length(wrong)) {
@@ -312,9 +286,8 @@ spread_counts <- function(y, name, n, kind, weights = NULL) {
         )
       },
       sprintf("Accepted: cbind(successes, failures), whole numbers, %d rows.", n),
-      "Otherwise give one column of labels, one row for each observation.",
-      column = name, row = if (length(wrong)) wrong[1],
-      found = if (length(wrong)) unname(found) else dim(y),
+      "Otherwise give one column of labels, one row for each observation.", column = name,
+      row = if (length(wrong)) wrong[1], found = if (length(wrong)) unname(found) else dim(y),
       expected = c(n, 2L)
     )
   }
@@ -322,9 +295,7 @@ spread_counts <- function(y, name, n, kind, weights = NULL) {
   used <- which(count > 0)
   at <- (used + 1L) %/% 2L
   levels <- rev(colnames(y))
-  if (length(unique(levels[nzchar(levels)])) < 2L) {
-    levels <- c("failure", "success")
-  }
+  if (length(unique(levels[nzchar(levels)])) < 2L) levels <- c("failure", "success")
   list(
     at = at, y = factor(levels[2L - (used - 1L) %% 2L], levels),
     weights = count[used] * (if (is.null(weights)) 1 else weights[at])
@@ -351,9 +322,7 @@ label_coder <- function(name, from_text, kind = "file") {
     known <- union(seen, text)
     if (length(known) > 2L) {
       row <- match(TRUE, !(text[match(y, distinct)] %in% known[1:2]))
-      if (numeric) {
-        abort_numbers(as.numeric(known), name, kind, row = first + row)
-      }
+      if (numeric) abort_numbers(as.numeric(known), name, kind, row = first + row)
       abort_many_classes(name, known, kind, first + row)
     }
     seen <<- known
@@ -363,9 +332,7 @@ label_coder <- function(name, from_text, kind = "file") {
     if (length(seen) == 1L) abort_one_class(name, seen, n)
     numbers <- suppressWarnings(as.numeric(seen))
     levels <- if (numeric || (from_text && !anyNA(numbers))) {
-      if (is.null(declared_levels(numbers))) {
-        abort_numbers(numbers, name, kind)
-      }
+      if (is.null(declared_levels(numbers))) abort_numbers(numbers, name, kind)
       seen[order(numbers)]
     } else if (length(declared)) {
       intersect(declared, seen)
@@ -396,9 +363,7 @@ number_coder <- function(name, from_text) {
       all <<- merge_moments(all, moments, as.double(length(y)))
       y
     },
-    finish = function(n) {
-      list(levels = NULL, positive = -1L, sd = finish_moments(all)$sd)
-    }
+    finish = function(n) list(levels = NULL, positive = -1L, sd = finish_moments(all)$sd)
   )
 }
 
@@ -433,15 +398,11 @@ refuse_label_type <- function(y, name, kind) {
     !(is.factor(y) || is.logical(y) || is.numeric(y) || is.character(y))) {
     describe_value(y)
   }
-  if (is.null(found)) {
-    return(invisible())
-  }
+  if (is.null(found)) return(invisible())
   bk_abort(
     "response", fit_header("Response `%s` does not name classes.", name),
     paste0("Found: ", found, "."), labels_accepted(kind),
-    if (length(dim(y)) > 1L) {
-      "Give one column of labels, one row for each observation."
-    },
+    if (length(dim(y)) > 1L) "Give one column of labels, one row for each observation.",
     column = name, found = class(y), expected = "classes"
   )
 }
@@ -451,9 +412,7 @@ check_labels_there <- function(y, name, rows = NULL, what = "Response") {
   # The sum is finite or not without a vector of n logicals; an overflow of finite numbers only
   # costs the closer look.
   there <- if (is.numeric(y) && !is.factor(y)) is.finite(sum(y)) else !anyNA(y)
-  if (there) {
-    return(invisible())
-  }
+  if (there) return(invisible())
   bad <- which(if (is.factor(y)) is.na(y) else is.na(y) | is.infinite(y))
   if (length(bad)) {
     abort_missing(
@@ -497,14 +456,12 @@ abort_one_class <- function(name, found, n, instead = NULL) {
 
 abort_many_classes <- function(name, found, kind, row, ordered = FALSE) {
   bk_abort(
-    "response",
-    fit_header(paste("Response `%s` has", length(found), "classes, not two."), name),
+    "response", fit_header(paste("Response `%s` has", length(found), "classes, not two."), name),
     sprintf(
       "Found: %s; the third in row %.0f.",
       list_some(quoted(utils::head(found, 5L)), 5L, length(found)), row
     ),
-    labels_accepted(kind),
-    if (ordered) kind$ordered %||% kind$many else kind$many,
+    labels_accepted(kind), if (ordered) kind$ordered %||% kind$many else kind$many,
     sprintf("Or make two of them, for example `I(%s == %s)`.", name, quoted(found[1])),
     column = name, row = row, found = found, expected = 2L
   )
@@ -512,20 +469,16 @@ abort_many_classes <- function(name, found, kind, row, ordered = FALSE) {
 
 abort_family <- function(y, name, family, expected, cure) {
   bk_abort(
-    "response",
-    fit_header(sprintf("Response `%%s` does not suit family \"%s\".", family), name),
+    "response", fit_header(sprintf("Response `%%s` does not suit family \"%s\".", family), name),
     paste0("Found: ", if (is.factor(y)) {
       sprintf(
-        "%s with %d levels, %s", if (is.ordered(y)) {
-          "an ordered factor"
-        } else {
-          "a factor without order"
-        }, nlevels(y), list_some(levels(y), 4L)
+        "%s with %d levels, %s",
+        if (is.ordered(y)) "an ordered factor" else "a factor without order", nlevels(y),
+        list_some(levels(y), 4L)
       )
     } else {
       describe_value(y)
     }, "."),
-    sprintf("Accepted: %s.", expected), cure,
-    column = name, found = class(y), expected = expected
+    sprintf("Accepted: %s.", expected), cure, column = name, found = class(y), expected = expected
   )
 }

@@ -2,9 +2,7 @@
 # the classes, and what is said of a class that was given up.
 
 check_learning_rate <- function(x, name) {
-  if (is.null(x) || identical(x, "calibrated")) {
-    return(x)
-  }
+  if (is.null(x) || identical(x, "calibrated")) return(x)
   if (!is_finite_scalar(x) || x <= 0 || x > 10) {
     abort_argument(x, name, "a number above 0 and at most 10, or \"calibrated\"")
   }
@@ -12,18 +10,12 @@ check_learning_rate <- function(x, name) {
 }
 
 check_class_weights <- function(x, name) {
-  if (is.null(x) || identical(x, "none") || identical(x, c("none", "balanced"))) {
-    return("none")
-  }
-  if (identical(x, "balanced")) {
-    return(x)
-  }
+  if (is.null(x) || identical(x, "none") || identical(x, c("none", "balanced"))) return("none")
+  if (identical(x, "balanced")) return(x)
   good <- is.numeric(x) && length(x) > 0L && !is.null(names(x)) &&
     all(nzchar(names(x))) && !anyDuplicated(names(x)) && all(is.finite(x)) &&
     all(x > 0)
-  if (!good) {
-    abort_argument(x, name, "\"none\", \"balanced\", or positive numbers named by classes")
-  }
+  if (!good) abort_argument(x, name, "\"none\", \"balanced\", or positive numbers named by classes")
   x
 }
 
@@ -32,9 +24,7 @@ check_class_weights <- function(x, name) {
 # Weights by class: of the levels, `codes` the rows' numbers of classes, 1, 2, ... Balanced ones
 # give each of `among` classes the same share of all rows.
 class_weights_of <- function(wish, levels, codes, weights, among = 2) {
-  if (identical(wish, "none")) {
-    return(NULL)
-  }
+  if (identical(wish, "none")) return(NULL)
   if (identical(wish, "balanced")) {
     size <- vapply(seq_along(levels), function(k) {
       sum(if (is.null(weights)) codes == k else weights[codes == k])
@@ -61,30 +51,20 @@ given_up_share <- 0.2
 # `f`: means of the latent values of the rows, a column for each class beyond two; `codes`: numbers
 # of their classes.
 warn_given_up <- function(levels, codes, f, weights = NULL) {
-  if (is.null(f)) {
-    return(invisible())
-  }
+  if (is.null(f)) return(invisible())
   f <- as.matrix(f)
-  if (length(codes) == 0L || nrow(f) != length(codes) || anyNA(f)) {
-    return(invisible())
-  }
+  if (length(codes) == 0L || nrow(f) != length(codes) || anyNA(f)) return(invisible())
   if (is.null(weights)) weights <- rep(1, length(codes))
   size <- vapply(seq_along(levels), function(k) sum(weights[codes == k]), 1)
   two <- length(levels) == 2L
   classes <- if (two) which.min(size) else which(2 * size < sum(size))
   kept <- vapply(classes, function(k) {
     own <- codes == k
-    side <- if (two) {
-      (f[own, 1] > 0) == (k == 2L)
-    } else {
-      f[own, k] > 0
-    }
+    side <- if (two) (f[own, 1] > 0) == (k == 2L) else f[own, k] > 0
     sum(weights[own][side])
   }, 1)
   lost <- which(kept < given_up_share * size[classes])
-  if (length(lost) == 0L) {
-    return(invisible())
-  }
+  if (length(lost) == 0L) return(invisible())
   bk_warn(
     "given_up", if (length(lost) == 1L) {
       sprintf(
@@ -94,9 +74,7 @@ warn_given_up <- function(levels, codes, f, weights = NULL) {
     } else {
       sprintf("In %d classes fewer than a fifth of the rows lie on their side.", length(lost))
     },
-    if (length(lost) > 1L) {
-      paste0("Classes: ", list_some(quoted(levels[classes[lost]])), ".")
-    },
+    if (length(lost) > 1L) paste0("Classes: ", list_some(quoted(levels[classes[lost]])), "."),
     paste(
       "The fit has (nearly) collapsed to one class, and slopes shrink to 0.",
       "Use class_weights = \"balanced\"."
@@ -110,28 +88,20 @@ warn_given_up <- function(levels, codes, f, weights = NULL) {
 
 # The rows with the powers that class weights make of their weights.
 weigh_classes <- function(rows, settings) {
-  if (settings$family != "hinge") {
-    return(rows)
-  }
+  if (settings$family != "hinge") return(rows)
   codes <- if (length(rows$y)) 1L + (rows$y > 0)
   wish <- settings$class_weights %||% "none"
-  if (is.null(codes)) {
-    return(rows)
-  }
+  if (is.null(codes)) return(rows)
   rows$weights_given <- rows$weights_given %||% rows$weights
   rows$class_weights <- class_weights_of(wish, rows$levels, codes, rows$weights)
-  if (!is.null(rows$class_weights)) {
-    rows$weights <- rows$weights * unname(rows$class_weights)[codes]
-  }
+  if (!is.null(rows$class_weights)) rows$weights <- rows$weights * unname(rows$class_weights)[codes]
   rows
 }
 
 # The job with the learning rate in the powers of its rows.
 settle_learning_rate <- function(job, rows) {
   settings <- job$settings
-  if (settings$family != "hinge" || is.null(job$data$weights)) {
-    return(job)
-  }
+  if (settings$family != "hinge" || is.null(job$data$weights)) return(job)
   rate <- settings$learning_rate %||%
     # At the paper's rate selection lets noise in and predictors with missing values get effects
     # that they do not have. Both go with n (eta sum g^2 - sum h), 0 at the calibrated rate.
@@ -161,8 +131,7 @@ typical_rate <- 0.3
 
 warn_rate_of_holes <- function() {
   bk_warn(
-    "learning_rate",
-    "Effects of predictors with missing values are exaggerated.",
+    "learning_rate", "Effects of predictors with missing values are exaggerated.",
     "At learning_rate = 1 a predictor without effect, half of it missing,",
     "was excluded from 0 in every one of 30 simulated data sets.",
     paste("Use learning_rate = \"calibrated\", the default with", "missing = \"model\".")
@@ -192,9 +161,7 @@ calibrated_rate <- function(rows, settings) {
   settle_rate(function(rate, messages) {
     job$data$weights <- rate * power
     job$control["messages"] <- list(messages)
-    withCallingHandlers(run_ep(job), warning = function(w) {
-      invokeRestart("muffleWarning")
-    })
+    withCallingHandlers(run_ep(job), warning = function(w) invokeRestart("muffleWarning"))
   }, function(core) {
     if (is.null(core$influence)) abort_interrupted()
     row_influence(core$influence, copies)
@@ -208,14 +175,11 @@ whole_rows <- function(rows) {
     bk_abort(
       "argument", "There are too few complete rows to calibrate.",
       sprintf("Found: %d rows without missing predictors.", sum(keep)),
-      "Give the learning rate as a number: about 0.3.",
-      column = "learning_rate", found = sum(keep)
+      "Give the learning rate as a number: about 0.3.", column = "learning_rate", found = sum(keep)
     )
   }
   rows$x <- rows$x[keep, , drop = FALSE]
-  for (name in c("y", "weights", "weights_given", "offset")) {
-    rows[[name]] <- rows[[name]][keep]
-  }
+  for (name in c("y", "weights", "weights_given", "offset")) rows[[name]] <- rows[[name]][keep]
   rows$processes <- lapply(rows$processes, take_process, keep)
   rows$random <- lapply(rows$random, function(term) {
     term$group <- term$group[keep]
@@ -232,9 +196,7 @@ whole_rows <- function(rows) {
 # against the rest, which "balanced" makes equal in weight.
 weigh_machines <- function(data, rows, settings) {
   wish <- settings$class_weights %||% "none"
-  if (identical(wish, "none") || length(rows$y) == 0L) {
-    return(data)
-  }
+  if (identical(wish, "none") || length(rows$y) == 0L) return(data)
   codes <- rows$y + 1
   own <- row_powers(data)
   weights <- class_weights_of(wish, rows$levels, codes, rows$weights)
@@ -253,14 +215,10 @@ weigh_machines <- function(data, rows, settings) {
 
 # Times the rate.
 scale_powers <- function(data, rate) {
-  if (rate == 1) {
-    return(data)
-  }
+  if (rate == 1) return(data)
   n <- if (data$type == "file") data$rows else length(data$labels)
   data$weights <- rate * if (length(data$weights)) data$weights else rep(1, n)
-  if (length(data$machine_weights)) {
-    data$machine_weights <- lapply(data$machine_weights, `*`, rate)
-  }
+  if (length(data$machine_weights)) data$machine_weights <- lapply(data$machine_weights, `*`, rate)
   data
 }
 
@@ -300,9 +258,7 @@ calibrated_process_rate <- function(process, rows, data, settings) {
     core
   }
   settle_rate(fit_at, function(core) {
-    parts <- lapply(core$fits, function(fit) {
-      row_influence(fit$influence, copies)
-    })
+    parts <- lapply(core$fits, function(fit) row_influence(fit$influence, copies))
     lapply(
       stats::setNames(nm = names(parts[[1L]])), function(name) unlist(lapply(parts, `[[`, name))
     )
@@ -313,9 +269,7 @@ calibrated_process_rate <- function(process, rows, data, settings) {
 
 rate_fact <- function(object) {
   rate <- object$learning_rate
-  if (is.null(rate)) {
-    return(NULL)
-  }
+  if (is.null(rate)) return(NULL)
   paste0(format(rate, digits = 3), if (isTRUE(object$calibrated)) ", calibrated")
 }
 
@@ -327,9 +281,7 @@ class_weights_fact <- function(object) {
 }
 
 sandwich_fact <- function(object) {
-  if (is.null(object$sandwich)) {
-    return(NULL)
-  }
+  if (is.null(object$sandwich)) return(NULL)
   if (vcov_type(object) == "sandwich") {
     return(if (anyNA(object$sandwich$cov)) {
       "none"

@@ -103,9 +103,7 @@ markov <- function(q, s, hyper = NULL) {
   structure(
     list(
       q = q, s = s,
-      hyper = if (!is.null(hyper)) {
-        positive_numbers(hyper, "hyper", letters[1:4], "NULL, or ")
-      },
+      hyper = if (!is.null(hyper)) positive_numbers(hyper, "hyper", letters[1:4], "NULL, or "),
       q0 = 1 - q * s / (1 - q), q1 = 1 - s
     ),
     class = "markov"
@@ -125,17 +123,14 @@ check_ending <- function(s, q) {
 }
 
 # Under the stationary chain.
-expected_blocks <- function(x, p) {
-  c(variables = p * x$q, blocks = p * x$q * x$s + x$q * (1 - x$s))
-}
+expected_blocks <- function(x, p) c(variables = p * x$q, blocks = p * x$q * x$s + x$q * (1 - x$s))
 
 #' @rdname markov
 #' @export
 format.markov <- function(x, p = NULL, digits = 4, ...) {
   number <- function(value) format(value, digits = digits)
   c(
-    "probability of being in" = number(x$q),
-    "mean length of a block" = number(1 / x$s),
+    "probability of being in" = number(x$q), "mean length of a block" = number(1 / x$s),
     "stays out, in" = sprintf("%s, %s%s", number(x$q0), number(x$q1), {
       if (is.null(x$hyper)) "" else " at the start"
     }),

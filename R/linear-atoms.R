@@ -48,9 +48,7 @@ atom_model <- function(rows) {
     x, class, hole_codes(holes), lengths(holes$levels),
     lapply(own, `[[`, "code"), where, response && !joint, numeric()
   ))
-  if (length(codes) == 0L) {
-    return(model)
-  }
+  if (length(codes) == 0L) return(model)
   model <- expand_groups(model, lapply(own, `[[`, "used"), terms)
   if (joint) model <- leave_response(model, x, codes, own)
   add_tilt(model, codes, holes$codes, lengths(holes$levels), class)
@@ -61,9 +59,7 @@ explained <- function(holes) {
   unname(if (is.null(holes$guides)) holes$x else cbind(holes$x, holes$guides))
 }
 
-hole_codes <- function(holes) {
-  unname(holes$codes) %||% matrix(0L, nrow(holes$x), 0L)
-}
+hole_codes <- function(holes) unname(holes$codes) %||% matrix(0L, nrow(holes$x), 0L)
 
 misses_by_class <- function(holes, class) {
   counts <- table(factor(!rows_without_holes(holes), c(FALSE, TRUE)), factor(class, 1:2))
@@ -78,9 +74,7 @@ seen_by_class <- function(holes, class) {
     codes <- holes$codes[own, , drop = FALSE]
     sizes <- lengths(holes$levels)
     all(colSums(!is.na(holes$x[own, , drop = FALSE])) > ncol(holes$x)) &&
-      all(vapply(seq_along(sizes), function(f) {
-        all(tabulate(codes[, f], sizes[f]) > 0L)
-      }, NA))
+      all(vapply(seq_along(sizes), function(f) all(tabulate(codes[, f], sizes[f]) > 0L), NA))
   }, NA))
 }
 
@@ -100,9 +94,7 @@ atom_rows <- function(rows, parts, model) {
   fill <- function(values, uses, part) {
     place <- sources$place
     values <- values[place, , drop = FALSE]
-    if (length(uses$row) == 0L) {
-      return(values)
-    }
+    if (length(uses$row) == 0L) return(values)
     row <- uses$row + 1L
     # Atoms of a place follow each other; one that was left out has none.
     count <- tabulate(place, sources$places)[row]
@@ -127,12 +119,8 @@ atom_rows <- function(rows, parts, model) {
     list(x = fill(x, uses, part), inside = own$inside[at])
   }, rows$processes, sources$processes, utils::tail(sources$uses, count),
   utils::tail(parts, count))
-  for (name in intersect(c("y", "weights", "offset"), names(rows))) {
-    rows[[name]] <- rows[[name]][at]
-  }
-  if (!is.null(rows$unit_open)) {
-    rows$unit_open <- rows$unit_open[at, , drop = FALSE]
-  }
+  for (name in intersect(c("y", "weights", "offset"), names(rows))) rows[[name]] <- rows[[name]][at]
+  if (!is.null(rows$unit_open)) rows$unit_open <- rows$unit_open[at, , drop = FALSE]
   rows["holes"] <- list(NULL)
   rows$atoms <- atoms
   rows
@@ -156,10 +144,8 @@ atom_sources <- function(rows, atoms) {
     combine_codes(c(list(row), asplit(codes, 2L)), c(0, lengths(rows$holes$levels)))
   }
   list(
-    x = wide$x, z = z(wide$random), processes = x(wide$processes),
-    uses = wide$uses, place = match(
-      key(atoms$row, atoms$codes), key(wide$at, wide$codes)
-    ), places = length(wide$at)
+    x = wide$x, z = z(wide$random), processes = x(wide$processes), uses = wide$uses,
+    place = match(key(atoms$row, atoms$codes), key(wide$at, wide$codes)), places = length(wide$at)
   )
 }
 
@@ -205,18 +191,14 @@ latent_draws_atoms <- function(object, rows, take, response, threads) {
   last <- c(first[-1L] - 1L, length(row))
   chosen <- vapply(seq_along(first), function(i) {
     own <- first[i]:last[i]
-    if (length(own) == 1L) {
-      return(rep(own, n))
-    }
+    if (length(own) == 1L) return(rep(own, n))
     own[1L] + findInterval(stats::runif(n), upto[own[-length(own)]])
   }, integer(n))
   out$f <- matrix(out$f[cbind(rep(seq_len(n), length(first)), as.vector(chosen))], n)
   out
 }
 
-has_atoms <- function(object, rows) {
-  !is.null(object$holes$model) && !is.null(rows$holes)
-}
+has_atoms <- function(object, rows) !is.null(object$holes$model) && !is.null(rows$holes)
 
 # Of the atoms' answers those of the rows, and the values that were missing.
 collect_atoms <- function(core, job) {
@@ -230,9 +212,7 @@ collect_atoms <- function(core, job) {
 
 imputed_atoms <- function(core, job) {
   numbers <- imputed_numbers(core, job)
-  if (length(job$design$holes$levels) == 0L) {
-    return(numbers)
-  }
+  if (length(job$design$holes$levels) == 0L) return(numbers)
   numbers$level <- rep(NA_character_, nrow(numbers))
   numbers$own <- hole_places(job$design$holes$x)$row
   out <- rbind(numbers, imputed_levels(core, job))

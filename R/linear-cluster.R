@@ -8,9 +8,7 @@ share_linear_rows <- function(job) {
   alone <- !is.null(data$path) || !is.null(data$selection) || !is.null(data$holes) ||
     length(data$crossed) > 0L ||
     length(job$blocks$precision) > nrow(data$x)
-  if (alone) {
-    return(NULL)
-  }
+  if (alone) return(NULL)
   prior <- job$shared$prior
   plan <- core_call(linear_shards_cpp(data, prior))
   share_rows(
@@ -38,9 +36,7 @@ linear_share <- function(data, part, order) {
 # Some rows of what the core reads.
 rows_at <- function(data, at) {
   of_rows <- c("x", "y", "weights", "offset", "z", "group", "residual", "open", "variables")
-  for (name in intersect(of_rows, names(data))) {
-    data[[name]] <- values_at(data[[name]], at)
-  }
+  for (name in intersect(of_rows, names(data))) data[[name]] <- values_at(data[[name]], at)
   data$kept <- lapply(data$kept, function(term) {
     term[c("group", "z")] <- lapply(term[c("group", "z")], values_at, at)
     term
@@ -62,9 +58,7 @@ linear_keeper <- list(
   receive = function(share, piece) piece,
   open = function(share, open) {
     core <- linear_worker_cpp(share, open$prior, open$settings, open$first)
-    if (inherits(core, "bayeskernel_core_error")) {
-      return(core)
-    }
+    if (inherits(core, "bayeskernel_core_error")) return(core)
     list(core = core, begin = open$begin)
   },
   pass = function(share, task, own) {

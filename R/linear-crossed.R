@@ -17,24 +17,18 @@ random_limits <- function() {
 # Numbers of the random terms that are crossed, the eliminated one first; none if the exact form
 # does.
 crossed_terms <- function(design, settings, selected) {
-  if (length(design$random) < 2L) {
-    return(integer())
-  }
+  if (length(design$random) < 2L) return(integer())
   size <- term_sizes(design)
   n <- length(design$y)
   limit <- random_limits()
   others <- size[-which.max(size)]
   columns <- sum(others)
-  if (columns <= limit$columns && n * columns^2 <= limit$work) {
-    return(integer())
-  }
+  if (columns <= limit$columns && n * columns^2 <= limit$work) return(integer())
   lacking <- c(
     if (length(selected) > 0L) "selection",
     if (!is.null(design$holes)) "modeled missing predictors",
     if (length(design$processes)) "gp() terms",
-    if (settings$method %in% c("svi", "ep")) {
-      sprintf("method = \"%s\"", settings$method)
-    }
+    if (settings$method %in% c("svi", "ep")) sprintf("method = \"%s\"", settings$method)
   )
   if (length(lacking) > 0L) {
     if (columns > limit$refused_columns || n * columns > limit$refused_cells) {
@@ -55,15 +49,11 @@ crossed_terms <- function(design, settings, selected) {
 most_ep_cells <- 1e8
 
 settle_crossed <- function(design, settings, selected) {
-  if (settings$method != "ep" || !("method" %in% settings$open)) {
-    return(settings)
-  }
+  if (settings$method != "ep" || !("method" %in% settings$open)) return(settings)
   other <- settings
   other$method <- "vb"
   large <- length(design$y) * as.double(max(1L, ncol(design$x))) > most_ep_cells
-  if (!large && length(crossed_terms(design, other, selected)) == 0L) {
-    return(settings)
-  }
+  if (!large && length(crossed_terms(design, other, selected)) == 0L) return(settings)
   if ("tol" %in% settings$open) other$tol <- 1e-6
   if ("max_iter" %in% settings$open) other$max_iter <- 2000
   other$chosen <- if (large) {
@@ -134,9 +124,7 @@ crossed_data <- function(design, blocks) {
 }
 
 # On the scale of the model.
-scaled_term <- function(term) {
-  sweep(sweep(term$z, 2, term$center), 2, term$scale, "/")
-}
+scaled_term <- function(term) sweep(sweep(term$z, 2, term$center), 2, term$scale, "/")
 
 # The answer of the core as collect_vb() reads it: directions that levels of a crossed term share
 # follow theta, with mean 0.
@@ -209,11 +197,7 @@ eliminated_noise <- function(posterior, levels, n) {
     outer <- inner > 0L
     g <- if (outer) seq_along(term$levels) else levels[[t]]
     all[[t]] <- slice_noise(term$schur[, , g, drop = FALSE], n)
-    noise[[t]] <- if (outer) {
-      all[[t]][, , levels[[t]], drop = FALSE]
-    } else {
-      all[[t]]
-    }
+    noise[[t]] <- if (outer) all[[t]][, , levels[[t]], drop = FALSE] else all[[t]]
   }
   if (inner > 0L) {
     noise[[inner]] <- inner_noise(posterior, levels[[inner]], all) +
@@ -226,15 +210,11 @@ eliminated_noise <- function(posterior, levels, n) {
 slice_noise <- function(v, n) {
   r <- dim(v)[1]
   out <- array(0, c(n, r, dim(v)[3]))
-  if (length(out) == 0L) {
-    return(out)
-  }
+  if (length(out) == 0L) return(out)
   root <- cholesky_slices(v)
   plain <- array(stats::rnorm(length(out)), dim(out))
   for (k in seq_len(r)) {
-    for (l in seq_len(k)) {
-      out[, k, ] <- out[, k, ] + plain[, l, ] * rep(root[k, l, ], each = n)
-    }
+    for (l in seq_len(k)) out[, k, ] <- out[, k, ] + plain[, l, ] * rep(root[k, l, ], each = n)
   }
   out
 }
@@ -268,9 +248,7 @@ inner_noise <- function(posterior, levels, noise) {
 
 # C V^-1 for each pair, V the covariance of its outer level.
 pair_slopes <- function(cov, schur) {
-  if (dim(schur)[1] == 1L) {
-    return(cov / rep(schur, each = dim(cov)[1]))
-  }
+  if (dim(schur)[1] == 1L) return(cov / rep(schur, each = dim(cov)[1]))
   for (k in seq_len(dim(cov)[3])) {
     cov[, , k] <- t(solve(schur[, , k], t(matrix(cov[, , k], dim(cov)[1]))))
   }
@@ -291,9 +269,7 @@ inner_rest <- function(posterior, levels) {
     for (k in seq_len(dim(cov)[1])) {
       for (l in seq_len(dim(cov)[1])) {
         own <- 0
-        for (m in seq_len(dim(cov)[2])) {
-          own <- own + slope[k, m, ] * cov[l, m, ]
-        }
+        for (m in seq_len(dim(cov)[2])) own <- own + slope[k, m, ] * cov[l, m, ]
         sums <- rowsum(own, place)
         to <- as.integer(rownames(sums))
         out[k, l, to] <- out[k, l, to] - sums
@@ -307,13 +283,9 @@ inner_rest <- function(posterior, levels) {
 crossed_fact <- function(object) {
   random <- object$posterior$random
   place <- vapply(random, function(term) c(term$crossed, 0L)[1L], 1L)
-  if (!any(place > 0L)) {
-    return(NULL)
-  }
+  if (!any(place > 0L)) return(NULL)
   labels <- vapply(random, `[[`, "", "label")
   outer <- paste(labels[place > 1L], collapse = ", ")
-  if (is_sampled(object)) {
-    return(sprintf("%s and %s, drawn jointly", labels[place == 1L], outer))
-  }
+  if (is_sampled(object)) return(sprintf("%s and %s, drawn jointly", labels[place == 1L], outer))
   sprintf("%s exact given %s, whose levels are independent", labels[place == 1L], outer)
 }

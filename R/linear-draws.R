@@ -122,9 +122,7 @@ vb_parts <- function(object, levels, n) {
       matrix(out$sigma_noise, n, 1L, dimnames = list(NULL, noise_name(fixed_names(object))))
     }, selected$others
   )
-  if (!is.null(posterior$holes)) {
-    out[c("x_mean", "x_cov")] <- vb_predictors(object, n)
-  }
+  if (!is.null(posterior$holes)) out[c("x_mean", "x_cov")] <- vb_predictors(object, n)
   out
 }
 
@@ -146,11 +144,7 @@ component_draws <- function(posterior, n) {
     function(q) q$type %in% c("iid", "point"), posterior$variance[seq_len(count)]
   )
   out <- vapply(components, function(q) {
-    if (q$type == "point") {
-      rep(q$value[1], n)
-    } else {
-      q$rate / stats::rgamma(n, q$shape)
-    }
+    if (q$type == "point") rep(q$value[1], n) else q$rate / stats::rgamma(n, q$shape)
   }, numeric(n))
   labels <- vapply(components, `[[`, "", "label")
   matrix(out, n, dimnames = list(NULL, sprintf("sigma2[%s]", labels)))
@@ -159,9 +153,7 @@ component_draws <- function(posterior, n) {
 # Indicators from q, 1 for columns that are always in.
 draw_selection <- function(posterior, n) {
   selection <- posterior$selection
-  if (is.null(selection)) {
-    return(NULL)
-  }
+  if (is.null(selection)) return(NULL)
   chance <- rep(posterior$gamma, each = n)
   indicator <- matrix(as.numeric(stats::runif(length(chance)) < chance), n)
   others <- cbind("sigma2[selection]" = selection$rate / stats::rgamma(n, selection$shape))
@@ -173,9 +165,7 @@ draw_selection <- function(posterior, n) {
 
 # R with R'R = v, also when v has lost definiteness to rounding.
 covariance_root <- function(v) {
-  if (nrow(v) == 0) {
-    return(v)
-  }
+  if (nrow(v) == 0) return(v)
   tryCatch(chol(v), error = function(e) {
     e <- eigen(v, symmetric = TRUE)
     sqrt(pmax(e$values, 0)) * t(e$vectors)
@@ -261,18 +251,14 @@ variance_draws <- function(object, t, n) {
   component <- variance_of_term(object, t)
   map <- object$transform$random[[t]]
   r <- nrow(map)
-  if (component$type == "point") {
-    return(array(map %*% component$value %*% t(map), c(r, r, n)))
-  }
+  if (component$type == "point") return(array(map %*% component$value %*% t(map), c(r, r, n)))
   if (component$type == "iid") {
     sigma2 <- component$rate / stats::rgamma(n, component$shape)
     return(outer(map %*% t(map), sigma2))
   }
   # Psi^-1 ~ W(df, S^-1) for Psi ~ IW(df, S), mapped after it is drawn.
   out <- stats::rWishart(n, component$df, chol2inv(chol(component$scale)))
-  for (s in seq_len(n)) {
-    out[, , s] <- map %*% chol2inv(chol(out[, , s])) %*% t(map)
-  }
+  for (s in seq_len(n)) out[, , s] <- map %*% chol2inv(chol(out[, , s])) %*% t(map)
   out
 }
 
@@ -285,9 +271,7 @@ vb_predictors <- function(object, n) {
   mean <- mean + rep(q$x_mean, each = n)
   mean <- mean * rep(scale, each = n) + rep(object$holes$center, each = n)
   cov <- stats::rWishart(n, q$df, solve(q$scale))
-  for (s in seq_len(n)) {
-    cov[, , s] <- chol2inv(chol(cov[, , s])) * outer(scale, scale)
-  }
+  for (s in seq_len(n)) cov[, , s] <- chol2inv(chol(cov[, , s])) * outer(scale, scale)
   list(mean, cov)
 }
 
@@ -344,6 +328,4 @@ draws_from_posterior.bkm <- draws_from_posterior.bsvm
 
 fixed_names <- function(object) names(object$transform$center)
 
-fit_has_intercept <- function(object) {
-  identical(fixed_names(object)[1], "(Intercept)")
-}
+fit_has_intercept <- function(object) identical(fixed_names(object)[1], "(Intercept)")

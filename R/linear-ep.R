@@ -13,9 +13,7 @@ run_ep <- function(job) {
     core <- core_call(core)
     settled <- isTRUE(core$status$converged) &&
       all(is.finite(core$theta_mean)) && all(is.finite(core$loo))
-    if (settled || isTRUE(core$status$interrupted)) {
-      return(core)
-    }
+    if (settled || isTRUE(core$status$interrupted)) return(core)
   }
   instead <- if (from_file) "svi" else "vb"
   warn_unsettled(if (failed) {
@@ -56,9 +54,7 @@ collect_ep <- function(fit, core, job) {
     engine = core$engine %||% "vb", fallback = core$fallback, by_group = core$by_group,
     one_class = if (understated) one_class_share(job$design), effective = core$effective
   )
-  if (!is.null(core$fallback)) {
-    return(fit)
-  }
+  if (!is.null(core$fallback)) return(fit)
   fit$loo <- loo_of_copies(fit, core, job)
   fit$expected <- core$expected
   fit$log_evidence <- core$log_evidence
@@ -111,9 +107,7 @@ point_posterior <- function(point, core, job) {
   })
   q[c("theta_mean", "theta_cov")] <- lapply(q[c("theta_mean", "theta_cov")], unname)
   out <- q[intersect(c("variance", "noise"), names(q))]
-  if (whole) {
-    out <- c(out, q[intersect(c("theta_mean", "theta_cov", "wide", "random"), names(q))])
-  }
+  if (whole) out <- c(out, q[intersect(c("theta_mean", "theta_cov", "wide", "random"), names(q))])
   c(point[intersect(c("weight", "place"), names(point))], out)
 }
 
@@ -132,9 +126,7 @@ one_class_share <- function(design) {
 
 has_points <- function(object) length(object$posterior$points) > 0L
 
-point_weights <- function(object) {
-  vapply(object$posterior$points, `[[`, 1, "weight")
-}
+point_weights <- function(object) vapply(object$posterior$points, `[[`, 1, "weight")
 
 # The fit, at each point.
 at_points <- function(object) {
@@ -172,9 +164,7 @@ over_points <- function(object, moments, links, threads) {
 
 # Moments over the points; `visit(own, weight)` sees those at each.
 pool_points <- function(object, moments, visit = function(own, weight) NULL) {
-  if (!has_points(object)) {
-    return(moments(object))
-  }
+  if (!has_points(object)) return(moments(object))
   weights <- point_weights(object)
   # Second moments are about the means at the first point: about 0 they would lose the variance of a
   # response that is far from 0.
@@ -194,9 +184,7 @@ pool_points <- function(object, moments, visit = function(own, weight) NULL) {
 # Limits of f, or of a response: quantiles of the mixture, by bisection; NULL without points, where
 # f is normal.
 point_limits <- function(object, rows, ask) {
-  if (!has_points(object)) {
-    return(NULL)
-  }
+  if (!has_points(object)) return(NULL)
   check_rows_given(rows)
   noise <- ask$interval == "prediction"
   each <- lapply(at_points(object), function(own) {
@@ -217,9 +205,7 @@ point_parts <- function(object, levels, n) {
   fits <- at_points(object)
   chosen <- sample.int(length(fits), n, TRUE, point_weights(object))
   used <- sort(unique(chosen))
-  parts <- lapply(used, function(k) {
-    vb_parts(fits[[k]], levels, sum(chosen == k))
-  })
+  parts <- lapply(used, function(k) vb_parts(fits[[k]], levels, sum(chosen == k)))
   # Draws as they were chosen, not by point.
   back <- order(order(chosen))
   join <- function(name, along = 1L) {
@@ -285,9 +271,7 @@ finer_variances <- function(object, fits, chosen, parts) {
 # logarithms, and the log of the noise variance.
 variance_coordinates <- function(own) {
   each <- lapply(own$posterior$variance, function(component) {
-    if (component$type != "point") {
-      return(NULL)
-    }
+    if (component$type != "point") return(NULL)
     root <- t(chol(component$value))
     diag(root) <- log(diag(root))
     root[lower_triangle(nrow(root))]
@@ -308,9 +292,7 @@ covariances_from <- function(coordinates, r) {
   out <- array(0, dim(root))
   for (i in seq_len(r)) {
     for (j in seq_len(r)) {
-      for (k in seq_len(min(i, j))) {
-        out[i, j, ] <- out[i, j, ] + root[i, k, ] * root[j, k, ]
-      }
+      for (k in seq_len(min(i, j))) out[i, j, ] <- out[i, j, ] + root[i, k, ] * root[j, k, ]
     }
   }
   out
@@ -324,20 +306,14 @@ point_places <- function(object) {
 
 # Arrays, matrices or vectors one after another along a dimension, then in another order.
 join_draws <- function(each, along, order) {
-  if (is.null(dim(each[[1L]]))) {
-    return(unlist(each)[order])
-  }
+  if (is.null(dim(each[[1L]]))) return(unlist(each)[order])
   out <- join_arrays(each, along)
   if (is.matrix(out)) {
     out <- out[order, , drop = FALSE]
     colnames(out) <- colnames(each[[1L]])
     return(out)
   }
-  if (along == 1L) {
-    out[order, , , drop = FALSE]
-  } else {
-    out[, , order, drop = FALSE]
-  }
+  if (along == 1L) out[order, , , drop = FALSE] else out[, , order, drop = FALSE]
 }
 
 # --- variances ---------------------------------------------------------------
@@ -383,7 +359,5 @@ point_variance_rows <- function(object, t, level) {
 }
 
 point_component_row <- function(object, k, level) {
-  point_row(object, function(own) {
-    sqrt(plain_components(own)[[k]]$value[1])
-  }, level)
+  point_row(object, function(own) sqrt(plain_components(own)[[k]]$value[1]), level)
 }

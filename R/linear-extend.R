@@ -36,9 +36,7 @@ extend_linear <- function(object, newdata, y = NULL, weights = NULL,
       column = "newdata"
     )
   }
-  if (n == 0L) {
-    return(object)
-  }
+  if (n == 0L) return(object)
   y <- if (is_regression(object)) response else 2 * response - 3
   q <- joint_effects(grown)
   a <- effect_columns(grown, rows, ncol(q$cov))
@@ -110,9 +108,7 @@ effect_count <- function(posterior) {
 }
 
 extension_weights <- function(weights, n) {
-  if (is.null(weights)) {
-    return(rep(1, n))
-  }
+  if (is.null(weights)) return(rep(1, n))
   if (!is.numeric(weights) || length(weights) != n ||
     any(!is.finite(weights)) || any(weights < 0)) {
     abort_argument(weights, "weights", sprintf("%d numbers, 0 or more", n))
@@ -153,9 +149,7 @@ grow_groups <- function(object, newdata) {
     before <- length(object$posterior$random[[t]]$levels)
     info <- add_levels(info, leaves)
     object$design$random[[t]] <- info$info
-    if (length(info$labels) > before) {
-      object <- add_effects(object, t, info$labels)
-    }
+    if (length(info$labels) > before) object <- add_effects(object, t, info$labels)
   }
   object
 }
@@ -166,9 +160,7 @@ add_levels <- function(info, leaves) {
   levels <- Map(function(old, text) c(old, setdiff(text, old)), known, leaves)
   codes <- Map(match, leaves, levels)
   info$leaf_levels <- levels
-  if (length(levels) == 1L) {
-    return(list(info = info, labels = levels[[1L]]))
-  }
+  if (length(levels) == 1L) return(list(info = info, labels = levels[[1L]]))
   old <- info$codes
   index <- list()
   for (k in rev(seq_along(known))) {
@@ -189,9 +181,7 @@ add_effects <- function(object, t, labels) {
   more <- length(labels) - length(term$levels)
   term$levels <- labels
   term$mean <- rbind(term$mean, matrix(0, more, r))
-  grow <- function(x, value) {
-    array(c(x, rep(value, more)), c(dim(x)[1:2], length(labels)))
-  }
+  grow <- function(x, value) array(c(x, rep(value, more)), c(dim(x)[1:2], length(labels)))
   term$cov <- grow(term$cov, prior)
   if (is.null(term$index)) {
     term$schur <- grow(term$schur, prior)
@@ -225,9 +215,7 @@ joint_effects <- function(object) {
   mean <- unname(posterior$theta_mean)
   cov <- unname(posterior$theta_cov)
   t <- apart_term(posterior)
-  if (is.null(t)) {
-    return(list(mean = mean, cov = cov))
-  }
+  if (is.null(t)) return(list(mean = mean, cov = cov))
   term <- posterior$random[[t]]
   loading <- loading_matrix(term)
   # New effects among theta are apart from the others.
@@ -272,11 +260,7 @@ effect_columns <- function(object, rows, effects) {
     first <- (rows$random[[t]]$group - 1L) * r
     for (k in seq_len(r)) {
       at <- first + k
-      at <- if (is.null(term$index)) {
-        length(posterior$theta_mean) + at
-      } else {
-        term$index[at]
-      }
+      at <- if (is.null(term$index)) length(posterior$theta_mean) + at else term$index[at]
       out[cbind(seq_len(n), at)] <- z[, k]
     }
   }
@@ -336,9 +320,7 @@ extended_fit <- function(object, core, q, a, y, weights) {
     out$mass <- sum(mass)
   }
   out$n <- object$n + length(y)
-  if (length(object$log_evidence)) {
-    out$log_evidence <- object$log_evidence + core$log_z
-  }
+  if (length(object$log_evidence)) out$log_evidence <- object$log_evidence + core$log_z
   out$check$passes <- out$check$passes + core$status$passes
   out["frame"] <- out["fitted"] <- out["loo"] <- out["y"] <- list(NULL)
   out["weights"] <- out["offset"] <- out["na.action"] <- list(NULL)
@@ -382,9 +364,7 @@ take_effects <- function(posterior, mean, cov) {
 # By rows what the jackknife sums adds up over batches; groups may come again.
 extended_sandwich <- function(object, core, q, a, cov) {
   before <- object$sandwich
-  if (is.null(before)) {
-    return(NULL)
-  }
+  if (is.null(before)) return(NULL)
   if (is.null(before$cov) || before$by != "rows" || nrow(before$cov) != nrow(cov)) {
     return(list(why = before$why %||% "groups and more rows"))
   }

@@ -6,9 +6,7 @@
 glm_family <- function(family) {
   named <- !is.function(family)
   if (!named) family <- tryCatch(family(), error = function(e) NULL)
-  if (inherits(family, "family")) {
-    list(name = family$family, link = family$link, named = named)
-  }
+  if (inherits(family, "family")) list(name = family$family, link = family$link, named = named)
 }
 
 abort_family_link <- function(given, name, accepted) {
@@ -65,9 +63,7 @@ settle_hinge <- function(settings) {
 check_linear_family <- function(family, name) {
   known <- c("logit", "probit", "gaussian", "hinge")
   if (identical(family, hinge)) family <- hinge()
-  if (inherits(family, "bayeskernel_hinge")) {
-    return(do.call(hinge, unclass(family)))
-  }
+  if (inherits(family, "bayeskernel_hinge")) return(do.call(hinge, unclass(family)))
   given <- glm_family(family)
   if (!is.null(given)) {
     meant <- c(
@@ -117,9 +113,8 @@ refuse_powers <- function(rows) {
       "argument", "Sampling of a probit model needs whole weights.",
       sprintf("Found: %s in row %.0f.", format(rows$weights[at[1]]), data_rows(rows, at[1])),
       "Accepted: whole numbers, for rows that occur more than once.",
-      "Any weights: family = \"logit\", or method = \"ep\".",
-      column = "weights", row = data_rows(rows, at[1]),
-      found = rows$weights[at[1]]
+      "Any weights: family = \"logit\", or method = \"ep\".", column = "weights",
+      row = data_rows(rows, at[1]), found = rows$weights[at[1]]
     )
   }
 }
@@ -164,9 +159,7 @@ core_family <- function(settings, prior = settings$prior) {
   augmented <- family == "gaussian" || !isFALSE(settings$select %||% FALSE)
   c(
     list(family = family, rule = if (augmented) "augmented" else "direct"),
-    if (family == "gaussian") {
-      list(noise = list(shape = prior$noise_shape, rate = prior$noise_rate))
-    }
+    if (family == "gaussian") list(noise = list(shape = prior$noise_shape, rate = prior$noise_rate))
   )
 }
 
@@ -175,9 +168,7 @@ core_family <- function(settings, prior = settings$prior) {
 # A number is fitted in units of its standard deviation, without its mean where there is an
 # intercept to take that up.
 linear_response_scale <- function(rows, settings) {
-  if (!is.null(rows$y_sd)) {
-    return(NULL)
-  }
+  if (!is.null(rows$y_sd)) return(NULL)
   moments <- response_scale((rows$y - rows$offset)[rows$weights > 0])
   if (!settings$standardize) moments <- 0:1
   c(center = if (has_intercept(rows)) moments[[1]] else 0, scale = moments[[2]])
@@ -209,9 +200,7 @@ rescale_answer <- function(core, scale, weights) {
   core$variance_f <- size^2 * core$variance_f
   # Densities of y are those of its scaled values over the scale.
   jacobian <- sum(weights) * log(size)
-  if (length(core$status$bound)) {
-    core$status$bound <- core$status$bound - jacobian
-  }
+  if (length(core$status$bound)) core$status$bound <- core$status$bound - jacobian
   for (name in intersect(c("log_evidence", "log_z"), names(core))) {
     core[[name]] <- core[[name]] - jacobian
   }
@@ -231,9 +220,7 @@ rescale_posterior <- function(q, size, shift) {
   times(c("theta_mean", "group_mean"), size)
   times(c("theta_cov", "group_cov", "schur", "shared_cov"), size^2)
   if (shift != 0) q$theta_mean[1] <- q$theta_mean[1] + shift
-  if (length(q$precision)) {
-    q$precision <- lapply(q$precision, function(own) own / size^2)
-  }
+  if (length(q$precision)) q$precision <- lapply(q$precision, function(own) own / size^2)
   for (k in seq_along(q$variance)) {
     for (name in intersect(c("rate", "scale", "value"), names(q$variance[[k]]))) {
       q$variance[[k]][[name]] <- size^2 * q$variance[[k]][[name]]
@@ -242,13 +229,9 @@ rescale_posterior <- function(q, size, shift) {
   if (!is.null(q$selection)) q$selection$rate <- size^2 * q$selection$rate
   for (k in seq_along(q$crossed)) {
     q$crossed[[k]]$mean <- size * q$crossed[[k]]$mean
-    for (name in c("cov", "schur")) {
-      q$crossed[[k]][[name]] <- size^2 * q$crossed[[k]][[name]]
-    }
+    for (name in c("cov", "schur")) q$crossed[[k]][[name]] <- size^2 * q$crossed[[k]][[name]]
   }
-  for (k in seq_along(q$pairs)) {
-    q$pairs[[k]]$cov <- size^2 * q$pairs[[k]]$cov
-  }
+  for (k in seq_along(q$pairs)) q$pairs[[k]]$cov <- size^2 * q$pairs[[k]]$cov
   if (is.list(q$noise)) {
     q$noise$rate <- size^2 * q$noise$rate
   } else if (!is.null(q$noise)) {
@@ -264,9 +247,7 @@ noise_name <- function(columns) {
 
 # Draws, which have columns of coefficients, effects and variances, the last of them the noise's.
 rescale_draws <- function(draws, scale, fixed) {
-  if (is.null(scale)) {
-    return(draws)
-  }
+  if (is.null(scale)) return(draws)
   names <- dimnames(draws)[[3]]
   sigma <- names == noise_name(fixed)
   draws[, , sigma] <- sqrt(draws[, , sigma])
@@ -275,8 +256,6 @@ rescale_draws <- function(draws, scale, fixed) {
   draws[, , linear] <- size * draws[, , linear]
   square <- startsWith(names, "sigma2[") | startsWith(names, "Sigma[")
   draws[, , square] <- size^2 * draws[, , square]
-  if (scale[["center"]] != 0) {
-    draws[, , 1] <- draws[, , 1] + scale[["center"]]
-  }
+  if (scale[["center"]] != 0) draws[, , 1] <- draws[, , 1] + scale[["center"]]
   draws
 }

@@ -4,9 +4,7 @@
 # `law`: of the predictors with missing values, if it is known.
 linear_job <- function(rows, settings, law = NULL) {
   given <- list(rows, settings)
-  if (identical(rows$data$type, "file") && is.null(rows$sample)) {
-    rows <- source_design(rows)
-  }
+  if (identical(rows$data$type, "file") && is.null(rows$sample)) rows <- source_design(rows)
   settings <- settle_family(rows, settings)
   if (length(rows$processes)) refuse_with_processes(rows, settings)
   if (length(rows$holes$levels)) refuse_factor_holes(rows, settings)
@@ -39,9 +37,7 @@ linear_job <- function(rows, settings, law = NULL) {
   } else {
     rows$data[setdiff(names(rows$data), "type")]
   }
-  data["selection"] <- list(
-    if (length(selected)) core_selection(selected, settings$prior, rows)
-  )
+  data["selection"] <- list(if (length(selected)) core_selection(selected, settings$prior, rows))
   data["holes"] <- list(
     if (is.null(wide) && !is.null(rows$holes)) {
       core_holes(rows, blocks, settings$prior, length(selected) == 0L)
@@ -50,16 +46,11 @@ linear_job <- function(rows, settings, law = NULL) {
   data$atoms <- wide$atoms[c("row", "log_prior")]
   data$units <- if (!is.null(rows$units)) as.double(rows$units)
   if (settings$method == "svi") check_svi_model(data)
-  if (identical(settings$polish, "ep") && !is.null(data$selection)) {
-    refuse_ep_polish(data, blocks)
-  }
-  names <- if (settings$method == "gibbs") {
-    draw_names(rows, blocks, data, settings)
-  }
+  if (identical(settings$polish, "ep") && !is.null(data$selection)) refuse_ep_polish(data, blocks)
+  names <- if (settings$method == "gibbs") draw_names(rows, blocks, data, settings)
   job <- list(
-    settings = settings, blocks = blocks, data = data, design = rows,
-    response = response, atoms = wide$atoms,
-    atom_model = if (!is.null(wide)) model, names = names,
+    settings = settings, blocks = blocks, data = data, design = rows, response = response,
+    atoms = wide$atoms, atom_model = if (!is.null(wide)) model, names = names,
     wide = if (settings$method == "gibbs") {
       wide[intersect(c("x", "random", "offset", "open"), names(wide))]
     },
@@ -70,24 +61,14 @@ linear_job <- function(rows, settings, law = NULL) {
     shared = list(data = data, prior = core_prior(blocks))
   )
   job <- settle_learning_rate(add_processes(job, wide), rows)
-  if (is.null(law) && !is.null(job$atoms)) {
-    settle_predictors(job, given[[1L]], given[[2L]])
-  } else {
-    job
-  }
+  if (is.null(law) && !is.null(job$atoms)) settle_predictors(job, given[[1L]], given[[2L]]) else job
 }
 
 # Length-scales that are open, then the features of processes.
 add_processes <- function(job, wide) {
-  if (length(job$design$sample$processes)) {
-    return(add_streamed_processes(job))
-  }
-  if (!is.null(job$design$lean)) {
-    return(add_lean_processes(job))
-  }
-  if (length(job$design$processes) == 0L) {
-    return(job)
-  }
+  if (length(job$design$sample$processes)) return(add_streamed_processes(job))
+  if (!is.null(job$design$lean)) return(add_lean_processes(job))
+  if (length(job$design$processes) == 0L) return(job)
   threads <- job$settings$threads
   rows <- wide %||% job$design
   rows <- fill_design(learn_processes(job, rows), threads)
@@ -153,11 +134,7 @@ linear_collect <- function(fit, core, job, rows) {
   fit[c("method", "family")] <- job$settings[c("method", "family")]
   fit$chosen <- job$settings$chosen
   fit[c("learning_rate", "calibrated")] <-
-    if (fit$family == "hinge") {
-      job$settings[c("learning_rate", "calibrated")]
-    } else {
-      list(NULL, NULL)
-    }
+    if (fit$family == "hinge") job$settings[c("learning_rate", "calibrated")] else list(NULL, NULL)
   fit$class_weights <- design$class_weights
   fit$prior <- job$settings$prior
   fit$penalty <- job$settings$penalty
@@ -201,17 +178,14 @@ linear_collect <- function(fit, core, job, rows) {
 check_svi_model <- function(data) {
   lacking <- c(
     if (!is.null(data$selection)) "selection",
-    if (!is.null(data$holes) || !is.null(data$atoms)) {
-      "modeled missing predictors"
-    }
+    if (!is.null(data$holes) || !is.null(data$atoms)) "modeled missing predictors"
   )
   if (length(lacking) > 0) {
     bk_abort(
       "argument", "Method \"svi\" does not fit this model.",
       paste("Found:", paste(lacking, collapse = " and ")),
       "Accepted: fixed, penalized, smooth and random terms.",
-      "Use method = \"vb\" or method = \"gibbs\".",
-      column = "method", found = lacking
+      "Use method = \"vb\" or method = \"gibbs\".", column = "method", found = lacking
     )
   }
 }
@@ -221,11 +195,7 @@ check_svi_model <- function(data) {
 resolve_penalty <- function(settings, design, selected) {
   parts <- length(design$random) + length(design$smooths) + length(selected)
   settings$penalty %||%
-    if (parts == 0 && settings$family %in% c("hinge", "gaussian")) {
-      "learn"
-    } else {
-      "none"
-    }
+    if (parts == 0 && settings$family %in% c("hinge", "gaussian")) "learn" else "none"
 }
 
 # Prior blocks in the order of the core: the penalty, the smooths, then the random terms. The term
@@ -254,9 +224,7 @@ linear_blocks <- function(design, penalty, prior, selected, crossed = integer(),
   precision[fixed] <- 1 / variance
   mean[fixed] <- resolved$beta_mean
   blocks <- c(
-    if (length(penalised)) {
-      list(column_block("penalty", penalised, design, prior, penalty))
-    },
+    if (length(penalised)) list(column_block("penalty", penalised, design, prior, penalty)),
     smooth_blocks(design, prior, sampled)
   )
   places <- term_places(design, crossed)
@@ -336,17 +304,13 @@ random_block <- function(term, t, place, prior) {
   )
 }
 
-has_intercept <- function(design) {
-  ncol(design$x) > 0 && colnames(design$x)[1] == "(Intercept)"
-}
+has_intercept <- function(design) ncol(design$x) > 0 && colnames(design$x)[1] == "(Intercept)"
 
 # The matrix T with u(data scale) = T u(model scale), for z* = (z - c) / s.
 random_transform <- function(term) {
   out <- diag(1 / term$scale, length(term$scale))
   at <- match("(Intercept)", term$columns)
-  if (!is.na(at)) {
-    out[at, ] <- out[at, ] - term$center / term$scale
-  }
+  if (!is.na(at)) out[at, ] <- out[at, ] - term$center / term$scale
   out
 }
 
@@ -411,9 +375,7 @@ collect_vb <- function(fit, core, job) {
   # The margin of a row source is the smallest y f.
   sure <- if (is.null(data$path)) design$y * core$mean else status$margin
   warn_separation(core$theta_mean, sure, fit, job)
-  if (is.null(data$path)) {
-    fit$fitted <- list(mean = core$mean, var = core$variance_f)
-  }
+  if (is.null(data$path)) fit$fitted <- list(mean = core$mean, var = core$variance_f)
   fit$trace <- list(elbo = status$bound)
   fit$diagnostics <- status[intersect(c(
     "passes", "rejected", "converged", "largest_fall", "jitter", "seconds",
@@ -443,11 +405,7 @@ vb_posterior <- function(core, job) {
     block <- blocks$blocks[[l]]
     posterior$variance[[l]] <- c(
       list(label = block$label, columns = block$columns, type = block$kind),
-      if (block$kind == "held") {
-        list(precision = block$precision)
-      } else {
-        core$variance[[l]]
-      }
+      if (block$kind == "held") list(precision = block$precision) else core$variance[[l]]
     )
     if (block$random > 0L) {
       posterior$random[[block$random]] <- random_posterior(
@@ -466,29 +424,21 @@ vb_posterior <- function(core, job) {
 # it.
 run_vb <- function(job) {
   job$control$seed <- 0
-  if (is.null(job$data$selection)) {
-    return(run_starts(job, 1))
-  }
+  if (is.null(job$data$selection)) return(run_starts(job, 1))
   if (screens_columns(job)) {
     best <- run_screened(job)
     return(polish_run(best$screen$job %||% job, best))
   }
   starts <- job$settings$starts %||% default_starts
   job$control$max_iter <- min(job$control$max_iter, most_passes %/% 4L)
-  best <- if (length(starts) > 1L) {
-    run_best_start(job, starts)
-  } else {
-    run_starts(job, starts)
-  }
+  best <- if (length(starts) > 1L) run_best_start(job, starts) else run_starts(job, starts)
   polish_run(job, best)
 }
 
 # A search with the inclusion probabilities that were asked for.
 polish_run <- function(job, best) {
   polish <- job$settings$polish
-  if (isFALSE(polish) || !best$usable || best$status$interrupted) {
-    return(best)
-  }
+  if (isFALSE(polish) || !best$usable || best$status$interrupted) return(best)
   run <- if (identical(polish, "ep")) polish_by_ep else polish_selection
   best$polished <- run(job, best)
   best$status$interrupted <- is.null(best$polished)
@@ -505,9 +455,7 @@ run_best_start <- function(job, starts) {
   rough$control$max_iter <- min(job$control$max_iter, most_passes %/% (2L * length(starts)))
   rough$control$tol <- max(1e-2, job$control$tol)
   found <- run_starts(rough, starts)
-  if (found$status$interrupted) {
-    return(found)
-  }
+  if (found$status$interrupted) return(found)
   best <- go_on_selecting(job, found)
   if (best$status$interrupted || no_worse(best, found)) {
     best

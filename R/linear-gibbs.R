@@ -50,15 +50,12 @@ fitted_atoms <- function(fit, core, job) {
 # time; S is their covariance. NULL where random effects are not kept.
 gibbs_influence <- function(fit, job) {
   design <- job$design
-  if (fit$family != "hinge" || !is.null(job$data$selection) ||
-    models_holes(job) ||
+  if (fit$family != "hinge" || !is.null(job$data$selection) || models_holes(job) ||
     (length(design$random) > 0L && !job$settings$keep_ranef)) {
     return(NULL)
   }
   size <- min(prod(dim(fit$draws)[1:2]), 1000)
-  if (size < 2L) {
-    return(NULL)
-  }
+  if (size < 2L) return(NULL)
   parts <- by_drawn_rows(fit, design, size, function(latent, at) {
     drawn_influence(latent$f, design$y[at], job$data$weights[at])
   })
@@ -118,9 +115,7 @@ gibbs_names <- function(design, blocks, keep_ranef) {
       next
     }
     levels <- design$random[[block$random]]$levels
-    if (keep_ranef) {
-      members <- c(members, ranef_names(block$label, block$columns, levels))
-    }
+    if (keep_ranef) members <- c(members, ranef_names(block$label, block$columns, levels))
     variances <- c(variances, covariance_names(block$label, block$columns))
   }
   c(colnames(design$x), members, variances)
@@ -190,9 +185,7 @@ covariance_of <- function(x) {
 }
 
 gibbs_selection <- function(draws, design, data, prior) {
-  if (is.null(data$selection)) {
-    return(NULL)
-  }
+  if (is.null(data$selection)) return(NULL)
   columns <- data$selection$columns + 1L
   names <- inclusion_names(colnames(design$x)[columns])
   list(
@@ -207,9 +200,7 @@ replace_hole_rows <- function(fitted, holes, response) {
     holes$mean <- response[["center"]] + response[["scale"]] * holes$mean
     holes$var <- response[["scale"]]^2 * holes$var
   }
-  for (name in intersect(names(fitted), names(holes))) {
-    fitted[[name]][holes$row] <- holes[[name]]
-  }
+  for (name in intersect(names(fitted), names(holes))) fitted[[name]][holes$row] <- holes[[name]]
   fitted
 }
 

@@ -37,16 +37,10 @@ kept_latent <- function(object, links) {
   kept <- object$fitted
   if (is.null(kept)) abort_rows_not_kept()
   out <- kept[intersect(c("mean", "var", "middle", "spread"), names(kept))]
-  if (has_machines(object)) {
-    out <- lapply(out, `colnames<-`, object$levels)
-  }
-  if (is_regression(object)) {
-    return(out)
-  }
+  if (has_machines(object)) out <- lapply(out, `colnames<-`, object$levels)
+  if (is_regression(object)) return(out)
   # Averages over draws; bark() has one link.
-  averages <- function(names) {
-    Filter(Negate(is.null), stats::setNames(kept[names], links))
-  }
+  averages <- function(names) Filter(Negate(is.null), stats::setNames(kept[names], links))
   if ("prob" %in% names(kept)) {
     c(out, list(prob = averages("prob"), prob_sd = averages("prob_sd")))
   } else if (all(links %in% names(kept))) {
@@ -67,16 +61,10 @@ own_moments <- function(moments) {
 #' @noRd
 latent.bsvm <- function(object, rows = NULL, links = character(),
                         threads = getOption("bayeskernel.threads", 2L)) {
-  if (is.null(rows)) {
-    return(kept_latent(object, links))
-  }
+  if (is.null(rows)) return(kept_latent(object, links))
   if (!is.null(rows$holes)) {
-    if (has_shared(object, rows)) {
-      return(latent_shared(object, rows, links, threads))
-    }
-    if (!is.null(object$holes$model)) {
-      return(latent_atoms(object, rows, links, threads))
-    }
+    if (has_shared(object, rows)) return(latent_shared(object, rows, links, threads))
+    if (!is.null(object$holes$model)) return(latent_atoms(object, rows, links, threads))
   }
   if (is_regression(object)) links <- character()
   threads <- check_threads(threads)
@@ -86,21 +74,15 @@ latent.bsvm <- function(object, rows = NULL, links = character(),
       out <- shared_moments(object, rows, threads)
       return(c(out, link_moments(out$mean, out$var, links)))
     }
-    return(over_points(object, function(own) {
-      gaussian_moments(own, rows, threads)
-    }, links, threads))
+    return(over_points(object, function(own) gaussian_moments(own, rows, threads), links, threads))
   }
   parts <- draw_parts(object, used_levels(rows))
   robust <- isTRUE(object$link$robust)
   out <- core_call(draw_moments_cpp(
     data_rows_of(object, rows, parts$levels), core_draws(parts), links, threads, robust
   ))
-  if (is_regression(object)) {
-    return(out[c("mean", "var")])
-  }
-  by_link <- function(x) {
-    stats::setNames(lapply(seq_along(links), function(l) x[, l]), links)
-  }
+  if (is_regression(object)) return(out[c("mean", "var")])
+  by_link <- function(x) stats::setNames(lapply(seq_along(links), function(l) x[, l]), links)
   c(
     out[c("mean", "var", if (robust) c("middle", "spread"))],
     lapply(out[c("prob", "prob_sd")], by_link)
@@ -114,20 +96,14 @@ latent.bkm <- latent.bsvm
 #' @noRd
 latent_draws.bsvm <- function(object, rows = NULL, take = NULL, response = FALSE,
                               threads = getOption("bayeskernel.threads", 2L)) {
-  if (has_shared(object, rows)) {
-    return(latent_draws_shared(object, rows, take, response, threads))
-  }
-  if (has_atoms(object, rows)) {
-    return(latent_draws_atoms(object, rows, take, response, threads))
-  }
+  if (has_shared(object, rows)) return(latent_draws_shared(object, rows, take, response, threads))
+  if (has_atoms(object, rows)) return(latent_draws_atoms(object, rows, take, response, threads))
   if (is.null(take) && !is_sampled(object)) take <- 1000L
   rows <- fill_processes(object, rows, check_threads(threads))
   parts <- draw_parts(object, used_levels(rows), take)
   patterns <- hole_patterns(rows$holes)
   noise <- lapply(patterns, function(pattern) {
-    lapply(pattern$rows, function(row) {
-      normal_matrix(nrow(parts$theta), length(pattern$predictors))
-    })
+    lapply(pattern$rows, function(row) normal_matrix(nrow(parts$theta), length(pattern$predictors)))
   })
   simulated <- simulate_groups(parts, rows)
   f <- core_call(draw_values_cpp(
@@ -135,13 +111,9 @@ latent_draws.bsvm <- function(object, rows = NULL, take = NULL, response = FALSE
     as.double(unlist(noise)), check_threads(threads)
   ))$f
   open <- open_variance(object, rows)
-  if (any(open > 0)) {
-    f <- f + normal_matrix(nrow(f), ncol(f)) * rep(sqrt(open), each = nrow(f))
-  }
+  if (any(open > 0)) f <- f + normal_matrix(nrow(f), ncol(f)) * rep(sqrt(open), each = nrow(f))
   sigma <- parts$sigma_noise
-  if (response && !is.null(sigma)) {
-    f <- f + sigma * normal_matrix(nrow(f), ncol(f))
-  }
+  if (response && !is.null(sigma)) f <- f + sigma * normal_matrix(nrow(f), ncol(f))
   list(f = f, sigma = sigma, link = link_of_rows(object$link, rows))
 }
 
@@ -187,29 +159,18 @@ core_rows <- function(x, offset, terms, holes, uses) {
     terms[[t]]$uses <- uses$random[[t]]
   }
   list(
-    x = if (is.double(x)) x else x + 0, offset = as.double(offset), terms = terms,
-    uses = uses$x,
-    predictors = if (is.null(holes)) {
-      matrix(0, nrow(x), 0L)
-    } else {
-      uses$predictors
-    },
-    patterns = lapply(hole_patterns(holes), function(pattern) {
-      lapply(pattern, `-`, 1L)
-    })
+    x = if (is.double(x)) x else x + 0, offset = as.double(offset), terms = terms, uses = uses$x,
+    predictors = if (is.null(holes)) matrix(0, nrow(x), 0L) else uses$predictors,
+    patterns = lapply(hole_patterns(holes), function(pattern) lapply(pattern, `-`, 1L))
   )
 }
 
 # Rows with missing predictors by those that are missing.
 hole_patterns <- function(holes) {
-  if (is.null(holes)) {
-    return(list())
-  }
+  if (is.null(holes)) return(list())
   missing <- is.na(holes$x)
   rows <- which(rowSums(missing) > 0)
-  if (length(rows) == 0L) {
-    return(list())
-  }
+  if (length(rows) == 0L) return(list())
   key <- character(length(rows))
   for (j in which(colSums(missing) > 0)) {
     gone <- missing[rows, j]
@@ -223,9 +184,7 @@ hole_patterns <- function(holes) {
 # Where a missing predictor enters a column: value = base + slope * x, on the scale of the model as
 # design_new() says it.
 model_uses <- function(holes) {
-  if (is.null(holes)) {
-    return(NULL)
-  }
+  if (is.null(holes)) return(NULL)
   names <- c("row", "column", "predictor", "base", "slope")
   list(
     x = stats::setNames(holes[paste0("use_", names)], names),
@@ -236,9 +195,7 @@ model_uses <- function(holes) {
 # The same on the scale of the data.
 data_uses <- function(object, holes) {
   uses <- model_uses(holes)
-  if (is.null(uses)) {
-    return(NULL)
-  }
+  if (is.null(uses)) return(NULL)
   predictor_scale <- object$holes$scale_x
   predictor_center <- object$holes$center
   turn <- function(uses, center, scale) {
@@ -271,11 +228,7 @@ core_draws <- function(parts) {
   size <- nrow(parts$theta)
   list(
     theta = unname(parts$theta),
-    x_mean = if (is.null(parts$x_mean)) {
-      matrix(0, 0, 0)
-    } else {
-      unname(parts$x_mean)
-    },
+    x_mean = if (is.null(parts$x_mean)) matrix(0, 0, 0) else unname(parts$x_mean),
     x_cov = matrix(if (is.null(parts$x_cov)) 0 else parts$x_cov, max(1L, dim(parts$x_cov)[1])),
     terms = Map(function(effects, sigma) {
       list(effects = matrix(effects, size), covariance = matrix(aperm(sigma, c(3, 1, 2)), size))
@@ -288,9 +241,7 @@ core_draws <- function(parts) {
 # Mean and variance of the rows.
 gaussian_moments <- function(object, rows, threads) {
   out <- linear_moments(object, rows, threads)
-  if (length(rows$open) || length(rows$unit_open)) {
-    out$var <- out$var + open_variance(object, rows)
-  }
+  if (length(rows$open) || length(rows$unit_open)) out$var <- out$var + open_variance(object, rows)
   out
 }
 
@@ -327,22 +278,13 @@ linear_moments <- function(object, rows, threads) {
   holes <- posterior$holes
   q <- list(
     center = transform$center[columns], scale = transform$scale[columns],
-    mean = posterior$theta_mean[used],
-    covariance = posterior$theta_cov[used, used, drop = FALSE],
+    mean = posterior$theta_mean[used], covariance = posterior$theta_cov[used, used, drop = FALSE],
     gamma = as.double(gamma[used]),
-    indicator_var = if (is.null(gamma)) {
-      numeric()
-    } else {
-      indicator_var(posterior)[used]
-    },
+    indicator_var = if (is.null(gamma)) numeric() else indicator_var(posterior)[used],
     basis = if (is.null(wide)) matrix(0, 0, 0) else wide$basis,
     first = if (is.null(wide)) 0L else as.integer(wide$first),
     hidden_var = if (is.null(wide)) 0 else wide$hidden_var, terms = terms,
-    precision = if (is.null(holes)) {
-      matrix(0, 0, 0)
-    } else {
-      holes$df * solve(holes$scale)
-    },
+    precision = if (is.null(holes)) matrix(0, 0, 0) else holes$df * solve(holes$scale),
     x_mean = as.double(holes$x_mean),
     x_mean_cov = if (is.null(holes)) matrix(0, 0, 0) else holes$x_mean_cov
   )
@@ -374,13 +316,8 @@ q_term <- function(object, t) {
     "dense"
   }
   list(
-    kind = kind,
-    mean = if (kind == "dense") matrix(0, 0, r) else unname(term$mean),
-    loading = if (kind == "eliminated") {
-      matrix(term$loading, r)
-    } else {
-      matrix(0, r, 0)
-    },
+    kind = kind, mean = if (kind == "dense") matrix(0, 0, r) else unname(term$mean),
+    loading = if (kind == "eliminated") matrix(term$loading, r) else matrix(0, r, 0),
     covariance = switch(kind,
       eliminated = matrix(term$schur, r),
       apart = matrix(term$cov, r),
@@ -435,9 +372,7 @@ vb_variance_mean <- function(object, t) {
   }
 }
 
-inverse_gamma_mean <- function(shape, rate) {
-  rate / (if (shape > 1) shape - 1 else shape)
-}
+inverse_gamma_mean <- function(shape, rate) rate / (if (shape > 1) shape - 1 else shape)
 
 lower_triangle <- function(r) {
   which(lower.tri(diag(r), diag = TRUE), arr.ind = TRUE, useNames = FALSE)
@@ -445,25 +380,20 @@ lower_triangle <- function(r) {
 
 # z' V z by row.
 quadratic <- function(z, v) {
-  if (is_sparse_covariance(v)) {
-    return(sparse_quadratic(z, v))
-  }
+  if (is_sparse_covariance(v)) return(sparse_quadratic(z, v))
   rowSums((z %*% v) * z)
 }
 
 # Columns that were turned into fewer by an orthogonal basis; what the basis does not reach kept its
 # prior variance.
 reduce_columns <- function(wide, x) {
-  if (is.null(wide)) {
-    return(list(x = x, hidden = numeric(nrow(x))))
-  }
+  if (is.null(wide)) return(list(x = x, hidden = numeric(nrow(x))))
   kept <- seq_len(wide$first)
   block <- x[, -kept, drop = FALSE]
   if (wide$first == 0) block <- x
   seen <- block %*% wide$basis
   list(
     x = cbind(x[, kept, drop = FALSE], seen),
-    hidden = wide$hidden_var *
-      pmax(rowSums(block^2) - rowSums(seen^2), 0)
+    hidden = wide$hidden_var * pmax(rowSums(block^2) - rowSums(seen^2), 0)
   )
 }

@@ -2,9 +2,7 @@
 # scales put back.
 
 selected_columns <- function(design, settings) {
-  if (is.null(settings$select) || isFALSE(settings$select)) {
-    return(integer())
-  }
+  if (is.null(settings$select) || isFALSE(settings$select)) return(integer())
   selected <- selection_columns(design, settings$select)
   if (length(selected) == 0L) {
     bk_abort(
@@ -18,8 +16,7 @@ selected_columns <- function(design, settings) {
 core_selection <- function(selected, prior, design) {
   of <- if (inherits(prior, "bkm_prior")) "slab" else "var"
   c(
-    list(columns = as.integer(selected) - 1L),
-    variance_prior(prior, of, scale = TRUE),
+    list(columns = as.integer(selected) - 1L), variance_prior(prior, of, scale = TRUE),
     list(rho = prior$rho, rho_beta = as.double(prior$rho_beta), start = 1),
     if (by_term(prior)) {
       term <- design$assign[selected]
@@ -56,12 +53,8 @@ core_holes <- function(design, blocks, prior, groups = TRUE) {
     out$use_base <- c(out$use_base, uses$base)
     out$use_slope <- c(out$use_slope, uses$slope)
   }
-  for (name in c("use_row", "use_column", "use_predictor")) {
-    out[[name]] <- as.integer(out[[name]])
-  }
-  for (name in c("mean", "var", "use_base", "use_slope")) {
-    out[[name]] <- as.double(out[[name]])
-  }
+  for (name in c("use_row", "use_column", "use_predictor")) out[[name]] <- as.integer(out[[name]])
+  for (name in c("mean", "var", "use_base", "use_slope")) out[[name]] <- as.double(out[[name]])
   storage.mode(out$x) <- "double"
   covariance <- wishart_prior(prior, predictors, sprintf("%d predictors", predictors), TRUE)
   c(out, list(
@@ -77,9 +70,7 @@ core_groupings <- function(design) {
   where <- which(colSums(is.na(design$holes$x)) > 0)
   codes <- group_codes(design$random, grouping_terms(design$random))
   width <- length(where)
-  if (width == 0L || length(codes) == 0L) {
-    return(NULL)
-  }
+  if (width == 0L || length(codes) == 0L) return(NULL)
   list(
     where = where, groups = lapply(codes, function(code) used_codes(code)$code),
     between_df = width + 1, between_scale = diag(0.02, width)
@@ -95,9 +86,7 @@ predictor_names_of_draws <- function(predictors) {
   )
 }
 
-inclusion_names <- function(columns) {
-  sprintf("inclusion[%s]", columns)
-}
+inclusion_names <- function(columns) sprintf("inclusion[%s]", columns)
 
 # What the sampler stores beyond coefficients, effects and variances.
 structured_names <- function(design, data, settings) {
@@ -176,10 +165,8 @@ polish_selection <- function(job, core) {
   gamma <- rep(1, length(core$theta_mean))
   gamma[job$data$selection$columns + 1L] <- within
   start <- list(
-    precision = lapply(core$precision, as.matrix),
-    theta = as.double(gamma * core$theta_mean), selection = list(
-      `in` = as.double(within), precision = selection$shape / selection$rate
-    )
+    precision = lapply(core$precision, as.matrix), theta = as.double(gamma * core$theta_mean),
+    selection = list(`in` = as.double(within), precision = selection$shape / selection$rate)
   )
   if (is_gaussian(settings)) start$noise <- core$noise$shape / core$noise$rate
   control <- utils::modifyList(job$control, list(
@@ -188,9 +175,7 @@ polish_selection <- function(job, core) {
   ))
   control$start <- start
   out <- core_call(linear_chains(control, job$data, job$shared$prior))
-  if (is.null(out$draws) || isTRUE(out$status$interrupted)) {
-    return(NULL)
-  }
+  if (is.null(out$draws) || isTRUE(out$status$interrupted)) return(NULL)
   names <- draw_names(job$design, job$blocks, job$data, settings)
   columns <- colnames(job$design$x)[job$data$selection$columns + 1L]
   at <- match(inclusion_names(columns), names)
@@ -229,9 +214,7 @@ polish_by_ep <- function(job, core, run = selection_ep_cpp) {
     return(list())
   }
   out <- core_call(out)
-  if (isTRUE(out$status$interrupted)) {
-    return(NULL)
-  }
+  if (isTRUE(out$status$interrupted)) return(NULL)
   if (!out$status$converged) {
     warn_unsettled_columns(sprintf(
       "After %.0f passes its messages still moved by %.2g.", out$status$passes, out$status$change
@@ -242,10 +225,8 @@ polish_by_ep <- function(job, core, run = selection_ep_cpp) {
 
 warn_unsettled_columns <- function(why, left) {
   bk_warn(
-    "convergence",
-    "Expectation propagation of the selection did not settle.",
-    why, sprintf("Inclusion probabilities are %s.", left),
-    "Use `polish = TRUE`, or method = \"gibbs\"."
+    "convergence", "Expectation propagation of the selection did not settle.", why,
+    sprintf("Inclusion probabilities are %s.", left), "Use `polish = TRUE`, or method = \"gibbs\"."
   )
 }
 
@@ -259,36 +240,25 @@ refuse_ep_polish <- function(data, blocks, most = 1000L) {
   }
   if (!is.null(found)) {
     bk_abort(
-      "argument", "`polish = \"ep\"` does not fit this model.",
-      sprintf("Found: %s.", found), "Use `polish = TRUE`, or method = \"gibbs\".",
-      column = "polish", found = "ep"
+      "argument", "`polish = \"ep\"` does not fit this model.", sprintf("Found: %s.", found),
+      "Use `polish = TRUE`, or method = \"gibbs\".", column = "polish", found = "ep"
     )
   }
 }
 
 # Prior probability of inclusion.
 prior_inclusion <- function(prior) {
-  if (is.null(prior$rho_beta)) {
-    prior$rho
-  } else {
-    prior$rho_beta[1] / sum(prior$rho_beta)
-  }
+  if (is.null(prior$rho_beta)) prior$rho else prior$rho_beta[1] / sum(prior$rho_beta)
 }
 
 # Mean and covariance of the effects gamma * theta.
 effect_mean <- function(posterior) {
-  if (is.null(posterior$gamma)) {
-    posterior$theta_mean
-  } else {
-    posterior$gamma * posterior$theta_mean
-  }
+  if (is.null(posterior$gamma)) posterior$theta_mean else posterior$gamma * posterior$theta_mean
 }
 
 effect_cov <- function(posterior) {
   gamma <- posterior$gamma
-  if (is.null(gamma)) {
-    return(posterior$theta_cov)
-  }
+  if (is.null(gamma)) return(posterior$theta_cov)
   if (is_sparse_covariance(posterior$theta_cov)) {
     return(scale_sparse(posterior$theta_cov, gamma, indicator_var(posterior)))
   }
@@ -328,9 +298,7 @@ imputed_vb <- function(holes, design) {
 
 # The core's sampler reports on the scale of the data.
 imputed_gibbs <- function(holes, design) {
-  if (is.null(holes)) {
-    return(NULL)
-  }
+  if (is.null(holes)) return(NULL)
   imputed_frame(holes$row, holes$predictor, holes$mean, sqrt(holes$var), design)
 }
 

@@ -45,18 +45,14 @@ settle_method <- function(settings) {
   }
   ep <- settings$method == "ep"
   own <- list(tol = if (ep) 1e-3 else 1e-6, max_iter = if (ep) 100 else 2000)
-  for (name in names(own)) {
-    settings[[name]] <- settings[[name]] %||% own[[name]]
-  }
+  for (name in names(own)) settings[[name]] <- settings[[name]] %||% own[[name]]
   settings
 }
 
 # polish = "ep" is of variational selection, which it asks for.
 refuse_polish <- function(settings) {
   none <- isFALSE(settings$select %||% FALSE)
-  if (settings$method == "vb" && !none) {
-    return(invisible())
-  }
+  if (settings$method == "vb" && !none) return(invisible())
   bk_abort(
     "argument", "`polish = \"ep\"` is of selection by method = \"vb\".",
     sprintf("Found: %s.", if (none) {
@@ -64,8 +60,7 @@ refuse_polish <- function(settings) {
     } else {
       sprintf("method = \"%s\"", settings$method)
     }),
-    "Accepted: `select`, with method = \"vb\" or none.",
-    column = "polish", found = "ep"
+    "Accepted: `select`, with method = \"vb\" or none.", column = "polish", found = "ep"
   )
 }
 
@@ -84,9 +79,7 @@ refuse_terms <- function(settings) {
 }
 
 # Whether inclusion probabilities are those of draws.
-selects_by_draws <- function(settings) {
-  settings$method == "gibbs" || isTRUE(settings$polish)
-}
+selects_by_draws <- function(settings) settings$method == "gibbs" || isTRUE(settings$polish)
 
 # A prior that does not say so selects by terms where that can be; where each term has one column
 # there is no difference.
@@ -121,9 +114,7 @@ check_penalty <- function(penalty, name) {
 
 # TRUE, FALSE, or a one-sided formula of the terms to select among.
 check_select <- function(select, name) {
-  if (inherits(select, "formula") && length(select) == 2L) {
-    return(select)
-  }
+  if (inherits(select, "formula") && length(select) == 2L) return(select)
   if (!isTRUE(select) && !isFALSE(select)) {
     abort_argument(select, name, "TRUE, FALSE, or a one-sided formula of terms, such as ~ . - age")
   }
@@ -132,14 +123,10 @@ check_select <- function(select, name) {
 
 # Numbers; NA stands for "marginal".
 check_starts <- function(starts, name) {
-  if (is.null(starts)) {
-    return(NULL)
-  }
+  if (is.null(starts)) return(NULL)
   marginal <- starts %in% "marginal"
   good <- (is.numeric(starts) || is.character(starts)) && length(starts) > 0L
-  values <- if (good) {
-    suppressWarnings(as.double(ifelse(marginal, 1, starts)))
-  }
+  values <- if (good) suppressWarnings(as.double(ifelse(marginal, 1, starts)))
   if (!good || anyNA(values) || any(values <= 0 | values > 1)) {
     abort_argument(
       starts, name, "numbers above 0 and at most 1, such as c(1, 0.5), or \"marginal\""
@@ -175,9 +162,7 @@ bkm_model <- c(linear_model, list(
   name = "bkm", title = "Bayesian kernel machine",
   methods = c("ep", "vb", "gibbs", "svi"), exact = c("ep", "vb"),
   families = c("binomial", "gaussian"), prior = "bkm_prior",
-  arguments = function() {
-    c(linear_arguments(), list(family = check_linear_family, cov = check_cov))
-  },
+  arguments = function() c(linear_arguments(), list(family = check_linear_family, cov = check_cov)),
   settle = function(settings) settle_linear(settle_hinge(settings)),
   rows = list(
     linear = TRUE, weights = TRUE, source = c("ep", "vb", "svi"),

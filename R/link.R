@@ -21,9 +21,7 @@ link_curve <- function(f, link) {
 link_moments <- function(mean, var, links) {
   prob <- lapply(links, function(link) {
     prob <- link_probability(mean, var, link)
-    if (!is.matrix(mean)) {
-      return(prob)
-    }
+    if (!is.matrix(mean)) return(prob)
     dim(prob) <- dim(mean)
     colnames(prob) <- colnames(mean)
     normalise_rows(prob)
@@ -59,15 +57,9 @@ draw_probability <- function(object, latent, link) {
   classes <- length(object$levels)
   f <- latent$f
   # Of one model of all classes, which depends on all functions.
-  if (is.function(latent$probability)) {
-    return(latent$probability())
-  }
-  if (link == "calibrated") {
-    return(calibrated_draws(latent$link %||% object$link, f))
-  }
-  if (classes == 2L) {
-    return(link_curve(f, link))
-  }
+  if (is.function(latent$probability)) return(latent$probability())
+  if (link == "calibrated") return(calibrated_draws(latent$link %||% object$link, f))
+  if (classes == 2L) return(link_curve(f, link))
   prob <- if (is.null(latent$cuts)) {
     link_curve(f, link)
   } else {
@@ -82,16 +74,12 @@ draw_probability <- function(object, latent, link) {
 
 # Columns are classes, whether `prob` has one for each or that of the second.
 probability_matrix <- function(prob, levels) {
-  if (is.matrix(prob)) {
-    return(prob)
-  }
+  if (is.matrix(prob)) return(prob)
   matrix(c(1 - prob, prob), length(prob), 2, dimnames = list(names(prob), levels))
 }
 
 # Equal probabilities go to the positive class.
-class_factor <- function(prob, cut, levels) {
-  factor(levels[1L + (prob >= cut)], levels)
-}
+class_factor <- function(prob, cut, levels) factor(levels[1L + (prob >= cut)], levels)
 
 # `mean` of f, whose sign `threshold = "margin"` is.
 chosen_class <- function(object, prob, threshold = NULL, mean = NULL) {
@@ -105,27 +93,19 @@ chosen_class <- function(object, prob, threshold = NULL, mean = NULL) {
   } else {
     class_factor(prob, resolve_threshold(threshold, object), object$levels)
   }
-  if (identical(object$family, "ordinal")) {
-    out <- factor(out, object$levels, ordered = TRUE)
-  }
+  if (identical(object$family, "ordinal")) out <- factor(out, object$levels, ordered = TRUE)
   if (!is.null(object$declared)) out <- factor(out, object$declared)
   names(out) <- if (is.matrix(prob)) rownames(prob) else names(prob)
   out
 }
 
 resolve_threshold <- function(threshold, object) {
-  if (is.null(threshold)) {
-    return(0.5)
-  }
+  if (is.null(threshold)) return(0.5)
   if (identical(threshold, "prevalence")) {
-    if (!is.null(object$share)) {
-      return(object$share)
-    }
+    if (!is.null(object$share)) return(object$share)
     return(sum(object$weights[object$y > 0]) / sum(object$weights))
   }
-  if (identical(threshold, "margin")) {
-    return(NA_real_)
-  }
+  if (identical(threshold, "margin")) return(NA_real_)
   if (is.character(threshold)) {
     abort_argument(threshold, "threshold", "a number from 0 to 1, \"prevalence\" or \"margin\"")
   }
@@ -135,6 +115,4 @@ resolve_threshold <- function(threshold, object) {
 is_regression <- function(object) length(object$levels) == 0L
 
 # More than two classes without an order have a machine, a latent function, each.
-has_machines <- function(object) {
-  length(object$levels) > 2L && !identical(object$family, "ordinal")
-}
+has_machines <- function(object) length(object$levels) > 2L && !identical(object$family, "ordinal")

@@ -132,15 +132,11 @@ log_loss <- function(y, prob) {
 auc <- function(y, score) {
   all <- label_codes(y)
   labels <- two_classes(all)
-  if (is.null(labels)) {
-    abort_label_kind(y, "a factor with two levels, logical, 0/1 or -1/+1")
-  }
+  if (is.null(labels)) abort_label_kind(y, "a factor with two levels, logical, 0/1 or -1/+1")
   if (is.data.frame(score)) score <- as.matrix(score)
   check_score(score, length(y), "score")
   if (NCOL(score) > 2L) score <- score_of_two(labels, score, all$levels)
-  if (NCOL(score) > 2L) {
-    abort_classes(labels$levels, sprintf("%d columns", ncol(score)), "score")
-  }
+  if (NCOL(score) > 2L) abort_classes(labels$levels, sprintf("%d columns", ncol(score)), "score")
   positive <- labels$code == 2L
   if (NCOL(score) == 2L) {
     positive <- match_columns(labels, score, "score") == 2L
@@ -192,10 +188,8 @@ score_of_two <- function(labels, score, declared) {
 calibration <- function(y, prob, bins = 10) {
   if (inherits(y, "bayeskernel_fit")) {
     bk_abort(
-      "argument", "`y` is a fit.",
-      "Accepted: labels, and probabilities of them as `prob`.",
-      "plot(fit, \"calibration\") shows that of a fit's own rows.",
-      column = "y"
+      "argument", "`y` is a fit.", "Accepted: labels, and probabilities of them as `prob`.",
+      "plot(fit, \"calibration\") shows that of a fit's own rows.", column = "y"
     )
   }
   rows <- scored_rows(y, prob)
@@ -206,11 +200,7 @@ calibration <- function(y, prob, bins = 10) {
 # What a calibration is about: with two classes the positive one, with more the most probable one of
 # each row.
 most_probable <- function(prob) {
-  class <- if (ncol(prob) == 2L) {
-    rep(2L, nrow(prob))
-  } else {
-    max.col(prob, "first")
-  }
+  class <- if (ncol(prob) == 2L) rep(2L, nrow(prob)) else max.col(prob, "first")
   list(class = class, prob = unname(prob[cbind(seq_along(class), class)]))
 }
 
@@ -255,9 +245,7 @@ scored_rows <- function(y, prob) {
 # Without columns of classes that neither rows nor probabilities have; two columns remain.
 without_empty <- function(true, prob) {
   there <- colSums(prob > 0) > 0 | tabulate(true, ncol(prob)) > 0
-  if (all(there) || ncol(prob) == 2L) {
-    return(list(true = true, prob = prob))
-  }
+  if (all(there) || ncol(prob) == 2L) return(list(true = true, prob = prob))
   if (sum(there) < 2L) there[which(!there)[seq_len(2L - sum(there))]] <- TRUE
   list(true = match(true, which(there)), prob = prob[, there, drop = FALSE])
 }
@@ -281,8 +269,7 @@ match_columns <- function(labels, prob, name = "prob") {
 
 abort_classes <- function(levels, columns, name = "prob") {
   bk_abort(
-    "response",
-    sprintf("The classes of `y` and of `%s` are not the same.", name),
+    "response", sprintf("The classes of `y` and of `%s` are not the same.", name),
     sprintf("Found: classes %s.", list_some(quoted(levels))),
     sprintf("`%s` has %s.", name, columns),
     paste(
@@ -305,9 +292,7 @@ label_codes <- function(y) {
   }
   check_labels_there(y, "y", what = "Argument")
   levels <- declared_levels(y)
-  if (is.null(levels)) {
-    abort_label_kind(y, "a factor, text, logical, 0/1 or -1/+1")
-  }
+  if (is.null(levels)) abort_label_kind(y, "a factor, text, logical, 0/1 or -1/+1")
   list(code = match_levels(y, levels), levels = levels)
 }
 
@@ -321,14 +306,10 @@ two_classes <- function(labels) {
   if (length(labels$levels) == 2L) labels
 }
 
-abort_label_kind <- function(y, expected) {
-  abort_argument(y, "y", expected, kind = "response")
-}
+abort_label_kind <- function(y, expected) abort_argument(y, "y", expected, kind = "response")
 
 check_score <- function(x, n, name) {
-  if (!is.numeric(x)) {
-    abort_argument(x, name, "numbers, one or more for each label")
-  }
+  if (!is.numeric(x)) abort_argument(x, name, "numbers, one or more for each label")
   if (NROW(x) != n) abort_length(name, NROW(x), n)
   check_no_missing(x, name)
 }

@@ -14,9 +14,7 @@ widen_atoms <- function(core, job) {
   p <- length(core$theta_mean)
   # Rows of which more than one atom is possible.
   open <- tabulate(atoms$row[core$share > 1e-6], max(atoms$row)) > 1L
-  if (p == 0L || length(core$basis) || !any(open)) {
-    return(core)
-  }
+  if (p == 0L || length(core$basis) || !any(open)) return(core)
   columns <- centred_columns(job, core)
   score <- atom_scores(core, job)
   missing <- matrix(0, p, p)
@@ -29,9 +27,7 @@ widen_atoms <- function(core, job) {
     missing <- missing + crossprod(sqrt(share) * (x - mean[at, , drop = FALSE]))
   }
   root <- tryCatch(chol(core$theta_cov), error = function(e) NULL)
-  if (is.null(root)) {
-    return(core)
-  }
+  if (is.null(root)) return(core)
   parts <- eigen(root %*% missing %*% t(root), symmetric = TRUE)
   lost <- pmin(pmax(parts$values, 0), most_missing)
   basis <- crossprod(root, parts$vectors)
@@ -41,9 +37,7 @@ widen_atoms <- function(core, job) {
     core$variance_f[rows] <- core$variance_f[rows] + quadratic(columns(rows), add)
   }
   core$points <- lapply(core$points, function(point) {
-    if (!identical(dim(point$theta_cov), dim(add))) {
-      return(point)
-    }
+    if (!identical(dim(point$theta_cov), dim(add))) return(point)
     point$theta_cov <- point$theta_cov + add
     widen_groups(point, add)
   })
@@ -54,9 +48,7 @@ widen_atoms <- function(core, job) {
 widen_groups <- function(core, add) {
   r <- nrow(core$group_mean)
   groups <- ncol(core$group_mean)
-  if (length(core$loading) == 0L || r == 0L) {
-    return(core)
-  }
+  if (length(core$loading) == 0L || r == 0L) return(core)
   loading <- matrix(core$loading, nrow(add))
   moved <- add %*% loading
   first <- (seq_len(groups) - 1L) * r
@@ -86,15 +78,12 @@ split_units <- function(rows, unit, width, most = slice_size) {
 centred_columns <- function(job, core) {
   data <- job$data
   p <- length(core$theta_mean)
-  blocks <- Filter(function(block) {
-    block$random > 0L && !block$eliminated
-  }, job$blocks$blocks)
+  blocks <- Filter(function(block) block$random > 0L && !block$eliminated, job$blocks$blocks)
   function(rows) {
     n <- length(rows)
     x <- matrix(0, n, p)
     x[, seq_len(ncol(data$x))] <-
-      (data$x[rows, , drop = FALSE] - rep(data$center, each = n)) /
-        rep(data$scale, each = n)
+      (data$x[rows, , drop = FALSE] - rep(data$center, each = n)) / rep(data$scale, each = n)
     for (k in seq_along(blocks)) {
       kept <- data$kept[[k]]
       r <- ncol(kept$z)

@@ -77,9 +77,7 @@ extend_lattice <- function(x, falls) {
     }
     new <- is.na(x) & count > 0
     # A lattice of one point in some axis.
-    if (!any(new)) {
-      x[is.na(x)] <- if (falls) min(x, na.rm = TRUE) - 10 else x[!is.na(x)][1L]
-    }
+    if (!any(new)) x[is.na(x)] <- if (falls) min(x, na.rm = TRUE) - 10 else x[!is.na(x)][1L]
     x[new] <- sum[new] / count[new]
   }
   x
@@ -110,9 +108,7 @@ refine_axes <- function(x, pieces) {
   for (k in seq_along(size)) {
     n <- size[1L]
     fine <- seq(1, n, length.out = (n - 1L) * pieces + 1L)
-    spline <- apply(diag(n), 2, function(unit) {
-      stats::splinefun(seq_len(n), unit, "natural")(fine)
-    })
+    spline <- apply(diag(n), 2, function(unit) stats::splinefun(seq_len(n), unit, "natural")(fine))
     # The next axis comes first, and this one last.
     x <- t(spline %*% matrix(x, n))
     size <- c(size[-1L], length(fine))
@@ -182,9 +178,7 @@ finer_places <- function(refined, chosen) {
 axis_margins <- function(x) {
   size <- dim(x)
   before <- cumprod(c(1L, size))
-  lapply(seq_along(size), function(k) {
-    matrix(rowSums(matrix(x, before[k + 1L])), before[k])
-  })
+  lapply(seq_along(size), function(k) matrix(rowSums(matrix(x, before[k + 1L])), before[k]))
 }
 
 # --- scattered points --------------------------------------------------------
@@ -202,6 +196,4 @@ smooth_points <- function(values, weights) {
 }
 
 # One of the vectors of each list, as the rows of a matrix.
-by_component <- function(each, name) {
-  do.call(rbind, lapply(each, `[[`, name))
-}
+by_component <- function(each, name) do.call(rbind, lapply(each, `[[`, name))

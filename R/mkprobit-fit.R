@@ -55,12 +55,11 @@ mkprobit_job <- function(rows, settings) {
     ))
   })
   list(
-    settings = settings, control = control, shared = list(data = data),
-    spaces = read$spaces, points = found$points, own = found$own, at = at,
-    process = read$process, noise = read$noise, tuned = read$tuned, class_weights = weights,
-    reference = reference, regressors = read$regressors,
-    stored = classes * read$regressors + 2 * length(read$spaces) +
-      classes * length(reference)
+    settings = settings, control = control, shared = list(data = data), spaces = read$spaces,
+    points = found$points, own = found$own, at = at, process = read$process, noise = read$noise,
+    tuned = read$tuned, class_weights = weights, reference = reference,
+    regressors = read$regressors,
+    stored = classes * read$regressors + 2 * length(read$spaces) + classes * length(reference)
   )
 }
 
@@ -128,9 +127,8 @@ open_spaces <- function(rows, settings) {
       has_lengthscale(leaf) && is.null(leaf$lengthscale)
     }, NA)
     space$kernel <- resolve_lengthscale(
-      space$kernel, function(columns) {
-        sqrt((if (is.null(columns)) d else length(columns)) / 2)
-      }, d, space$columns
+      space$kernel, function(columns) sqrt((if (is.null(columns)) d else length(columns)) / 2), d,
+      space$columns
     )
     space$size <- 1
     at <- counted_rows(rows, rows$weights)
@@ -229,11 +227,7 @@ spread_rows <- function(rows, points, classes) {
 regressors_of <- function(spaces, sources) {
   count <- vapply(seq_along(spaces), function(s) {
     source <- sources[[s]]
-    as.double(if (source$kind == "matrix") {
-      nrow(source$k)
-    } else {
-      ncol(source$z %||% source$x)
-    })
+    as.double(if (source$kind == "matrix") nrow(source$k) else ncol(source$z %||% source$x))
   }, 1)
   if (length(unique(count)) > 1L) {
     names(count) <- names(spaces)
@@ -282,8 +276,7 @@ settle_composite <- function(spaces, settings) {
       bk_abort(
         "argument", "Weights and length-scales of a product say the same.",
         "A power of an rbf() is an rbf() of another length-scale.",
-        "Learn one of them, or let the priors decide: force = TRUE.",
-        column = "tune", found = TRUE
+        "Learn one of them, or let the priors decide: force = TRUE.", column = "tune", found = TRUE
       )
     }
   }
@@ -302,9 +295,7 @@ settle_composite <- function(spaces, settings) {
 has_scale <- function(space) any_leaf(space$kernel, has_lengthscale)
 
 check_product <- function(spaces) {
-  if (length(spaces) == 1L) {
-    return(invisible())
-  }
+  if (length(spaces) == 1L) return(invisible())
   for (space in spaces) {
     # They have no powers.
     if (any_leaf(space$kernel, function(leaf) kind_of(leaf)$negative(leaf))) {
@@ -346,9 +337,7 @@ mkprobit_run <- function(job) {
 
 # The Gram matrix of the regressors and its factor.
 check_regressors <- function(count) {
-  if (16 * count^2 > getOption("bayeskernel.max_bytes", 8e9)) {
-    abort_regressors(count)
-  }
+  if (16 * count^2 > getOption("bayeskernel.max_bytes", 8e9)) abort_regressors(count)
 }
 
 abort_regressors <- function(count) {
@@ -414,9 +403,7 @@ mkprobit_collect <- function(fit, core, job, rows) {
   sampled <- fit$method == "gibbs"
   process <- job$process
   core <- sharpened(core, process)
-  if (!sampled && is.null(process)) {
-    spaces <- tuned_spaces(spaces, core$kernel)
-  }
+  if (!sampled && is.null(process)) spaces <- tuned_spaces(spaces, core$kernel)
   fit$posterior <- list(own = job$own, nodes = settings$nodes %||% 0L)
   fit$posterior$core <- if (sampled) {
     sampled_posterior(core, job, dim(fit$draws)[1])
@@ -433,9 +420,7 @@ mkprobit_collect <- function(fit, core, job, rows) {
   fit$search <- core$check
   if (sampled) {
     fit$acceptance <- core$acceptance
-    if (!is.null(core$earlier)) {
-      fit$acceptance <- fit$acceptance + core$earlier$acceptance
-    }
+    if (!is.null(core$earlier)) fit$acceptance <- fit$acceptance + core$earlier$acceptance
     fit$weights_table <- sampled_weights(fit, process$weights %||% settings$start_weights)
     warn_stuck(fit)
   } else {
@@ -481,9 +466,7 @@ tuned_spaces <- function(spaces, found) {
 }
 
 sampled_posterior <- function(core, job, kept) {
-  cut <- function(chain) {
-    lapply(chain, function(x) x[, seq_len(min(kept, ncol(x))), drop = FALSE])
-  }
+  cut <- function(chain) lapply(chain, function(x) x[, seq_len(min(kept, ncol(x))), drop = FALSE])
   chains <- core$kernels
   if (!is.null(core$earlier)) {
     chains <- Map(function(first, second) {
@@ -499,9 +482,7 @@ sampled_posterior <- function(core, job, kept) {
 # One row a space: mean and sd of its weight, limits of 95 %.
 sampled_weights <- function(fit, start) {
   names <- sprintf("weight[%s]", names(fit$spaces))
-  if (!fit$learned || !is.null(fit$process)) {
-    return(weights_frame(fit, start))
-  }
+  if (!fit$learned || !is.null(fit$process)) return(weights_frame(fit, start))
   draws <- fit$draws[, , names, drop = FALSE]
   table <- draws_table(draws)
   median <- apply(draws, 3, stats::median)
@@ -517,9 +498,7 @@ has_mean <- function(fit) {
 }
 
 variational_weights <- function(fit, found) {
-  if (!fit$learned) {
-    return(weights_frame(fit, found$mean))
-  }
+  if (!fit$learned) return(weights_frame(fit, found$mean))
   if (!is.null(found$lower)) {
     return(weights_frame(fit, found$mean, found$sd, found$lower, found$upper, found$median))
   }
@@ -570,9 +549,7 @@ warn_nothing_left <- function(fit) {
 # What the bound chose may predict worse than what it began with.
 warn_search <- function(fit) {
   check <- fit$search
-  if (is.null(check) || !(check$found < check$start)) {
-    return(invisible())
-  }
+  if (is.null(check) || !(check$found < check$start)) return(invisible())
   what <- paste(c(
     if (isTRUE(fit$tuned)) "length-scales", if (fit$learned) "weights"
   ), collapse = " and ")
@@ -596,9 +573,7 @@ warn_search <- function(fit) {
 
 # Subsets of the kernels, most probable first.
 weight_states <- function(found, names) {
-  if (length(found$state_probability) == 0L) {
-    return(NULL)
-  }
+  if (length(found$state_probability) == 0L) return(NULL)
   states <- matrix(as.integer(found$states), ncol = length(names), dimnames = list(NULL, names))
   out <- data.frame(
     states, bound = found$state_bound, probability = found$state_probability, check.names = FALSE
@@ -620,13 +595,9 @@ warn_scale <- function(fit) {
 
 # A binary weight that never changed tells nothing of its probability.
 warn_stuck <- function(fit) {
-  if (fit$combine != "binary" || !fit$learned) {
-    return(invisible())
-  }
+  if (fit$combine != "binary" || !fit$learned) return(invisible())
   names <- sprintf("weight[%s]", names(fit$spaces))
-  stuck <- vapply(names, function(name) {
-    length(unique(as.vector(fit$draws[, , name]))) == 1L
-  }, NA)
+  stuck <- vapply(names, function(name) length(unique(as.vector(fit$draws[, , name]))) == 1L, NA)
   if (any(stuck)) {
     bk_warn("convergence", "Some kernels were in, or out, in every draw.",
     sprintf("Found: %s.", list_some(names(fit$spaces)[stuck])),

@@ -41,9 +41,7 @@ mkprobit_parts <- function(object, points, width, threads, f) {
   n <- ncol(points[[1]])
   process <- object$posterior$process
   parts <- lapply(row_slices(n, width), function(at) {
-    own <- if (length(at) == n) points else lapply(points, function(x) {
-      x[, at, drop = FALSE]
-    })
+    own <- if (length(at) == n) points else lapply(points, function(x) x[, at, drop = FALSE])
     if (is.null(process)) {
       sources <- unname(Map(space_source, object$spaces, own))
       return(list(value = f(sources, object$combine)))
@@ -84,18 +82,14 @@ mkprobit_moments <- function(object, points, threads) {
     out$mean <- out$mean * made$noise
     out$var <- out$var * made$noise^2 + made$noise^2 - 1
   }
-  if (classes > 2L) {
-    return(Filter(Negate(is.null), out))
-  }
+  if (classes > 2L) return(Filter(Negate(is.null), out))
   difference_moments(object, out, points, threads)
 }
 
 # Of the difference of two classes; their functions are independent under q, not under the posterior
 # that draws come from.
 difference_moments <- function(object, out, points, threads) {
-  f <- if (object$method == "gibbs") {
-    mkprobit_values(object, points, NULL, 0, "mean", threads)
-  }
+  f <- if (object$method == "gibbs") mkprobit_values(object, points, NULL, 0, "mean", threads)
   rest <- if (is.null(f)) 0 else attr(f, "rest")
   Filter(Negate(is.null), list(
     mean = unname(out$mean[, 2] - out$mean[, 1]) / sqrt(2),
@@ -119,9 +113,7 @@ mkprobit_values <- function(object, points, take, seed, type, threads) {
   core <- object$posterior$core
   count <- draw_count(object, take)
   if (sampled) core <- taken_chains(core, taken_draws(object, take))
-  if (n == 0L) {
-    return(array(0, c(count, 0L, classes)))
-  }
+  if (n == 0L) return(array(0, c(count, 0L, classes)))
   m <- ncol(object$spaces[[1]]$z) %||% n
   width <- max(m * length(object$spaces), count * classes)
   kind <- if (type == "mean") "link" else type
@@ -149,9 +141,7 @@ mkprobit_values <- function(object, points, take, seed, type, threads) {
 
 # Some of all draws, chain after chain, as one chain.
 taken_chains <- function(core, take) {
-  if (is.null(take)) {
-    return(core)
-  }
+  if (is.null(take)) return(core)
   names <- names(core$chains[[1]])
   joined <- lapply(stats::setNames(nm = names), function(name) {
     do.call(cbind, lapply(core$chains, `[[`, name))[, take, drop = FALSE]
@@ -164,19 +154,11 @@ taken_chains <- function(core, take) {
 #' @noRd
 latent_draws.mkprobit <- function(object, rows = NULL, take = NULL, response = FALSE,
                                   threads = getOption("bayeskernel.threads", 2L)) {
-  points <- if (is.null(rows)) {
-    points_of_fit(object)
-  } else {
-    points_of_rows(object, rows)
-  }
+  points <- if (is.null(rows)) points_of_fit(object) else points_of_rows(object, rows)
   seed <- if (object$method == "gibbs") 0 else sample.int(2^31 - 1, 1L)
-  values <- function(type) {
-    mkprobit_values(object, points, take, seed, type, threads)
-  }
+  values <- function(type) mkprobit_values(object, points, take, seed, type, threads)
   f <- values("link")
-  if (length(object$levels) > 2L) {
-    return(list(f = f, probability = function() values("prob")))
-  }
+  if (length(object$levels) > 2L) return(list(f = f, probability = function() values("prob")))
   one <- (f[, , 2, drop = FALSE] - f[, , 1, drop = FALSE]) / sqrt(2)
   dim(one) <- dim(f)[1:2]
   list(f = one, mean = if (object$method == "gibbs") colMeans(one))
@@ -198,8 +180,6 @@ draws_from_posterior.mkprobit <- function(object, n = 1000, seed = NULL) {
 # Of the functions at the rows of reference.
 function_names <- function(object) {
   rows <- object$reference
-  if (length(object$levels) == 2L) {
-    return(sprintf("f[%s]", rows))
-  }
+  if (length(object$levels) == 2L) return(sprintf("f[%s]", rows))
   sprintf("f[%s,%s]", rep(rows, length(object$levels)), rep(object$levels, each = length(rows)))
 }

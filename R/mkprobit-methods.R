@@ -52,9 +52,7 @@ kernel_weights.bayeskernel_fit <- function(object, ...) {
 parameters.mkprobit <- function(object, level = 0.95) {
   functions <- reference_table(object, level)
   rbind(
-    if (object$learned) {
-      parameter_rows("parameter", weights_matrix(object, level))
-    },
+    if (object$learned) parameter_rows("parameter", weights_matrix(object, level)),
     sampled_parameters(object, level), kernel_rows(object),
     parameter_rows(
       "function", functions, group = "rows of the data", label = function_labels(object)
@@ -68,9 +66,7 @@ weights_matrix <- function(object, level) {
   if (!is.null(object$draws)) {
     draws <- object$draws[, , names, drop = FALSE]
     out <- draws_table(draws, level)
-    if (!has_mean(object)) {
-      out[, 1:2] <- cbind(apply(draws, 3, stats::median), NA)
-    }
+    if (!has_mean(object)) out[, 1:2] <- cbind(apply(draws, 3, stats::median), NA)
     return(out)
   }
   scale <- stats::qnorm((1 + level) / 2) / stats::qnorm(0.975)
@@ -85,14 +81,10 @@ weights_matrix <- function(object, level) {
 
 # Hyperparameters and length-scales that were drawn.
 sampled_parameters <- function(object, level) {
-  if (is.null(object$draws)) {
-    return(NULL)
-  }
+  if (is.null(object$draws)) return(NULL)
   names <- dimnames(object$draws)[[3]]
   at <- grepl("^(rho|pi|chi|log_theta)\\[", names)
-  if (any(at)) {
-    parameter_rows("parameter", draws_table(object$draws[, , at, drop = FALSE], level))
-  }
+  if (any(at)) parameter_rows("parameter", draws_table(object$draws[, , at, drop = FALSE], level))
 }
 
 kernel_rows <- function(object) {
@@ -101,9 +93,7 @@ kernel_rows <- function(object) {
       stats::setNames(object$process, paste0("process.", names(object$process)))
     }
   )
-  if (length(values) == 0L) {
-    return(NULL)
-  }
+  if (length(values) == 0L) return(NULL)
   parameter_rows("kernel", coef_table(values, rep(NA_real_, length(values))))
 }
 
@@ -136,19 +126,15 @@ facts.mkprobit <- function(object) {
   count <- length(object$spaces)
   list(
     title = paste(
-      if (count > 1L) {
-        "Multinomial probit on combined kernels,"
-      } else {
-        "Multinomial probit,"
-      }, if (object$method == "vb") "variational Bayes" else "Gibbs sampler"
+      if (count > 1L) "Multinomial probit on combined kernels," else "Multinomial probit,",
+      if (object$method == "vb") "variational Bayes" else "Gibbs sampler"
     ),
     Rows = if (length(object$levels) == 2L) {
       rows_fact(object)
     } else {
       sprintf("%.0f in %d classes: %s", object$n, length(object$levels), list_some(object$levels))
     },
-    Counts = counts_fact(object),
-    "Class weights" = class_weights_fact(object),
+    Counts = counts_fact(object), "Class weights" = class_weights_fact(object),
     Spaces = if (count > 1L) sprintf("%d, their %s", count, switch(
       object$combine, sum = "weighted sum", product = "product", binary = "subset"
     )),
@@ -156,13 +142,11 @@ facts.mkprobit <- function(object) {
       format(object$kernel)
     } else {
       paste(
-        utils::head(sprintf("%s %s", names(object$spaces), vapply(
-          object$kernel, format, ""
-        )), 8L), collapse = "; "
+        utils::head(sprintf("%s %s", names(object$spaces), vapply(object$kernel, format, "")), 8L),
+        collapse = "; "
       )
     },
-    Weights = if (count > 1L) weights_fact(object),
-    Process = mkprobit_process_fact(object),
+    Weights = if (count > 1L) weights_fact(object), Process = mkprobit_process_fact(object),
     Tuned = if (!is.null(object$process) && !is.null(object$tuned)) {
       process_tuning_fact(object$tuned)
     },
@@ -181,20 +165,14 @@ facts.mkprobit <- function(object) {
 
 mkprobit_process_fact <- function(object) {
   found <- object$process
-  if (is.null(found)) {
-    return(NULL)
-  }
+  if (is.null(found)) return(NULL)
   paste0(
     "variance ", signif(found[["variance"]], 3),
-    if (found[["intercept"]] > 0) {
-      sprintf(", constants of sd %.3g", found[["intercept"]])
-    },
+    if (found[["intercept"]] > 0) sprintf(", constants of sd %.3g", found[["intercept"]]),
     if (length(found) > 3L) {
       paste(sprintf(", (1 | %s) %.3g", names(found)[-(1:3)], found[-(1:3)]), collapse = "")
     },
-    if (found[["sharpness"]] != 1) {
-      sprintf(", means times %.3g", found[["sharpness"]])
-    }
+    if (found[["sharpness"]] != 1) sprintf(", means times %.3g", found[["sharpness"]])
   )
 }
 
@@ -209,13 +187,10 @@ process_tuning_fact <- function(tuned) {
 relevant_fact <- function(object) {
   counts <- object$relevant
   of <- ncol(object$coefficients$mean)
-  if (length(counts) == 1L) {
-    return(sprintf("%.0f of %d regressors", counts, of))
-  }
+  if (length(counts) == 1L) return(sprintf("%.0f of %d regressors", counts, of))
   sprintf(
-    "%s of %d regressors each", paste(
-      utils::head(paste(names(counts), counts), 8L), collapse = ", "
-    ), of
+    "%s of %d regressors each",
+    paste(utils::head(paste(names(counts), counts), 8L), collapse = ", "), of
   )
 }
 
@@ -267,9 +242,7 @@ pictures.mkprobit <- function(object) {
         "It has more than two predictors: give two of them as `columns`."
       )
     ),
-    weights = picture(draw_kernel_weights, if (length(object$spaces) == 1L) {
-      "It has one kernel."
-    }),
+    weights = picture(draw_kernel_weights, if (length(object$spaces) == 1L) "It has one kernel."),
     functions = picture(
       draw_functions, if (!single || is.null(object$inducing)) {
         "Its spaces are no predictors of a formula or of one matrix."
@@ -447,9 +420,7 @@ rows_by_fit <- function(fits, newdata) {
   count <- length(fits)
   split <- is.list(newdata) && !is.data.frame(newdata) &&
     length(newdata) == count && (is.null(names(fits)) || all(names(fits) %in% names(newdata)))
-  if (!split) {
-    return(rep(list(newdata), count))
-  }
+  if (!split) return(rep(list(newdata), count))
   if (is.null(names(fits))) newdata else newdata[names(fits)]
 }
 

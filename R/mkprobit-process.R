@@ -24,9 +24,7 @@ settle_inducing <- function(rows, settings) {
   spaces <- rows$spaces %||% list(list(
     kernel = if (is_kernel(settings$kernel)) settings$kernel else rbf()
   ))
-  if (many && !process_is_basis(spaces, settings)) {
-    settings$inducing <- many_rows_inducing
-  }
+  if (many && !process_is_basis(spaces, settings)) settings$inducing <- many_rows_inducing
   settings
 }
 
@@ -35,9 +33,7 @@ process_regressors <- function(spaces, points, y, at, classes, settings) {
   process <- new_process(settings)
   settings$objects <- at
   tuned <- list(process = process, spaces = spaces)
-  if (!isFALSE(settings$tune)) {
-    tuned <- tune_mkprobit(process, spaces, points, y, classes, settings)
-  }
+  if (!isFALSE(settings$tune)) tuned <- tune_mkprobit(process, spaces, points, y, classes, settings)
   spaces <- tuned$spaces
   process <- anchor_process(tuned$process, spaces, points, settings)
   design <- all_features(process, spaces, points, settings$threads)
@@ -56,9 +52,7 @@ all_features <- function(process, spaces, points, threads) {
   rows <- length(process$picks)
   check_features(rows + sum(lengths(process$groups$levels)), n)
   parts <- row_slices(n, max(rows, 1L) * length(spaces))
-  if (length(parts) == 1L) {
-    return(mkprobit_features(process, spaces, points, threads))
-  }
+  if (length(parts) == 1L) return(mkprobit_features(process, spaces, points, threads))
   phi <- NULL
   noise <- numeric(n)
   for (at in parts) {
@@ -86,9 +80,7 @@ check_features <- function(count, n) {
 }
 
 process_facts <- function(process) {
-  if (is.null(process)) {
-    return(NULL)
-  }
+  if (is.null(process)) return(NULL)
   c(
     variance = process$variance, intercept = process$intercept, sharpness = process$sharpness,
     stats::setNames(process$groups$variance, process$groups$labels)
@@ -97,9 +89,7 @@ process_facts <- function(process) {
 
 # Means of q as left-out rows have them.
 sharpened <- function(core, process) {
-  if (is.null(process) || process$sharpness == 1) {
-    return(core)
-  }
+  if (is.null(process) || process$sharpness == 1) return(core)
   core$mean <- core$mean * process$sharpness
   core$posterior$components <- lapply(core$posterior$components, function(q) {
     q$mean <- q$mean * process$sharpness
@@ -153,9 +143,7 @@ process_is_basis <- function(spaces, process) {
 # R of K[p, p] = R'R for as many rows p as K has rank.
 pivoted_root <- function(k, tolerance) {
   size <- max(diag(k))
-  if (!(size > 0)) {
-    return(list(picks = integer(), root = matrix(0, 0L, 0L)))
-  }
+  if (!(size > 0)) return(list(picks = integer(), root = matrix(0, 0L, 0L)))
   r <- suppressWarnings(chol(k, pivot = TRUE, tol = tolerance * size))
   rank <- attr(r, "rank")
   at <- seq_len(rank)
@@ -176,9 +164,7 @@ process_block <- function(process, spaces, points, points_of, threads) {
 
 combine_blocks <- function(blocks, process) {
   used <- which(process$weights > 0)
-  if (length(used) == 0L) {
-    return(blocks[[1L]] * 0 + (process$combine == "product"))
-  }
+  if (length(used) == 0L) return(blocks[[1L]] * 0 + (process$combine == "product"))
   parts <- Map(function(block, weight) {
     if (process$combine == "product") block^weight else weight * block
   }, blocks[used], process$weights[used])
@@ -214,9 +200,7 @@ space_diagonal <- function(space, points, size) {
 
 space_sizes <- function(spaces, points) {
   size <- unlist(Map(function(space, points) {
-    if (is_precomputed(space$kernel)) {
-      return(mean(diag(points)))
-    }
+    if (is_precomputed(space$kernel)) return(mean(diag(points)))
     mean(space_diagonal(space, points, 1))
   }, spaces, points), use.names = FALSE)
   replace(size, !(size > 0), 1)
@@ -265,9 +249,7 @@ process_design <- function(process, phi, rest, grouped = NULL) {
 # those of the spaces: 0 for a group that the fit has not seen, negative for none.
 group_factors <- function(rows, settings) {
   random <- rows$random
-  if (length(random) == 0L) {
-    return(NULL)
-  }
+  if (length(random) == 0L) return(NULL)
   labels <- vapply(random, `[[`, "", "label")
   if (settings$coefficients == "weights") {
     bk_abort(
@@ -284,9 +266,7 @@ group_factors <- function(rows, settings) {
 }
 
 group_points <- function(groups, random, n) {
-  if (is.null(groups)) {
-    return(NULL)
-  }
+  if (is.null(groups)) return(NULL)
   codes <- level_codes(random)
   list(if (is.null(codes)) matrix(-1L, length(groups$labels), n) else t(codes))
 }
@@ -294,9 +274,7 @@ group_points <- function(groups, random, n) {
 # An indicator of each level; a new group's effect is a rest of its variance.
 group_features <- function(process, points) {
   groups <- process$groups
-  if (is.null(groups)) {
-    return(NULL)
-  }
+  if (is.null(groups)) return(NULL)
   codes <- points[[length(points)]]
   phi <- lapply(seq_along(groups$labels), function(t) {
     sqrt(groups$variance[t]) * outer(seq_along(groups$levels[[t]]), codes[t, ], `==`)
@@ -314,9 +292,7 @@ group_kernel <- function(process, codes) {
 
 # Of the regressors those that carry rank.
 picked_space <- function(space, picks) {
-  if (is_precomputed(space$kernel)) {
-    space$take <- (space$take %||% seq_len(max(picks, 0L)))[picks]
-  }
+  if (is_precomputed(space$kernel)) space$take <- (space$take %||% seq_len(max(picks, 0L)))[picks]
   space
 }
 

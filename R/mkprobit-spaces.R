@@ -23,14 +23,8 @@ space_rows <- function(model, given, kind, settings) {
   usable <- usable_spaces(x, given)
   if (!is.null(usable$keep)) {
     x <- Map(function(space, kernel) {
-      if (is_precomputed(kernel)) {
-        return(space[usable$keep, usable$keep, drop = FALSE])
-      }
-      if (length(dim(space)) == 2L) {
-        space[usable$keep, , drop = FALSE]
-      } else {
-        space[usable$keep]
-      }
+      if (is_precomputed(kernel)) return(space[usable$keep, usable$keep, drop = FALSE])
+      if (length(dim(space)) == 2L) space[usable$keep, , drop = FALSE] else space[usable$keep]
     }, x, kernels)
     given$y <- given$y[usable$keep]
     given$weights <- given$weights[usable$keep]
@@ -50,15 +44,14 @@ space_rows <- function(model, given, kind, settings) {
     paste(space$name, space$columns, sep = ".")
   }), use.names = FALSE)
   c(response, list(
-    data = list(x = unname(do.call(cbind, lapply(parts, `[[`, "x")))),
-    n = NROW(x[[1]]), spaces = spaces, columns = columns, response = "y",
+    data = list(x = unname(do.call(cbind, lapply(parts, `[[`, "x")))), n = NROW(x[[1]]),
+    spaces = spaces, columns = columns, response = "y",
     dropped = unlist(lapply(parts, `[[`, "dropped"), use.names = FALSE),
     info = list(
       type = "spaces", spaces = lapply(parts, `[[`, "info"),
       random = list(), columns = columns, variables = columns
     ),
-    na.action = usable$na.action, rows = usable$keep,
-    weights = kept_weights(given$weights),
+    na.action = usable$na.action, rows = usable$keep, weights = kept_weights(given$weights),
     frame = list(x = x, y = given$y)
   ))
 }
@@ -72,18 +65,13 @@ reads_raw <- function(kernel) {
 is_words <- function(x) is.factor(x) || is.character(x) || is.logical(x)
 
 check_spaces <- function(x, y) {
-  if (length(x) == 0L) {
-    abort_argument(x, "x", "a matrix, or a named list of at least one space")
-  }
+  if (length(x) == 0L) abort_argument(x, "x", "a matrix, or a named list of at least one space")
   named <- names(x)
   if (is.null(named) || anyNA(named) || any(named == "") || anyDuplicated(named)) {
     bk_abort(
       "argument", "The feature spaces have no names of their own.",
-      sprintf("Found: %s.", if (is.null(named)) "no names" else {
-        list_some(quoted(named))
-      }),
-      "Accepted: a list such as list(shape = x1, color = x2).",
-      column = "x", found = named
+      sprintf("Found: %s.", if (is.null(named)) "no names" else list_some(quoted(named))),
+      "Accepted: a list such as list(shape = x1, color = x2).", column = "x", found = named
     )
   }
   for (name in named) {
@@ -115,9 +103,7 @@ match_spaces <- function(x, kernels, y = NULL, weights = NULL) {
   kernel <- vapply(kernels, is_precomputed, NA)
   known <- Map(object_names, x, kernel)
   first <- Position(Negate(is.null), known)
-  if (is.na(first)) {
-    return(list(x = x, y = y, weights = weights))
-  }
+  if (is.na(first)) return(list(x = x, y = y, weights = weights))
   against <- sprintf("`%s`", names(x)[first])
   for (k in seq_along(x)[-first]) {
     x[[k]] <- take_objects(x[[k]], match_objects(
@@ -182,17 +168,11 @@ usable_spaces <- function(x, given) {
 # One space: its raw columns `x`, what the fit keeps, what new rows must have.
 read_space <- function(model, value, kernel, name, y, kind, settings) {
   space <- list(name = name, kernel = kernel)
-  if (kernel$kind == "categorical") {
-    return(read_categories(value, space))
-  }
+  if (kernel$kind == "categorical") return(read_categories(value, space))
   if (reads_raw(kernel)) {
     x <- check_points(value, sprintf("x$%s", name))
     if (is_precomputed(kernel)) check_gram(x, name)
-    objects <- if (is_precomputed(kernel)) {
-      object_names(x, TRUE)
-    } else {
-      usable_names(colnames(x))
-    }
+    objects <- if (is_precomputed(kernel)) object_names(x, TRUE) else usable_names(colnames(x))
     columns <- colnames(x) %||% paste0("k", seq_len(ncol(x)))
     space[c("kind", "columns")] <- list("matrix", columns)
     space$transform <- list(center = 0, scale = 1)
@@ -309,9 +289,7 @@ new_space_rows <- function(info, newdata, first = 0) {
 # Columns of kernel values, and of regressors, as in the fit.
 raw_by_name <- function(info, value, name) {
   if (is.data.frame(value)) value <- as.matrix(value)
-  if (!is.matrix(value) || is.null(info$objects)) {
-    return(value)
-  }
+  if (!is.matrix(value) || is.null(info$objects)) return(value)
   at <- if (info$kernel) {
     match_training(value, info$objects, info$columns, name)
   } else {
@@ -323,16 +301,10 @@ raw_by_name <- function(info, value, name) {
 # New rows of every space in the order of the first that has names.
 match_new_spaces <- function(newdata, spaces) {
   known <- Map(function(space, info) {
-    if (isTRUE(info$kernel)) {
-      usable_names(rownames(space))
-    } else {
-      object_names(space)
-    }
+    if (isTRUE(info$kernel)) usable_names(rownames(space)) else object_names(space)
   }, newdata, spaces)
   first <- Position(Negate(is.null), known)
-  if (is.na(first)) {
-    return(newdata)
-  }
+  if (is.na(first)) return(newdata)
   for (k in seq_along(newdata)[-first]) {
     newdata[[k]] <- take_objects(newdata[[k]], match_objects(
       known[[k]], known[[first]], sprintf("`%s`", names(newdata)[k]),
@@ -348,9 +320,7 @@ new_space <- function(info, value, name, first) {
     if (length(frame) != length(info$levels)) {
       abort_space_width(name, length(frame), length(info$levels))
     }
-    if (!is_words(value) && all(info$names %in% names(frame))) {
-      frame <- frame[info$names]
-    }
+    if (!is_words(value) && all(info$names %in% names(frame))) frame <- frame[info$names]
     return(category_codes(frame, info$levels))
   }
   if (info$type == "raw") {
@@ -409,9 +379,7 @@ space_source <- function(space, points) {
 # Monomials of the columns up to a degree: features x rows, for two columns 1, x1, x2, x1^2, x1 x2,
 # x2^2.
 features_of <- function(points, degree) {
-  if (is.null(degree)) {
-    return(points)
-  }
+  if (is.null(degree)) return(points)
   d <- nrow(points)
   parts <- list(matrix(1, 1L, ncol(points)))
   last <- parts[[1]]

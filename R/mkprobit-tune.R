@@ -16,9 +16,7 @@ tuning_directions <- function(spaces, settings) {
     scales <- lapply(scales, function(each) integer())
   }
   wide <- which(lengths(scales) > 0L)
-  one <- function(kind, space = 0L, at = integer()) {
-    list(kind = kind, space = space, at = at)
-  }
+  one <- function(kind, space = 0L, at = integer()) list(kind = kind, space = space, at = at)
   each <- function(s) {
     at <- scales[[s]]
     roles <- parameter_roles(spaces[[s]]$kernel)[at]
@@ -35,9 +33,7 @@ tuning_directions <- function(spaces, settings) {
         unlist(lapply(wide, each), recursive = FALSE)
       )
     },
-    if (settings$learn) {
-      lapply(seq_along(spaces), function(s) one("weight", s))
-    },
+    if (settings$learn) lapply(seq_along(spaces), function(s) one("weight", s)),
     if (is.null(held$intercept) && settings$bias) list(one("intercept")),
     if (is.null(held$groups)) {
       lapply(seq_along(settings$groups$labels), function(t) one("groups", t))
@@ -48,9 +44,7 @@ tuning_directions <- function(spaces, settings) {
 # Length-scales that were left open, or all; with variances of the terms of a sum, whose ratios are
 # not the process's variance.
 open_parameters <- function(space, all) {
-  if (space$kind != "kernel") {
-    return(integer())
-  }
+  if (space$kind != "kernel") return(integer())
   roles <- parameter_roles(space$kernel)
   leaves <- parameter_leaves(space$kernel)$at
   open <- space$open %||% rep(TRUE, max(leaves, 0L))
@@ -65,11 +59,7 @@ start_moves <- function(spaces, groups = NULL) {
     variance = 0, intercept = 0, weight = numeric(length(spaces)),
     groups = numeric(length(groups$labels)),
     scale = lapply(spaces, function(space) {
-      numeric(if (space$kind == "kernel") {
-        length(kernel_parameters(space$kernel))
-      } else {
-        0L
-      })
+      numeric(if (space$kind == "kernel") length(kernel_parameters(space$kernel)) else 0L)
     })
   )
 }
@@ -77,9 +67,7 @@ start_moves <- function(spaces, groups = NULL) {
 move_along <- function(moves, direction, step, open) {
   kind <- direction$kind
   if (kind == "all") {
-    moves$scale <- Map(function(move, at) {
-      replace(move, at, move[at] + step)
-    }, moves$scale, open)
+    moves$scale <- Map(function(move, at) replace(move, at, move[at] + step), moves$scale, open)
   } else if (kind == "scale") {
     at <- direction$at
     s <- direction$space
@@ -96,9 +84,7 @@ move_along <- function(moves, direction, step, open) {
 moved_process <- function(process, spaces, moves) {
   process$variance <- process$variance * exp(moves$variance)
   process$intercept <- process$intercept * exp(moves$intercept)
-  if (length(moves$groups)) {
-    process$groups$variance <- process$groups$variance * exp(moves$groups)
-  }
+  if (length(moves$groups)) process$groups$variance <- process$groups$variance * exp(moves$groups)
   if (any(moves$weight != 0)) {
     weights <- process$weights * exp(moves$weight)
     # The size of a sum is the process's.
@@ -123,9 +109,7 @@ moves_penalty <- function(moves, classes) {
 # Rows that are looked at: of every class its share, and three if it has them.
 tuning_sample <- function(y, size, seed) {
   n <- length(y)
-  if (n <= size) {
-    return(seq_len(n))
-  }
+  if (n <= size) return(seq_len(n))
   by <- split(seq_len(n), y)
   sort(unlist(with_seed(seed, lapply(by, function(rows) {
     count <- min(length(rows), max(3, round(size / n * length(rows))))
@@ -144,14 +128,10 @@ feature_engine <- list(
 # `tuned`.
 tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
   directions <- tuning_directions(spaces, settings)
-  if (length(directions) == 0L) {
-    return(list(process = process, spaces = spaces))
-  }
+  if (length(directions) == 0L) return(list(process = process, spaces = spaces))
   at <- tuning_sample(y, tuning_rows, settings$seed)
   score <- left_out_scorer(process, spaces, points, at, y[at], classes, settings)
-  if (is.null(score)) {
-    return(list(process = process, spaces = spaces))
-  }
+  if (is.null(score)) return(list(process = process, spaces = spaces))
   each <- classes * length(at)^3
   count <- max(40, min(20 * length(directions) + 20, process_work / each))
   open <- lapply(spaces, open_parameters, settings$tune)
@@ -199,17 +179,13 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
 # counted.
 left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
   counted <- tabulate(y, classes)[y] > 1L
-  if (!any(counted)) {
-    return(NULL)
-  }
+  if (!any(counted)) return(NULL)
   codes <- if (!is.null(process$groups)) points[[length(points)]][, at, drop = FALSE]
   power <- settings$power[at]
   share <- (power %||% rep(1, length(at)))[counted]
   points <- Map(function(space, points) {
     own <- points[, at, drop = FALSE]
-    if (!is_precomputed(space$kernel)) {
-      return(own)
-    }
+    if (!is_precomputed(space$kernel)) return(own)
     # Repeated objects are one regressor.
     points[settings$objects[at], at, drop = FALSE]
   }, spaces, points[seq_along(spaces)])
@@ -219,12 +195,8 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
   })
   threads <- settings$threads
   control <- list(
-    nodes = settings$nodes %||% 0L, tol = 1e-6, max_iter = 100L,
-    threads = threads, power = power, sharpness = if (settings$method == "vb") {
-      sharpness_grid
-    } else {
-      1
-    }
+    nodes = settings$nodes %||% 0L, tol = 1e-6, max_iter = 100L, threads = threads, power = power,
+    sharpness = if (settings$method == "vb") sharpness_grid else 1
   )
   known <- vector("list", length(spaces))
   block <- function(s, space, size) {
@@ -284,16 +256,12 @@ fold_log_prob <- function(phi, y, classes, fold, control) {
   for (k in unique(fold)) {
     on <- fold == k
     settings$power <- control$power[!on]
-    source <- function(rows) {
-      list(list(kind = "matrix", k = phi[, rows, drop = FALSE]))
-    }
+    source <- function(rows) list(list(kind = "matrix", k = phi[, rows, drop = FALSE]))
     core <- core_call(mkprobit_vb_cpp(list(
       y = as.integer(y)[!on], classes = classes, sources = source(!on),
       combine = "sum", bias = FALSE
     ), settings))
-    if (isTRUE(core$status$interrupted)) {
-      return(NULL)
-    }
+    if (isTRUE(core$status$interrupted)) return(NULL)
     found <- core_call(mkprobit_predict_cpp(core$posterior, source(on), "sum", list(
       nodes = control$nodes, threads = control$threads, progress = FALSE
     )))
@@ -347,9 +315,7 @@ climb_moves <- function(moves, directions, open, score, most, shown) {
       interrupted <<- TRUE
       return(-Inf)
     }
-    if (is.null(best) || found$score > best$score) {
-      best <<- c(list(moves = at), found)
-    }
+    if (is.null(best) || found$score > best$score) best <<- c(list(moves = at), found)
     found$score
   }
   look(moves)
@@ -360,9 +326,7 @@ climb_moves <- function(moves, directions, open, score, most, shown) {
   kinds <- vapply(directions, `[[`, "", "kind")
   wide <- directions[kinds %in% c("all", "scale")][1L]
   # Not where a climb has been.
-  for (width in if (!is.null(wide[[1L]]) && !any(kinds == "variance")) {
-    grid_widths
-  }) {
+  for (width in if (!is.null(wide[[1L]]) && !any(kinds == "variance")) grid_widths) {
     if (!interrupted) look(move_along(moves, wide[[1L]], width, open))
   }
   round <- "steps"
@@ -372,9 +336,7 @@ climb_moves <- function(moves, directions, open, score, most, shown) {
     for (k in which(steps > least_step)) {
       if (!going()) break
       from <- best
-      there <- function(step) {
-        look(move_along(from$moves, directions[[k]], step, open))
-      }
+      there <- function(step) look(move_along(from$moves, directions[[k]], step, open))
       origin <- from$score
       # And the same way again, as long as that is better.
       follow <- function(step) {
@@ -394,11 +356,7 @@ climb_moves <- function(moves, directions, open, score, most, shown) {
       if (down > origin) next
       # The top of the parabola through the three.
       bend <- up + down - 2 * from$score
-      top <- if (is.finite(bend) && bend < 0) {
-        steps[k] * (down - up) / (2 * bend)
-      } else {
-        0
-      }
+      top <- if (is.finite(bend) && bend < 0) steps[k] * (down - up) / (2 * bend) else 0
       steps[k] <- steps[k] / 3
       if (going() && abs(top) > least_step / 2) there(top)
     }

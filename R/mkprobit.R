@@ -127,21 +127,18 @@ mkprobit.formula <- function(formula, data, kernel = NULL, combine = c("sum", "p
 
 mkprobit_arguments <- function() {
   list(
-    kernel = check_space_kernels,
-    combine = one_of("sum", "product", "binary"),
-    coefficients = one_of("process", "weights"),
-    kernel_weights = check_kernel_weights,
+    kernel = check_space_kernels, combine = one_of("sum", "product", "binary"),
+    coefficients = one_of("process", "weights"), kernel_weights = check_kernel_weights,
     weights_method = or_null(one_of("loo", "profile", "map", "is", "slice", "enumerate")),
     latent_scales = one_of("class", "shared", "fixed"), sparse = check_flag,
-    tune = or_null(check_flag), bias = or_null(check_flag),
-    inducing = or_null(count_from(2)), class_weights = check_class_weights, normalize = check_flag,
-    nodes = or_null(count_from(5, most_nodes)),
-    zeta_moment = one_of("exact", "point"), tol = or_null(number_from(0)),
+    tune = or_null(check_flag), bias = or_null(check_flag), inducing = or_null(count_from(2)),
+    class_weights = check_class_weights, normalize = check_flag,
+    nodes = or_null(count_from(5, most_nodes)), zeta_moment = one_of("exact", "point"),
+    tol = or_null(number_from(0)),
     tolw = function(x, name) {
       if (identical(x, Inf)) x else check_number(x, 0, name = name)
     },
-    max_iter = or_null(count_from(1)), collapsed = check_flag,
-    allow_empty = check_flag,
+    max_iter = or_null(count_from(1)), collapsed = check_flag, allow_empty = check_flag,
     force = check_flag
   )
 }
@@ -177,9 +174,7 @@ check_space_kernel <- function(kernel, name) {
 }
 
 check_kernel_weights <- function(x, name) {
-  if (identical(x, "fixed") || identical(x, "learn")) {
-    return(x)
-  }
+  if (identical(x, "fixed") || identical(x, "learn")) return(x)
   good <- is.numeric(x) && length(x) > 0L && is.null(dim(x)) && all(is.finite(x)) && all(x >= 0)
   if (!good) {
     abort_argument(x, name, "\"fixed\", \"learn\", or a number of at least 0 for each kernel")
@@ -192,9 +187,7 @@ settle_mkprobit <- function(settings) {
   process <- settings$coefficients == "process"
   settings$bias <- settings$bias %||% process
   refuse_class_weights(settings)
-  if (process) {
-    return(settle_process(settings))
-  }
+  if (process) return(settle_process(settings))
   refuse_process_prior(settings$prior)
   settings$tune <- settings$tune %||% FALSE
   prior <- settings$prior
@@ -238,9 +231,7 @@ settle_mkprobit <- function(settings) {
 # Powers of the likelihood, which neither the sampler nor the paper's model has.
 refuse_class_weights <- function(settings) {
   wish <- settings$class_weights
-  if (identical(wish, "none")) {
-    return(invisible())
-  }
+  if (identical(wish, "none")) return(invisible())
   fault <- if (settings$coefficients == "weights") {
     "coefficients = \"weights\""
   } else if (settings$method == "gibbs") {

@@ -2,15 +2,11 @@
 # missing.
 
 check_data <- function(data) {
-  if (is.environment(data) || is.null(data)) {
-    return(data)
-  }
+  if (is.environment(data) || is.null(data)) return(data)
   if (!is.list(data) || (is.object(data) && !is.data.frame(data))) {
     abort_argument(data, "data", "a data frame, or a list of variables")
   }
-  if (is.null(names(data)) && length(data)) {
-    abort_argument(data, "data", "a list with names")
-  }
+  if (is.null(names(data)) && length(data)) abort_argument(data, "data", "a list with names")
   if (!is.data.frame(data)) {
     sizes <- unique(vapply(data, NROW, 1L))
     # Without a common length there is no frame, and `.` has no meaning.
@@ -19,9 +15,7 @@ check_data <- function(data) {
       class(data) <- "data.frame"
     }
   }
-  if (is.data.frame(data) && .row_names_info(data, 2L) == 0L) {
-    abort_too_few_rows(0L)
-  }
+  if (is.data.frame(data) && .row_names_info(data, 2L) == 0L) abort_too_few_rows(0L)
   data
 }
 
@@ -38,13 +32,9 @@ build_frame <- function(parsed, data, weights, offset, subset) {
   n <- if (is.data.frame(data)) .row_names_info(data, 2L)
   for (name in names(extras)) {
     given <- NROW(extras[[name]])
-    if (!is.null(n) && !is.null(extras[[name]]) && given != n) {
-      abort_length(name, given, n)
-    }
+    if (!is.null(n) && !is.null(extras[[name]]) && given != n) abort_length(name, given, n)
   }
-  if (is.null(n) && !is.null(subset)) {
-    n <- NROW(eval(parsed$frame_terms[[2]], scope, env))
-  }
+  if (is.null(n) && !is.null(subset)) n <- NROW(eval(parsed$frame_terms[[2]], scope, env))
   rows <- subset_rows(subset, scope, env, n)
   frame_call <- as.call(c(
     list(
@@ -55,13 +45,9 @@ build_frame <- function(parsed, data, weights, offset, subset) {
   ))
   # An empty argument and a NULL one are not the same to model.frame().
   frame_call <- frame_call[!vapply(as.list(frame_call), is.null, NA)]
-  frame <- tryCatch(eval(frame_call), error = function(e) {
-    explain_frame_error(e, parsed, scope, n)
-  })
+  frame <- tryCatch(eval(frame_call), error = function(e) explain_frame_error(e, parsed, scope, n))
   check_variable_types(frame, parsed$response)
-  for (j in attr(attr(frame, "terms"), "offset")) {
-    check_offset_type(frame[[j]], names(frame)[j])
-  }
+  for (j in attr(attr(frame, "terms"), "offset")) check_offset_type(frame[[j]], names(frame)[j])
   if (is.null(n)) n <- nrow(frame)
   list(frame = frame, rows = rows, n = n)
 }
@@ -80,11 +66,8 @@ check_variables <- function(parsed, scope, env) {
         fit_header(
           paste(if (in_response) "Response" else "Variable", "`%s` is not in `data`."), name
         ),
-        if (is.data.frame(scope)) {
-          paste("Columns of `data`:", list_some(names(scope)))
-        },
-        "Correct the formula, or add the column to `data`.",
-        column = name, found = names(scope)
+        if (is.data.frame(scope)) paste("Columns of `data`:", list_some(names(scope))),
+        "Correct the formula, or add the column to `data`.", column = name, found = names(scope)
       )
     }
   }
@@ -92,13 +75,9 @@ check_variables <- function(parsed, scope, env) {
 
 # Names that stand for contrasts, as in C(x, contr.sum).
 contrasts_of <- function(x) {
-  if (!is.call(x)) {
-    return(NULL)
-  }
+  if (!is.call(x)) return(NULL)
   terms <- sum_terms(x)$terms
-  if (length(terms) > 1L) {
-    return(unlist(lapply(terms, contrasts_of)))
-  }
+  if (length(terms) > 1L) return(unlist(lapply(terms, contrasts_of)))
   own <- if (identical(x[[1]], quote(C)) && length(x) > 2L) all.vars(x[[3]])
   c(own, unlist(lapply(seq_along(x)[-1], function(k) contrasts_of(x[[k]]))))
 }
@@ -109,8 +88,7 @@ eval_argument <- function(value, name, scope, env) {
   if (is.language(value)) {
     value <- tryCatch(eval(value, scope, env), error = function(e) {
       bk_abort(
-        "argument", sprintf("Argument `%s` cannot be computed.", name),
-        conditionMessage(e),
+        "argument", sprintf("Argument `%s` cannot be computed.", name), conditionMessage(e),
         paste(
           "Accepted: an expression in the columns of `data`, or a vector", "with one value a row."
         ),
@@ -118,9 +96,7 @@ eval_argument <- function(value, name, scope, env) {
       )
     })
   }
-  if (is.character(value) && length(value) == 1L && value %in% names(scope)) {
-    value <- scope[[value]]
-  }
+  if (is.character(value) && length(value) == 1L && value %in% names(scope)) value <- scope[[value]]
   if (name %in% c("weights", "offset")) check_row_numbers(value, name)
   value
 }
@@ -134,9 +110,7 @@ check_row_numbers <- function(value, name) {
 
 subset_rows <- function(subset, scope, env, n) {
   keep <- eval_argument(subset, "subset", scope, env)
-  if (is.null(keep)) {
-    return(NULL)
-  }
+  if (is.null(keep)) return(NULL)
   if (is.logical(keep)) {
     if (length(keep) != n) abort_length("subset", length(keep), n)
     rows <- which(keep)
@@ -201,8 +175,7 @@ refuse_missing_inside <- function(variable, name, error, scope, env) {
     value <- tryCatch(eval(as.name(inner), scope, env), error = identity)
     if (is.atomic(value) && anyNA(value)) {
       bk_abort(
-        "missing",
-        fit_header("Variable `%s` cannot be computed with missing values.", name),
+        "missing", fit_header("Variable `%s` cannot be computed with missing values.", name),
         sprintf(
           "`%s`: %d missing, first in row %d.", inner, sum(is.na(value)), which(is.na(value))[1]
         ),
@@ -254,9 +227,7 @@ usable_rows <- function(frame, rows, na.action, missing = "refuse",
   if (missing == "model" && is.null(omit)) check(frame, rows)
   with_na <- setdiff(names(frame)[vapply(frame, anyNA, NA)], allowed)
   refused <- if (is.null(omit) && missing != "omit") with_na
-  if (length(refused)) {
-    refuse_missing(frame, refused, rows, missing != "refuse")
-  }
+  if (length(refused)) refuse_missing(frame, refused, rows, missing != "refuse")
   if (length(with_na)) {
     bad <- lapply(unclass(frame)[with_na], missing_rows)
     gone <- sort(unique(unlist(bad, use.names = FALSE)))
@@ -275,9 +246,7 @@ usable_rows <- function(frame, rows, na.action, missing = "refuse",
     check_weights(w, original_rows(keep, rows))
     if (length(allowed) == 0L) {
       zero <- sum(w == 0)
-      if (zero > 0L) {
-        keep <- if (is.null(keep)) which(w > 0) else keep[w > 0]
-      }
+      if (zero > 0L) keep <- if (is.null(keep)) which(w > 0) else keep[w > 0]
     }
   }
   left <- if (is.null(keep)) nrow(frame) else length(keep)
@@ -299,9 +268,7 @@ refuse_missing <- function(frame, names, rows, choice) {
   count <- stats::setNames(lengths(bad), sub("^\\((.*)\\)$", "\\1", names))
   first <- vapply(bad, `[`, 1L, 1L)
   fixed <- c(names(frame)[1L], "(weights)", "(offset)")
-  if (!choice || any(names %in% fixed)) {
-    abort_missing(count, first, rows)
-  }
+  if (!choice || any(names %in% fixed)) abort_missing(count, first, rows)
   abort_missing(
     count, first, rows, cure = paste(
       "Drop such rows by `missing = \"omit\"`, model those of numbers by",
@@ -333,11 +300,7 @@ read_na_action <- function(na.action) {
 }
 
 missing_rows <- function(column) {
-  if (is.matrix(column)) {
-    which(rowSums(is.na(column)) > 0)
-  } else {
-    which(is.na(column))
-  }
+  if (is.matrix(column)) which(rowSums(is.na(column)) > 0) else which(is.na(column))
 }
 
 original_rows <- function(at, rows) {
@@ -373,9 +336,7 @@ check_weights <- function(w, rows) {
 
 # The rows `keep` of a frame, with the attributes that terms need.
 frame_rows <- function(frame, keep) {
-  if (is.null(keep)) {
-    return(frame)
-  }
+  if (is.null(keep)) return(frame)
   columns <- lapply(frame, function(column) {
     if (is.matrix(column)) column[keep, , drop = FALSE] else column[keep]
   })

@@ -98,9 +98,7 @@ fit_rows <- function(model, rows, settings, call) {
   fit <- model$collect(fit, core, job, rows)
   list(
     fit = fit, core = core, job = job,
-    left_out = if (!is.null(model$left_out)) {
-      model$left_out(fit, core, job, rows)
-    }
+    left_out = if (!is.null(model$left_out)) model$left_out(fit, core, job, rows)
   )
 }
 
@@ -110,11 +108,7 @@ typed_call <- function(call, front, name) {
   frames <- sys.frames()
   at <- Position(function(frame) identical(frame, front), frames, right = TRUE)
   typed <- sys.call(generic_frame(at))[[1L]]
-  call[[1L]] <- if (is.call(typed) && called_name(list(typed)) == name) {
-    typed
-  } else {
-    as.name(name)
-  }
+  call[[1L]] <- if (is.call(typed) && called_name(list(typed)) == name) typed else as.name(name)
   call
 }
 
@@ -134,13 +128,9 @@ check_no_weights <- function(model, call) {
 
 # What Ctrl-C leaves: an answer without a posterior is of no use.
 stop_or_keep <- function(core, settings) {
-  if (!identical(settings$on_interrupt, "keep") || isFALSE(core$usable)) {
-    abort_interrupted()
-  }
+  if (!identical(settings$on_interrupt, "keep") || isFALSE(core$usable)) abort_interrupted()
   # A second interrupt, after one of the tuning.
-  if (isTRUE(settings$kept)) {
-    return(invisible())
-  }
+  if (isTRUE(settings$kept)) return(invisible())
   bk_warn(
     "interrupt", "Interrupted: the fit is where the iteration was then.",
     "It is a valid but not the best approximation; fit again for that."

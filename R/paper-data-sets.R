@@ -10,9 +10,7 @@
 #   make              makes the table without any data, or NULL
 #   origin, licence   printed before anything is downloaded
 
-uci <- function(path) {
-  paste0("https://archive.ics.uci.edu/ml/machine-learning-databases/", path)
-}
+uci <- function(path) paste0("https://archive.ics.uci.edu/ml/machine-learning-databases/", path)
 
 # Numbers and a label at the end.
 read_prepared <- function(file) utils::read.csv(file, stringsAsFactors = TRUE)
@@ -129,9 +127,7 @@ susy_features <- c(
 )
 
 # Predictors as numbers, the response last.
-matrix_and <- function(x, ...) {
-  data.frame(lapply(x, function(v) as.numeric(as.character(v))), ...)
-}
+matrix_and <- function(x, ...) data.frame(lapply(x, function(v) as.numeric(as.character(v))), ...)
 
 raetsch_set <- function(name, rows, columns, ...) {
   ending <- if (name == "waveform") ".csv.gz" else ".csv"
@@ -174,9 +170,7 @@ paper_sets <- list(
   breast_cancer = raetsch_set("breast_cancer", 263L, 9L),
   diabetis = raetsch_set("diabetis", 768L, 8L,
     package = "mlbench::PimaIndiansDiabetes",
-    from_package = function(x) {
-      matrix_and(x[1:8], y = ifelse(x$diabetes == "pos", 1L, -1L))
-    }
+    from_package = function(x) matrix_and(x[1:8], y = ifelse(x$diabetes == "pos", 1L, -1L))
   ),
   flare_solar = raetsch_set("flare_solar", 144L, 9L),
   german = raetsch_set("german", 1000L, 20L),
@@ -210,9 +204,7 @@ paper_sets <- list(
   crabs = list(
     title = "Leptograpsus crabs, species and sex", paper = "damoulas2009",
     rows = 200L, columns = 6L, package = "MASS::crabs",
-    from_package = function(x) {
-      data.frame(x[4:8], class = interaction(x$sp, x$sex))
-    },
+    from_package = function(x) data.frame(x[4:8], class = interaction(x$sp, x$sex)),
     origin = "Campbell and Mahon (1974), in package MASS", licence = "GPL"
   ),
   glass = list(
@@ -326,9 +318,7 @@ paper_sets <- list(
   wdbc = list(
     title = "Breast cancer, Wisconsin, diagnostic", paper = "ouyang2008",
     rows = 569L, columns = 31L, package = "mclust::wdbc",
-    from_package = function(x) {
-      data.frame(x[3:32], malignant = +(x$Diagnosis == "M"))
-    },
+    from_package = function(x) data.frame(x[3:32], malignant = +(x$Diagnosis == "M")),
     files = list(wdbc.data = function(file) {
       table <- raw_reader(c("id", "diagnosis", numbered("v", 30)), "diagnosis", drop = "id")(file)
       data.frame(table[1:30], malignant = +(table$diagnosis == "M"))

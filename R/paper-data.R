@@ -27,9 +27,7 @@
 #' head(paper_data("crabs"))
 #' @export
 paper_data <- function(name = NULL, download = NULL) {
-  if (is.null(name)) {
-    return(listed_sets())
-  }
+  if (is.null(name)) return(listed_sets())
   name <- check_choice(name, names(paper_sets), "name")
   check_flag(download %||% FALSE, "download")
   table <- local_set(name) %||% fetched_set(name, download)
@@ -57,14 +55,10 @@ data_cache <- function() tools::R_user_dir("bayeskernel", "cache")
 # The place that has a set, without reading it: list(kind, at), or NULL.
 find_set <- function(name) {
   set <- paper_sets[[name]]
-  if (!is.null(set$make)) {
-    return(list(kind = "made here", at = set$make))
-  }
+  if (!is.null(set$make)) return(list(kind = "made here", at = set$make))
   for (folder in data_folders()) {
     at <- files_in(folder, set)
-    if (!is.null(at)) {
-      return(list(kind = folder, at = at))
-    }
+    if (!is.null(at)) return(list(kind = folder, at = at))
   }
   package <- strsplit(set$package %||% "", "::", fixed = TRUE)[[1L]]
   if (length(package) && requireNamespace(package[1L], quietly = TRUE)) {
@@ -76,14 +70,10 @@ find_set <- function(name) {
 files_in <- function(folder, set) {
   for (group in set$groups) {
     files <- file.path(folder, unlist(group))
-    if (all(file.exists(files))) {
-      return(stats::setNames(files, names(group)))
-    }
+    if (all(file.exists(files))) return(stats::setNames(files, names(group)))
   }
   for (file in names(set$files)) {
-    if (file.exists(file.path(folder, file))) {
-      return(file.path(folder, file))
-    }
+    if (file.exists(file.path(folder, file))) return(file.path(folder, file))
   }
 }
 
@@ -109,9 +99,7 @@ local_set <- function(name) {
 }
 
 read_set <- function(set, at) {
-  if (!is.null(set$read_group)) {
-    return(set$read_group(at))
-  }
+  if (!is.null(set$read_group)) return(set$read_group(at))
   read <- set$files[[basename(at)]]
   tryCatch(read(at), error = function(e) {
     if (inherits(e, "bayeskernel_error")) stop(e)
@@ -129,9 +117,7 @@ bad_data_file <- function(file, found, expected) {
 
 fetched_set <- function(name, download) {
   set <- paper_sets[[name]]
-  if (!length(set$url) || !agreed(name, set, download)) {
-    abort_no_set(name, set)
-  }
+  if (!length(set$url) || !agreed(name, set, download)) abort_no_set(name, set)
   dir.create(data_cache(), recursive = TRUE, showWarnings = FALSE)
   for (file in names(set$url)) fetch_file(set$url[[file]], file, name)
   local_set(name)
@@ -146,9 +132,7 @@ agreed <- function(name, set, download) {
   }
 }
 
-set_origin <- function(name, set) {
-  sprintf("%s: %s. Licence: %s.", name, set$origin, set$licence)
-}
+set_origin <- function(name, set) sprintf("%s: %s. Licence: %s.", name, set$origin, set$licence)
 
 # A file that is cut short must not stay in the cache.
 fetch_file <- function(url, file, name) {
@@ -171,14 +155,10 @@ fetch_file <- function(url, file, name) {
 abort_no_set <- function(name, set) {
   package <- sub("::.*", "", set$package %||% "")
   bk_abort(
-    "data", sprintf("The data set \"%s\" is not here.", name),
-    set_origin(name, set),
+    "data", sprintf("The data set \"%s\" is not here.", name), set_origin(name, set),
     if (nzchar(package)) sprintf("Install package %s, which has it.", package),
-    if (length(set$url)) {
-      sprintf("Fetch it by paper_data(\"%s\", download = TRUE).", name)
-    },
-    folder_advice(name),
-    column = name, found = character(), expected = set_files(set)
+    if (length(set$url)) sprintf("Fetch it by paper_data(\"%s\", download = TRUE).", name),
+    folder_advice(name), column = name, found = character(), expected = set_files(set)
   )
 }
 

@@ -91,9 +91,7 @@ fixed_table <- function(object, level) {
 
 # Of a sampler: R-hat and the effective sample size, which the fit has.
 with_convergence <- function(table, object, known = object$diagnostics$table) {
-  if (is.null(object$draws)) {
-    return(table)
-  }
+  if (is.null(object$draws)) return(table)
   known <- known[match(rownames(table), known$variable), ]
   # Small counts can be constant in the tails.
   ess <- pmin(known$ess_bulk, known$ess_tail, na.rm = TRUE)
@@ -129,9 +127,7 @@ fixed_quantiles <- function(object, probs, scale) {
   size <- if (scale == "data") object$transform$scale[at] else 1
   theta <- posterior$theta_mean[at] / size
   sd <- sqrt(cov_diagonal(posterior$theta_cov)[at]) / size
-  for (k in seq_along(probs)) {
-    out[at, k] <- spike_quantile(probs[k], theta, sd, posterior$gamma[at])
-  }
+  for (k in seq_along(probs)) out[at, k] <- spike_quantile(probs[k], theta, sd, posterior$gamma[at])
   out
 }
 
@@ -183,9 +179,7 @@ to_sd_cor <- function(lower, r) {
   sd <- sqrt(lower[, single, drop = FALSE])
   out <- lower
   out[, single] <- sd
-  for (k in which(!single)) {
-    out[, k] <- lower[, k] / (sd[, pairs[k, 1]] * sd[, pairs[k, 2]])
-  }
+  for (k in which(!single)) out[, k] <- lower[, k] / (sd[, pairs[k, 1]] * sd[, pairs[k, 2]])
   out
 }
 
@@ -202,9 +196,7 @@ gibbs_variance_rows <- function(object, term, level) {
 vb_variance_rows <- function(object, t, level) {
   q <- variance_of_term(object, t)
   map <- object$transform$random[[t]]
-  if (q$type == "iid") {
-    return(sd_row(q$shape, q$rate * drop(map)^2, level))
-  }
+  if (q$type == "iid") return(sd_row(q$shape, q$rate * drop(map)^2, level))
   r <- nrow(map)
   pairs <- lower_triangle(r)
   single <- which(pairs[, 1] == pairs[, 2])
@@ -221,9 +213,7 @@ component_parameters <- function(object, level) {
   labels <- vapply(components, `[[`, "", "label")
   rows <- lapply(seq_along(components), function(k) {
     q <- components[[k]]
-    if (has_points(object)) {
-      return(point_component_row(object, k, level))
-    }
+    if (has_points(object)) return(point_component_row(object, k, level))
     if (!is_sampled(object)) {
       return(if (q$type == "point") {
         coef_table(sqrt(q$value), NA_real_, NA_real_, NA_real_, level = level)
@@ -235,9 +225,7 @@ component_parameters <- function(object, level) {
     values <- sqrt(object$draws[, , name, drop = FALSE])
     robust_rows(draws_table(values, level), stats::median(values))
   })
-  if (length(rows) == 0L) {
-    return(NULL)
-  }
+  if (length(rows) == 0L) return(NULL)
   table <- do.call(rbind, rows)
   rownames(table) <- sprintf("sd(%s)", labels)
   parameter_rows("ran_pars", table, labels, paste0("sd__", labels))
@@ -245,9 +233,7 @@ component_parameters <- function(object, level) {
 
 # The standard deviation of a numeric response.
 noise_parameters <- function(object, level) {
-  if (!is_regression(object)) {
-    return(NULL)
-  }
+  if (!is_regression(object)) return(NULL)
   noise <- object$posterior$noise
   table <- if (is_sampled(object)) {
     draws <- object$draws[, , noise_name(fixed_names(object)), drop = FALSE]
@@ -416,9 +402,7 @@ process_table <- function(object, level) {
     return(with_convergence(table, object))
   }
   machines <- object$posterior$machines
-  if (object$method == "ecm" || is.null(machines)) {
-    return(NULL)
-  }
+  if (object$method == "ecm" || is.null(machines)) return(NULL)
   factor <- object$posterior$factor
   # O(m^2) a point.
   at <- spread_over(nrow(factor), if (nrow(factor) > 500L) 10L else 500L)
@@ -433,6 +417,4 @@ process_table <- function(object, level) {
 }
 
 # Numbers of `most` of n things, evenly spread.
-spread_over <- function(n, most) {
-  unique(round(seq(1, n, length.out = min(n, most))))
-}
+spread_over <- function(n, most) unique(round(seq(1, n, length.out = min(n, most))))

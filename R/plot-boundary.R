@@ -97,9 +97,7 @@ no_boundary <- function(x) {
 }
 
 check_boundary_columns <- function(x, columns) {
-  if (is.null(columns) && length(x$columns) == 2L) {
-    return(x$columns)
-  }
+  if (is.null(columns) && length(x$columns) == 2L) return(x$columns)
   valid <- is.character(columns) && length(columns) == 2L &&
     !anyDuplicated(columns) && all(columns %in% x$columns)
   if (!valid) {
@@ -113,9 +111,7 @@ check_boundary_columns <- function(x, columns) {
 # The rows of `newdata` on the two axes, and the numbers of their classes, NA where they are not
 # known.
 boundary_points <- function(x, columns, newdata, y) {
-  if (is.null(newdata)) {
-    return(list(at = matrix(0, 0, 2), class = integer()))
-  }
+  if (is.null(newdata)) return(list(at = matrix(0, 0, 2), class = integer()))
   if (!is.data.frame(newdata)) newdata <- as.matrix(newdata)
   if (is.null(colnames(newdata)) && ncol(newdata) == length(x$design$columns)) {
     colnames(newdata) <- x$design$columns
@@ -139,9 +135,7 @@ boundary_points <- function(x, columns, newdata, y) {
 
 # Where the fit has been, on the scale of the data: inducing points, or rows.
 plane_rows <- function(x) {
-  if (!is.null(x$inducing)) {
-    return(x$inducing)
-  }
+  if (!is.null(x$inducing)) return(x$inducing)
   out <- sweep(sweep(x$posterior$x, 2, x$transform$scale, "*"), 2, x$transform$center, "+")
   colnames(out) <- x$columns
   out
@@ -160,24 +154,14 @@ boundary_field <- function(x, columns, at, link = NULL, cells = 80L) {
   grid[columns] <- expand.grid(axes)
   prob <- unname(prediction(x, grid, "prob", link)[, x$levels, drop = FALSE])
   sd <- prediction(x, grid, "link", se.fit = TRUE)$se.fit
-  if (NCOL(sd) > 1L) {
-    sd <- sd[cbind(seq_len(nrow(sd)), most_probable(prob)$class)]
-  }
+  if (NCOL(sd) > 1L) sd <- sd[cbind(seq_len(nrow(sd)), most_probable(prob)$class)]
   list(x = axes[[1]], y = axes[[2]], prob = prob, sd = as.vector(sd))
 }
 
 # Every predictor that predict() asks for at its mean; without standardising, the fit has that of
 # the inducing points alone. Dropped ones do not count.
 held_values <- function(x) {
-  mean <- if (all(x$transform$scale == 1)) {
-    colMeans(plane_rows(x))
-  } else {
-    x$transform$center
-  }
-  names <- if (x$design$type == "matrix") {
-    x$design$columns
-  } else {
-    x$design$variables
-  }
+  mean <- if (all(x$transform$scale == 1)) colMeans(plane_rows(x)) else x$transform$center
+  names <- if (x$design$type == "matrix") x$design$columns else x$design$variables
   stats::setNames(ifelse(names %in% names(mean), mean[names], 0), names)
 }

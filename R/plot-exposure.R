@@ -29,9 +29,7 @@ plot.bayeskernel_exposure <- function(x, main = NULL, ...) {
 }
 
 # As draw_band() reads a curve.
-as_curve <- function(table) {
-  data.frame(fit = table$estimate, lwr = table$lower, upr = table$upper)
-}
+as_curve <- function(table) data.frame(fit = table$estimate, lwr = table$lower, upr = table$upper)
 
 # With zero, and not nothing if all is zero.
 wide_range <- function(...) {
@@ -39,9 +37,7 @@ wide_range <- function(...) {
   if (diff(limits) > 0) limits else c(-1, 1)
 }
 
-interval_note <- function(info) {
-  sprintf("%s %% intervals", format(100 * info$level))
-}
+interval_note <- function(info) sprintf("%s %% intervals", format(100 * info$level))
 
 change_label <- function(info) sprintf("Change of %s", info$what)
 
@@ -63,12 +59,8 @@ plot_overall <- function(info, main) {
 # As many names as fit into a label.
 abbreviate_end <- function(names, most = 48L) {
   fits <- cumsum(nchar(names) + 2L) <= most
-  if (all(fits)) {
-    return(paste(names, collapse = ", "))
-  }
-  if (!fits[1]) {
-    return(sprintf("%d predictors together", length(names)))
-  }
+  if (all(fits)) return(paste(names, collapse = ", "))
+  if (!fits[1]) return(sprintf("%d predictors together", length(names)))
   sprintf("%s and %d more", paste(names[fits], collapse = ", "), sum(!fits))
 }
 
@@ -152,9 +144,7 @@ plot_univariate <- function(info, main, most = 12L) {
 
 # Where there are rows: short lines on the axis.
 rows_along <- function(values) {
-  if (length(values) == 0L) {
-    return(invisible())
-  }
+  if (length(values) == 0L) return(invisible())
   usr <- graphics::par("usr")
   graphics::segments(
     values, usr[3], values, usr[3] + 0.025 * diff(usr[3:4]),

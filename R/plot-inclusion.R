@@ -31,17 +31,13 @@ plot_inclusion <- function(inclusion, positive, prior, main = "") {
     top = 3.4
   )
   on.exit(graphics::par(place$old))
-  if (!is.null(prior)) {
-    graphics::abline(v = prior, col = muted[["axis"]], lty = 2)
-  }
+  if (!is.null(prior)) graphics::abline(v = prior, col = muted[["axis"]], lty = 2)
   sign <- if (is.null(positive)) rep(1, count) else positive
   graphics::rect(
     0, place$at - 0.36, shown, place$at + 0.36, col = shade_of(sign[order]), border = NA
   )
   legend_above(
-    if (is.null(positive)) character() else {
-      c("positive effect", "sign unclear", "negative effect")
-    },
+    if (is.null(positive)) character() else c("positive effect", "sign unclear", "negative effect"),
     shade_of(c(1, 0.5, 0)), prior
   )
   invisible(NULL)
@@ -49,12 +45,8 @@ plot_inclusion <- function(inclusion, positive, prior, main = "") {
 
 # Between the title and the panel, where there are no bars.
 legend_above <- function(labels, fill, prior) {
-  text <- c(labels, if (!is.null(prior)) {
-    sprintf("prior %s", format(prior, digits = 2))
-  })
-  if (length(text) == 0L) {
-    return(invisible())
-  }
+  text <- c(labels, if (!is.null(prior)) sprintf("prior %s", format(prior, digits = 2)))
+  if (length(text) == 0L) return(invisible())
   count <- length(labels)
   usr <- graphics::par("usr")
   line <- graphics::par("csi") * diff(usr[3:4]) / graphics::par("pin")[2]
@@ -79,9 +71,7 @@ plot_inclusion_along <- function(inclusion, prior, main) {
     range(at), c(0, min(1, max(0.5, 1.1 * inclusion))),
     if (named) "Predictor" else "Number of the predictor", "Posterior inclusion probability", main
   )
-  if (!is.null(prior)) {
-    graphics::abline(h = prior, col = muted[["axis"]], lty = 2)
-  }
+  if (!is.null(prior)) graphics::abline(h = prior, col = muted[["axis"]], lty = 2)
   blue <- bk_colours[["blue"]]
   graphics::polygon(
     c(at[1], at, at[length(at)]), c(0, inclusion, 0),

@@ -13,9 +13,7 @@ draw_partial <- function(x, newdata, pars, main, threads) {
   # One column of numbers, or of their and the levels' names.
   levels <- vapply(curves, function(curve) is.factor(curve$value), NA)
   out <- do.call(rbind, Map(function(name, curve) {
-    if (any(levels) && length(levels) > 1L) {
-      curve$value <- as.character(curve$value)
-    }
+    if (any(levels) && length(levels) > 1L) curve$value <- as.character(curve$value)
     cbind(predictor = name, curve)
   }, names(curves), curves))
   rownames(out) <- NULL
@@ -91,9 +89,7 @@ partial_names <- function(x, data, slopes = TRUE) {
   names <- if (info$type == "matrix") {
     setdiff(info$columns, "(Intercept)")
   } else {
-    random <- if (slopes) {
-      lapply(info$random, function(term) all.vars(term$terms))
-    }
+    random <- if (slopes) lapply(info$random, function(term) all.vars(term$terms))
     smooths <- lapply(info$smooths, `[[`, "names")
     fixed <- as.list(attr(info$terms, "variables"))[-c(1L, 1L + attr(info$terms, "offset"))]
     intersect(info$variables, unlist(c(lapply(fixed, all.vars), smooths, random)))
@@ -105,9 +101,7 @@ partial_names <- function(x, data, slopes = TRUE) {
 # Numbers over the range of a variable, or its own if they are few; the levels of a factor that
 # occur.
 value_grid <- function(v, cells = 45L) {
-  if (!is.numeric(v)) {
-    return(sort(unique(if (is.factor(v)) droplevels(v) else v)))
-  }
+  if (!is.numeric(v)) return(sort(unique(if (is.factor(v)) droplevels(v) else v)))
   seen <- sort(unique(v))
   if (length(seen) > 8L) seen <- seq(seen[1], max(seen), length.out = cells)
   seen
@@ -115,9 +109,7 @@ value_grid <- function(v, cells = 45L) {
 
 # Of very many variables only those are tried that go with the mean of f.
 likely_names <- function(x, rows, names, threads, most = 40L) {
-  if (length(names) <= most) {
-    return(names)
-  }
+  if (length(names) <= most) return(names)
   mean <- as.matrix(latent(x, new_rows(x, rows), character(), threads)$mean)
   go <- vapply(rows[names], function(v) {
     max(abs(suppressWarnings(stats::cor(as.numeric(factor(v)), mean))), 0, na.rm = TRUE)
@@ -166,11 +158,7 @@ data_curve <- function(x, rows, values, threads) {
 curve_table <- function(x, value, fit, band, k) {
   if (!is.numeric(value)) value <- factor(value, unique(value))
   out <- data.frame(value = value, fit = fit, lwr = band[1, ], upr = band[2, ])
-  if (length(x$levels) > 2L) {
-    cbind(out[1], class = x$levels[k], out[-1])
-  } else {
-    out
-  }
+  if (length(x$levels) > 2L) cbind(out[1], class = x$levels[k], out[-1]) else out
 }
 
 # As function values, or as probabilities.

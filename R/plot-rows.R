@@ -34,8 +34,7 @@ draw_coefficients <- function(x, pars, scale, main) {
   shown <- largest_rows(strength)
   q <- q[pars[shown], , drop = FALSE]
   plot_intervals(
-    q[, 3], q[, 1], q[, 5],
-    labels = rownames(q), inner = q[, c(2, 4), drop = FALSE],
+    q[, 3], q[, 1], q[, 5], labels = rownames(q), inner = q[, c(2, 4), drop = FALSE],
     note = rest_note(length(pars), length(shown), "standardized effect"),
     xlab = sprintf(
       "Change of %s per %s", predicted_name(x),
@@ -119,9 +118,7 @@ largest_rows <- function(size, most = most_rows) {
 }
 
 rest_note <- function(all, shown, what) {
-  if (shown < all) {
-    sprintf("the %d largest by %s; %d not shown", shown, what, all - shown)
-  }
+  if (shown < all) sprintf("the %d largest by %s; %d not shown", shown, what, all - shown)
 }
 
 # An empty panel with a labelled row for each label, first on top. Returns the heights of the rows
@@ -158,17 +155,13 @@ plot_intervals <- function(estimate, lower, upper, labels = names(estimate), ref
   )
   on.exit(graphics::par(place$old))
   at <- place$at
-  if (!is.null(reference)) {
-    graphics::abline(v = reference, col = muted[["line"]])
-  }
+  if (!is.null(reference)) graphics::abline(v = reference, col = muted[["line"]])
   colour <- bk_colours[["blue"]]
   graphics::segments(
     lower, at, upper, at, col = if (dense) grDevices::adjustcolor(colour, 0.35) else colour,
     lwd = if (dense) 1 else 1.5
   )
-  if (!is.null(inner)) {
-    graphics::segments(inner[, 1], at, inner[, 2], at, col = colour, lwd = 4.5)
-  }
+  if (!is.null(inner)) graphics::segments(inner[, 1], at, inner[, 2], at, col = colour, lwd = 4.5)
   graphics::points(
     estimate, at, pch = if (dense) 19 else 21, bg = "white", col = colour,
     cex = if (dense) 0.3 else 1
@@ -189,22 +182,16 @@ draw_lengthscales <- function(x, main) {
     if (all > most_rows) sprintf("the %d longest not shown", all - most_rows)
   )
   place <- row_panel(
-    names(values), limits, if (all(x$transform$scale == 1)) {
-      "Length-scale"
-    } else {
-      "Length-scale, in standardized units"
-    }, main_title(main, "Length-scales"), if (length(note)) {
-      paste(note, collapse = "; ")
-    },
+    names(values), limits,
+    if (all(x$transform$scale == 1)) "Length-scale" else "Length-scale, in standardized units",
+    main_title(main, "Length-scales"), if (length(note)) paste(note, collapse = "; "),
     axes = character()
   )
   on.exit(graphics::par(place$old))
   ticks <- log_ticks(limits)
   bk_grid(v = log10(ticks))
   bk_axis(1, log10(ticks), format(ticks, trim = TRUE, drop0trailing = TRUE))
-  if (!is.null(reference)) {
-    graphics::abline(v = log10(reference), col = muted[["line"]], lty = 2)
-  }
+  if (!is.null(reference)) graphics::abline(v = log10(reference), col = muted[["line"]], lty = 2)
   graphics::points(log10(values), place$at, pch = 19, col = bk_colours[["blue"]])
   invisible(NULL)
 }

@@ -95,9 +95,7 @@ level_panel <- function(levels, limits, xlab, main) {
   bk_axis(1, at, levels, cex.axis = size, las = if (upright) 2 else 1, gap.axis = 0)
 }
 
-bk_grid <- function(...) {
-  graphics::abline(..., col = muted[["grid"]], lwd = 0.8)
-}
+bk_grid <- function(...) graphics::abline(..., col = muted[["grid"]], lwd = 0.8)
 
 bk_axis <- function(side, at = NULL, labels = TRUE, ...) {
   graphics::axis(side, at, labels, lwd = 0, lwd.ticks = 0.8, col.ticks = muted[["axis"]], ...)

@@ -132,9 +132,7 @@ picture <- function(draw, reason = NULL, needs = NULL, ask = NULL) {
 
 # Why a picture is not drawn; "" if it can be.
 refusal <- function(picture, given) {
-  if (!is.null(picture$reason)) {
-    return(picture$reason)
-  }
+  if (!is.null(picture$reason)) return(picture$reason)
   needs <- picture$needs
   if (is.function(needs)) needs <- needs(given)
   if (!is.null(needs) && is.null(given[[needs]])) picture$ask else ""
@@ -170,9 +168,7 @@ check_title <- function(main) {
 main_title <- function(main, default) if (is.null(main)) default else main
 
 check_pars <- function(pars, known) {
-  if (is.null(pars)) {
-    return(known)
-  }
+  if (is.null(pars)) return(known)
   strange <- setdiff(pars, known)
   if (!is.character(pars) || length(strange) > 0) {
     bk_abort(
@@ -196,9 +192,7 @@ bound_picture <- function(x) {
         bk_note(sprintf("the last fit; %.0f passes before compare weights", others))
       }
     },
-    if (is.null(x$trace$elbo)) {
-      sprintf("Method \"%s\" has no bound.", x$method)
-    }
+    if (is.null(x$trace$elbo)) sprintf("Method \"%s\" has no bound.", x$method)
   )
 }
 
@@ -230,21 +224,16 @@ trace_names <- function(x, most = 6L) {
 calibration_picture <- function(x) {
   picture(
     draw_calibration, if (is_regression(x)) "It has no classes: see \"fit\".",
-    if (!has_fitted(x)) "newdata", paste(
-      "It has not kept probabilities of its rows: give `newdata` and `y`."
-    )
+    if (!has_fitted(x)) "newdata",
+    paste("It has not kept probabilities of its rows: give `newdata` and `y`.")
   )
 }
 
-has_fitted <- function(x) {
-  !is.null(x$y) && (!is.null(x$fitted) || is_linear(x))
-}
+has_fitted <- function(x) !is.null(x$y) && (!is.null(x$fitted) || is_linear(x))
 
 partial_picture <- function(x) {
   picture(
-    draw_partial, if (x$design$type == "kernel") {
-      "It was made from a kernel and has no predictors."
-    },
+    draw_partial, if (x$design$type == "kernel") "It was made from a kernel and has no predictors.",
     function(given) {
       at_hand <- !is.null(given$newdata) || !is.null(fit_data(x))
       if (!at_hand) "newdata"
@@ -274,29 +263,19 @@ pictures.default <- function(object) {
 pictures.bsvm <- function(object) {
   all <- list(
     inclusion = picture(
-      draw_inclusion, if (is.null(object$posterior$selection)) {
-        "It has no selection."
-      }
+      draw_inclusion, if (is.null(object$posterior$selection)) "It has no selection."
     ),
     coef = picture(
-      draw_coefficients, if (length(fixed_names(object)) == 0L) {
-        "It has no fixed coefficients."
-      }
+      draw_coefficients, if (length(fixed_names(object)) == 0L) "It has no fixed coefficients."
     ),
     ranef = picture(
       draw_random_effects, if (is.null(object$posterior$random[1][[1]]$mean)) {
         "It has no random effects, or has not stored them."
       }
     ),
-    smooth = picture(
-      draw_smooths, if (length(object$smooths) == 0L) {
-        "It has no smooth terms."
-      }
-    ),
-    fit = if (is_regression(object)) fit_picture(object),
-    calibration = calibration_picture(object),
-    partial = partial_picture(object), bound = bound_picture(object),
-    trace = trace_picture(object)
+    smooth = picture(draw_smooths, if (length(object$smooths) == 0L) "It has no smooth terms."),
+    fit = if (is_regression(object)) fit_picture(object), calibration = calibration_picture(object),
+    partial = partial_picture(object), bound = bound_picture(object), trace = trace_picture(object)
   )
   Filter(Negate(is.null), all)
 }
@@ -308,18 +287,13 @@ pictures.bkm <- pictures.bsvm
 pictures.gpsvm <- function(object) {
   list(
     boundary = picture(
-      draw_boundary, no_boundary(object),
-      if (length(object$columns) != 2L) "columns", paste(
-        "It has more than two predictors: give two of them as `columns`."
-      )
+      draw_boundary, no_boundary(object), if (length(object$columns) != 2L) "columns",
+      paste("It has more than two predictors: give two of them as `columns`.")
     ),
-    calibration = calibration_picture(object),
-    partial = partial_picture(object), bound = bound_picture(object),
-    trace = trace_picture(object),
+    calibration = calibration_picture(object), partial = partial_picture(object),
+    bound = bound_picture(object), trace = trace_picture(object),
     lengthscales = picture(
-      draw_lengthscales, if (length(lengthscales(object)) == 0L) {
-        "Its kernel has no length-scales."
-      }
+      draw_lengthscales, if (length(lengthscales(object)) == 0L) "Its kernel has no length-scales."
     )
   )
 }

@@ -70,9 +70,7 @@ posterior_latent <- function(object, newdata, draws, re.form = NULL, seed = NULL
   }
   check_answer_size(if (is.null(rows)) object$n else rows$n, draw_count(object, draws))
   out <- with_seed(seed, latent_draws(object, rows, draws, response, threads))
-  if (!is.null(rows) && length(dim(out$f)) == 2L) {
-    out$f <- fill_incomplete(out$f, rows, TRUE)
-  }
+  if (!is.null(rows) && length(dim(out$f)) == 2L) out$f <- fill_incomplete(out$f, rows, TRUE)
   if (is.null(rows)) out$f <- by_unit(object, out$f, TRUE)
   out
 }
@@ -85,9 +83,7 @@ posterior_linpred.bayeskernel_fit <- function(object, transform = FALSE, newdata
   check_whole(object)
   check_no_dots(...)
   latent <- posterior_latent(object, newdata, ndraws, re.form, seed)
-  if (!check_flag(transform, "transform") || is_regression(object)) {
-    return(latent$f)
-  }
+  if (!check_flag(transform, "transform") || is_regression(object)) return(latent$f)
   with_declared(object, draw_probability(object, latent, prediction_link(object, link)))
 }
 
@@ -98,9 +94,7 @@ posterior_epred.bayeskernel_fit <- function(object, newdata = NULL, ndraws = NUL
   check_whole(object)
   check_no_dots(...)
   latent <- posterior_latent(object, newdata, ndraws, re.form, seed)
-  if (is_regression(object)) {
-    return(latent$f)
-  }
+  if (is_regression(object)) return(latent$f)
   draw_probability(object, latent, prediction_link(object, link))
 }
 
@@ -176,9 +170,7 @@ posterior_interval.bayeskernel_fit <- function(object, prob = 0.9, pars = NULL, 
   prob <- check_number(prob, 0, 1, "prob", closed = FALSE)
   draws <- parameter_draws(object)
   # Without draws of them their own limits.
-  rows <- if (is.null(draws)) {
-    parameters(with_vcov(object, "posterior"), prob)
-  }
+  rows <- if (is.null(draws)) parameters(with_vcov(object, "posterior"), prob)
   known <- if (is.null(draws)) rownames(rows) else dimnames(draws)[[3]]
   if (is.null(pars)) pars <- known
   if (!is.character(pars) || !all(pars %in% known)) {
@@ -222,9 +214,7 @@ log_lik.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
 log_densities <- function(object, newdata = NULL, y = NULL, draws = NULL, seed = NULL) {
   latent <- posterior_latent(object, newdata, draws, seed = seed)
   n <- ncol(latent$f)
-  if (is.null(newdata) && !is.null(object$units)) {
-    return(count_densities(object, latent))
-  }
+  if (is.null(newdata) && !is.null(object$units)) return(count_densities(object, latent))
   codes <- if (is.null(newdata)) {
     if (is_regression(object)) object$y else own_classes(object)
   } else {
@@ -261,10 +251,8 @@ count_densities <- function(object, latent) {
   trials <- unit_trials(object)
   each <- nrow(latent$f)
   link <- links_of(object)[1]
-  out <- rep(trials$positive, each = each) *
-    log_density(2, latent$f, NULL, link, FALSE) +
-    rep(trials$all - trials$positive, each = each) *
-      log_density(1, latent$f, NULL, link, FALSE) +
+  out <- rep(trials$positive, each = each) * log_density(2, latent$f, NULL, link, FALSE) +
+    rep(trials$all - trials$positive, each = each) * log_density(1, latent$f, NULL, link, FALSE) +
     rep(unit_constant(object), each = each)
   dim(out) <- dim(latent$f)
   out
@@ -281,9 +269,7 @@ likelihood_powers <- function(object) {
 repeated_columns <- function(object, log_density) {
   weights <- likelihood_powers(object)
   copies <- row_copies(weights)
-  if (!is.null(object$units) || !any(copies > 1)) {
-    return(log_density)
-  }
+  if (!is.null(object$units) || !any(copies > 1)) return(log_density)
   at <- rep(seq_along(weights), copies)
   log_density[, at, drop = FALSE] / rep(weights[at], each = nrow(log_density))
 }
@@ -339,8 +325,6 @@ pp_check.bayeskernel_fit <- function(object, ..., ndraws = 50, seed = NULL) {
     ))
   }
   simulated <- predictive_draws(object, NULL, ndraws, seed = seed)
-  if (is_regression(object)) {
-    return(bayesplot::ppc_dens_overlay(object$y, simulated, ...))
-  }
+  if (is_regression(object)) return(bayesplot::ppc_dens_overlay(object$y, simulated, ...))
   bayesplot::ppc_bars(as.integer(own_classes(object)), simulated, ...)
 }

@@ -5,15 +5,9 @@
 # that the term needs.
 terms_of_fit <- function(object) {
   info <- object$design
-  label <- if (info$type == "matrix") {
-    fixed_names(object)
-  } else {
-    term_of_columns(object)
-  }
+  label <- if (info$type == "matrix") fixed_names(object) else term_of_columns(object)
   smooths <- unname(info$smooths)
-  for (smooth in smooths) {
-    label[smooth$at[!is.na(smooth$at)]] <- smooth$label
-  }
+  for (smooth in smooths) label[smooth$at[!is.na(smooth$at)]] <- smooth$label
   label <- unname(label)
   names <- setdiff(unique(label), "(Intercept)")
   smooth_names <- vapply(smooths, `[[`, "", "label")
@@ -22,9 +16,7 @@ terms_of_fit <- function(object) {
     list(
       columns = which(label == name), random = integer(), smooths = at,
       variables = if (length(at)) {
-        unlist(lapply(smooths[at], function(smooth) {
-          c(smooth$names, smooth$by)
-        }))
+        unlist(lapply(smooths[at], function(smooth) c(smooth$names, smooth$by)))
       } else if (info$type == "matrix") {
         name
       } else {
@@ -45,9 +37,7 @@ terms_of_fit <- function(object) {
 random_terms_of_fit <- function(info) {
   out <- lapply(seq_along(info$random), function(t) {
     term <- info$random[[t]]
-    leaves <- unlist(lapply(term$leaves, function(leaf) {
-      all.vars(read_text(leaf, info$variables))
-    }))
+    leaves <- unlist(lapply(term$leaves, function(leaf) all.vars(read_text(leaf, info$variables))))
     list(
       columns = integer(), random = t, smooths = integer(),
       variables = c(leaves, all.vars(term$terms))
@@ -98,18 +88,12 @@ with_unneeded <- function(object, newdata, kept) {
   free <- setdiff(all, c(needed, all.vars(info$offset)))
   if (info$type == "matrix") {
     if (is_sparse(newdata)) newdata <- as.matrix(newdata)
-    if (is.null(colnames(newdata))) {
-      return(newdata)
-    }
+    if (is.null(colnames(newdata))) return(newdata)
     newdata <- as_frame(newdata)
   }
-  if (!is.list(newdata)) {
-    return(newdata)
-  }
+  if (!is.list(newdata)) return(newdata)
   newdata <- as_frame(newdata)
-  newdata[free] <- lapply(free, function(name) {
-    rep(some_value(object, name), nrow(newdata))
-  })
+  newdata[free] <- lapply(free, function(name) rep(some_value(object, name), nrow(newdata)))
   newdata
 }
 
@@ -119,14 +103,11 @@ some_value <- function(object, name) {
   own <- object$data$rows
   if (is.data.frame(own) && name %in% names(own) && is.null(dim(own[[name]]))) {
     seen <- own[[name]][!is.na(own[[name]])]
-    if (length(seen)) {
-      return(seen[1])
-    }
+    if (length(seen)) return(seen[1])
   }
   levels <- c(
-    info$xlevels[name], lapply(info$random, function(term) {
-      term$leaf_levels[[name]]
-    }), info$holes$levels[name]
+    info$xlevels[name], lapply(info$random, function(term) term$leaf_levels[[name]]),
+    info$holes$levels[name]
   )
   levels <- unlist(levels)
   if (length(levels)) levels[[1]] else 1
@@ -139,15 +120,11 @@ keep_terms <- function(object, rows, kept) {
   part <- function(name) unlist(lapply(terms[kept], `[[`, name))
   rows <- complete_terms(rows)
   rows$x[, setdiff(seq_len(ncol(rows$x)), part("columns"))] <- 0
-  for (t in setdiff(seq_along(rows$random), part("random"))) {
-    rows$random[[t]]$z[] <- 0
-  }
+  for (t in setdiff(seq_along(rows$random), part("random"))) rows$random[[t]]$z[] <- 0
   smooths <- object$design$smooths
   for (name in c("open", "unit_open")) {
     if (length(rows[[name]])) {
-      of_kind <- if (name == "open") processes_of(smooths) else {
-        correlated_of(smooths)
-      }
+      of_kind <- if (name == "open") processes_of(smooths) else correlated_of(smooths)
       labels <- vapply(of_kind, `[[`, "", "label")
       rows[[name]][, !(labels %in% kept)] <- 0
     }
@@ -157,9 +134,7 @@ keep_terms <- function(object, rows, kept) {
 }
 
 complete_terms <- function(rows) {
-  if (is.null(rows$holes)) {
-    return(rows)
-  }
+  if (is.null(rows$holes)) return(rows)
   gaps <- cbind(is.na(rows$holes$x), is.na(rows$holes$codes))
   full <- which(rowSums(gaps) == 0)
   rows <- take_rows(rows, full)
@@ -172,9 +147,7 @@ complete_terms <- function(rows) {
 predict_terms <- function(object, newdata, ask) {
   refuse_source_rows(newdata)
   names <- setdiff(ask$kept %||% names(terms_of_fit(object)), "(Intercept)")
-  if (ask$groups == "none") {
-    names <- setdiff(names, names(random_terms_of_fit(object$design)))
-  }
+  if (ask$groups == "none") names <- setdiff(names, names(random_terms_of_fit(object$design)))
   own <- is.null(newdata)
   if (own) newdata <- own_data(object)
   newdata <- with_unneeded(object, newdata, names)

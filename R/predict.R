@@ -178,9 +178,7 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = 
   ask$sampled <- draws || (ask$interval != "none" && always)
   check_prediction(object, ask)
   if (type == "class") resolve_threshold(threshold, object)
-  if (type == "terms") {
-    return(predict_terms(object, newdata, ask))
-  }
+  if (type == "terms") return(predict_terms(object, newdata, ask))
   out <- if (inherits(newdata, "row_source")) {
     predict_source(object, newdata, ask)
   } else if (is.null(newdata)) {
@@ -188,9 +186,7 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = 
   } else {
     predict_slices(object, newdata, ask)
   }
-  if (ask$latent) {
-    return(out)
-  }
+  if (ask$latent) return(out)
   with_declared(object, out, if (type == "logprob") -Inf else 0)
 }
 
@@ -216,9 +212,7 @@ prediction_type <- function(object, type, draws = FALSE) {
     return(type)
   }
   known <- known_types(object)
-  if (is.null(type)) {
-    return(if (draws && !is_regression(object)) "link" else known[1])
-  }
+  if (is.null(type)) return(if (draws && !is_regression(object)) "link" else known[1])
   check_choice(type, c(known, if (is_linear(object)) "terms"), "type")
 }
 
@@ -232,18 +226,13 @@ prediction_link <- function(object, link) {
 
 # Groups "as given", "new" ones, or "none": without random effects.
 check_re_form <- function(re.form) {
-  if (is.null(re.form)) {
-    return("as given")
-  }
-  if (identical(re.form, "new")) {
-    return("new")
-  }
+  if (is.null(re.form)) return("as given")
+  if (identical(re.form, "new")) return("new")
   none <- inherits(re.form, "formula") && length(re.form) == 2L && identical(re.form[[2]], 0)
   if (!none && !(length(re.form) == 1L && is.na(re.form))) {
     abort_argument(
-      re.form, "re.form", paste(
-        "NULL, with random effects, \"new\", as of new groups, or NA, without", "them"
-      )
+      re.form, "re.form",
+      paste("NULL, with random effects, \"new\", as of new groups, or NA, without", "them")
     )
   }
   "none"
@@ -254,9 +243,7 @@ type_has_spread <- function(type) type %in% c("prob", "response")
 # What cannot be asked for together.
 check_prediction <- function(object, ask) {
   refuse_if <- function(wrong, column, header, cure) {
-    if (wrong) {
-      bk_abort("argument", header, cure, column = column, found = ask[[column]])
-    }
+    if (wrong) bk_abort("argument", header, cure, column = column, found = ask[[column]])
   }
   of_class <- ask$type == "class"
   interval <- ask$interval != "none"
@@ -270,11 +257,8 @@ check_prediction <- function(object, ask) {
     "Use type = \"link\" or type = \"prob\"."
   )
   refuse_if(
-    ask$type == "terms" && (ask$draws || interval), if (interval) {
-      "interval"
-    } else {
-      "draws"
-    }, "Terms have standard errors, but neither draws nor intervals.",
+    ask$type == "terms" && (ask$draws || interval), if (interval) "interval" else "draws",
+    "Terms have standard errors, but neither draws nor intervals.",
     "Use se.fit = TRUE, or type = \"link\" with `terms`."
   )
   refuse_if(
@@ -326,8 +310,7 @@ check_prediction <- function(object, ask) {
 # data. Those that na.exclude took out come back as NA.
 predict_own <- function(object, ask) {
   limits <- ask$interval != "none" && !is.null(model_of(object)$limits)
-  anew <- ask$groups != "as given" || !is.null(ask$kept) ||
-    (ask$sampled && !keeps_rows(object)) ||
+  anew <- ask$groups != "as given" || !is.null(ask$kept) || (ask$sampled && !keeps_rows(object)) ||
     (limits && !is.null(training_data(object)$rows))
   out <- if (anew) {
     predict_slices(object, own_data(object), ask)
@@ -373,9 +356,7 @@ probability_limits <- function(object, rows, ask, n) {
   moments <- latent_by_link(object, rows, ask$link, ask$threads)
   curve <- if (ask$link == "calibrated") {
     at <- moments_of_link(object$link, moments)
-    function(f) {
-      stats::plogis(calibrated_f(object$link, f, at$mean, at$var))
-    }
+    function(f) stats::plogis(calibrated_f(object$link, f, at$mean, at$var))
   } else {
     function(f) link_curve(f, ask$link)
   }
@@ -386,17 +367,13 @@ probability_limits <- function(object, rows, ask, n) {
 
 # Moments as what was asked for.
 answer_moments <- function(object, rows, ask) {
-  if (isTRUE(ask$joint)) {
-    return(class_spread(object, rows, ask))
-  }
+  if (isTRUE(ask$joint)) return(class_spread(object, rows, ask))
   links <- if (ask$latent) character() else ask$link
   moments <- latent_by_link(object, rows, links, ask$threads)
   if (ask$interval != "none") {
     own <- model_of(object)$limits
     limits <- if (!is.null(own)) own(object, rows, ask)
-    if (!is.null(limits)) {
-      return(limits)
-    }
+    if (!is.null(limits)) return(limits)
     noise <- if (ask$interval == "prediction") noise_variance(object) else 0
     half <- stats::qnorm((1 + ask$level) / 2) * sqrt(moments$var + noise)
     if (is.matrix(half)) {
@@ -414,12 +391,8 @@ answer_moments <- function(object, rows, ask) {
       response = prob, logprob = moments$log_prob
     )
   }
-  if (!ask$se.fit) {
-    return(fit)
-  }
-  if (ask$latent) {
-    return(list(fit = fit, se.fit = sqrt(moments$var)))
-  }
+  if (!ask$se.fit) return(fit)
+  if (ask$latent) return(list(fit = fit, se.fit = sqrt(moments$var)))
   sd <- moments$prob_sd[[ask$link]]
   if (ask$link == "calibrated") {
     at <- moments_of_link(object$link, moments)
@@ -457,9 +430,7 @@ limits_by_class <- function(fit, lower, upper) {
 
 # Of two classes: for "response" of the positive one, else of both.
 limits_of_two <- function(object, type, prob, lower, upper) {
-  if (type == "response") {
-    return(cbind(fit = prob, lwr = lower, upr = upper))
-  }
+  if (type == "response") return(cbind(fit = prob, lwr = lower, upr = upper))
   names <- object$levels
   limits_by_class(
     probability_matrix(prob, names), unname(cbind(1 - upper, lower)),
@@ -476,9 +447,7 @@ class_spread <- function(object, rows, ask, most = 400L) {
   take <- ask$ndraws %||% if (is.null(object$draws)) most
   ends <- c(1 - ask$level, 1 + ask$level) / 2
   sd <- moments$prob_sd[[ask$link]]
-  if (ask$interval == "none" && !is.null(sd)) {
-    return(list(fit = prob, se.fit = sd))
-  }
+  if (ask$interval == "none" && !is.null(sd)) return(list(fit = prob, se.fit = sd))
   draws <- with_seed(ask$seed %||% 1L, {
     latent <- latent_draws(object, rows, take, threads = ask$threads)
     draw_probability(object, latent, ask$link)
@@ -492,9 +461,7 @@ class_spread <- function(object, rows, ask, most = 400L) {
     return(list(fit = prob, se.fit = sd))
   }
   limits <- column_quantiles(flat, ends)
-  if (length(size) == 2L) {
-    return(limits_of_two(object, ask$type, prob, limits[1, ], limits[2, ]))
-  }
+  if (length(size) == 2L) return(limits_of_two(object, ask$type, prob, limits[1, ], limits[2, ]))
   limits_by_class(prob, matrix(limits[1, ], n), matrix(limits[2, ], n))
 }
 
@@ -517,13 +484,9 @@ answer_draws <- function(object, rows, ask, n) {
     ends <- column_quantiles(latent$f, c(1 - ask$level, 1 + ask$level) / 2)
     cbind(fit = mean, lwr = ends[1, ], upr = ends[2, ])
   }
-  if (is.null(rows)) {
-    return(with_seed(ask$seed, limits(NULL)))
-  }
+  if (is.null(rows)) return(with_seed(ask$seed, limits(NULL)))
   slices <- row_slices(n, draw_count(object, ask$ndraws))
-  with_seed(ask$seed, do.call(rbind, lapply(slices, function(at) {
-    limits(take_rows(rows, at))
-  })))
+  with_seed(ask$seed, do.call(rbind, lapply(slices, function(at) limits(take_rows(rows, at)))))
 }
 
 draw_count <- function(object, ndraws) {
@@ -549,9 +512,7 @@ check_answer_size <- function(rows, columns) {
 taken_draws <- function(object, n) {
   total <- prod(dim(object$draws)[1:2])
   rows <- weighted_rows(object)
-  if (is.null(n) || n >= total) {
-    return(rows)
-  }
+  if (is.null(n) || n >= total) return(rows)
   at <- round(seq(1, total, length.out = n))
   if (is.null(rows)) at else rows[at]
 }
@@ -564,8 +525,6 @@ moments_for <- function(object, newdata = NULL, link = NULL,
   out <- latent_by_link(object, rows, link, threads)
   out$prob <- out$prob[[link]]
   out$prob_sd <- out$prob_sd[[link]]
-  if (is.null(rows)) {
-    return(fill_excluded(by_unit(object, out), object$na.action))
-  }
+  if (is.null(rows)) return(fill_excluded(by_unit(object, out), object$na.action))
   fill_incomplete(out, rows)
 }

@@ -8,17 +8,13 @@ grouping_terms <- function(random) {
 }
 
 # Codes of rows by such a term, 0 for a group that the fit has not seen.
-group_codes <- function(random, terms) {
-  lapply(terms, function(t) as.integer(random[[t]]$group))
-}
+group_codes <- function(random, terms) lapply(terms, function(t) as.integer(random[[t]]$group))
 
 # Of n rows, those that a model of predictors knows; rows read without their groups have none of
 # them.
 model_codes <- function(model, random, n) {
   terms <- lapply(model$groups, `[[`, "term")
-  if (length(random) == 0L) {
-    return(lapply(terms, function(t) integer(n)))
-  }
+  if (length(random) == 0L) return(lapply(terms, function(t) integer(n)))
   group_codes(random, terms)
 }
 
@@ -55,9 +51,7 @@ add_tilt <- function(model, codes, code, sizes, class, weight = NULL) {
     values <- c(values, list(class))
     sizes <- c(sizes, classes)
   }
-  if (length(values) == 0L) {
-    return(model)
-  }
+  if (length(values) == 0L) return(model)
   model$groups <- Map(function(part, code) {
     part$tilt <- unname(Map(function(value, size) {
       level_tilt(value, size, code, ncol(part$mean), weight)
@@ -81,9 +75,7 @@ level_tilt <- function(value, size, code, groups, weight = NULL) {
   # Larger than this the groups are alike.
   most <- log(1e4)
   a <- exp(stats::optimize(fit, c(log(0.1), most), maximum = TRUE)$maximum)
-  if (a > 0.5 * exp(most)) {
-    return(matrix(0, size, groups))
-  }
+  if (a > 0.5 * exp(most)) return(matrix(0, size, groups))
   p <- (counts + a * share) / rep(total + a, each = size)
   log(p) - log(share)
 }
@@ -138,15 +130,11 @@ effects_by_row <- function(model, x, codes) {
   width <- length(where)
   gone <- is.na(x)
   rows <- which(rowSums(gone) > 0)
-  shift <- Map(function(part, code) {
-    t(part$mean[, code[rows], drop = FALSE])
-  }, model$groups, codes)
+  shift <- Map(function(part, code) t(part$mean[, code[rows], drop = FALSE]), model$groups, codes)
   total <- Reduce(`+`, shift)
   mean <- matrix(0, width, length(rows))
   var <- matrix(0, width^2, length(rows))
-  pattern <- apply(gone[rows, , drop = FALSE], 1L, function(g) {
-    paste(which(g), collapse = " ")
-  })
+  pattern <- apply(gone[rows, , drop = FALSE], 1L, function(g) paste(which(g), collapse = " "))
   for (own in split(seq_along(rows), pattern)) {
     seen <- which(!gone[rows[own[1L]], ])
     for (f in seq_along(codes)) {
@@ -174,9 +162,7 @@ row_information <- function(cov, gap, seen, where) {
   out <- list(matrix = matrix(0, width, width), pull = matrix(0, nrow(gap), width))
   at <- match(where, seen)
   there <- which(!is.na(at))
-  if (length(there) == 0L) {
-    return(out)
-  }
+  if (length(there) == 0L) return(out)
   precision <- solve(cov[seen, seen, drop = FALSE])
   out$matrix[there, there] <- precision[at[there], at[there]]
   out$pull[, there] <- (gap[, seen, drop = FALSE] %*% precision)[, at[there]]

@@ -10,17 +10,11 @@ most_law_rounds <- 3L
 law_still <- 0.01
 
 settle_predictors <- function(job, rows, settings) {
-  if (!bends_response(job)) {
-    return(job)
-  }
+  if (!bends_response(job)) return(job)
   steps <- settings
   steps$method <- "vb"
   for (k in seq_len(most_law_rounds)) {
-    at <- if (job$settings$method == "vb") {
-      job
-    } else {
-      linear_job(rows, steps, job$atom_model)
-    }
+    at <- if (job$settings$method == "vb") job else linear_job(rows, steps, job$atom_model)
     core <- run_vb(at)
     if (anyNA(core$share) || isTRUE(core$status$interrupted)) break
     model <- refit_atom_model(at, core$share)
@@ -35,12 +29,8 @@ settle_predictors <- function(job, rows, settings) {
 # factors beside groups: which levels of a group are seen depends on the effect of the group.
 bends_response <- function(job) {
   holes <- job$design$holes
-  if (job$settings$family != "gaussian") {
-    return(FALSE)
-  }
-  if (length(holes$levels) > 0L && length(job$atom_model$groups) > 0L) {
-    return(TRUE)
-  }
+  if (job$settings$family != "gaussian") return(FALSE)
+  if (length(holes$levels) > 0L && length(job$atom_model$groups) > 0L) return(TRUE)
   gone <- which(colSums(is.na(holes$x)) > 0L)
   parts <- job$design$info$holes$parts
   in_process <- utils::tail(parts, length(job$design$processes))
@@ -73,9 +63,7 @@ refit_atom_model <- function(job, share) {
       new, lapply(codes, `[`, atoms$row), atoms$codes, lengths(holes$levels), integer(), share
     ))
   }
-  if (length(new$share) > 1L) {
-    return(new)
-  }
+  if (length(new$share) > 1L) return(new)
   # The same likelihood of the atoms, under the new model, until that stands.
   for (k in 1:20) {
     value <- log(share) + log_normal(atoms$predictors, new) - log_normal(atoms$predictors, old)

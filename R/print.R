@@ -16,17 +16,13 @@ print_header <- function(title, call = NULL, facts = NULL) {
 
 # Names that are no text of their encoding cannot be deparsed.
 call_text <- function(call) {
-  tryCatch(deparse(call), error = function(e) {
-    paste0(called_name(call), "(...)")
-  })
+  tryCatch(deparse(call), error = function(e) paste0(called_name(call), "(...)"))
 }
 
 # `facts` is a named vector or list; entries that are NULL are left out.
 print_facts <- function(facts) {
   facts <- Filter(length, as.list(facts))
-  if (length(facts) == 0L) {
-    return(invisible(NULL))
-  }
+  if (length(facts) == 0L) return(invisible(NULL))
   labels <- format(paste0(names(facts), ":"))
   indent <- nchar(labels[1]) + 1L
   for (k in seq_along(facts)) {
@@ -58,16 +54,12 @@ tail_names <- function(level) {
 # the smaller of the effective sample sizes.
 draws_table <- function(draws, level = 0.95) {
   flat <- if (length(dim(draws)) == 3L) stack_chains(draws) else draws
-  if (ncol(flat) == 0L) {
-    return(coef_table(numeric(), numeric(), level = level))
-  }
+  if (ncol(flat) == 0L) return(coef_table(numeric(), numeric(), level = level))
   tails <- apply(flat, 2, stats::quantile, c(1 - level, 1 + level) / 2, names = FALSE)
   out <- coef_table(
     colMeans(flat), apply(flat, 2, stats::sd), tails[1, ], tails[2, ], level = level
   )
-  if (length(dim(draws)) < 3L) {
-    return(out)
-  }
+  if (length(dim(draws)) < 3L) return(out)
   known <- convergence_table(draws)
   cbind(out, "R-hat" = shown_rhat(known$rhat), ESS = pmin(known$ess_bulk, known$ess_tail))
 }
@@ -89,9 +81,7 @@ print_coef_table <- function(table, digits = default_digits(), max_rows = 50L) {
   wide <- pmax(nchar(colnames(text)), apply(nchar(text), 2, max, 0L)) + 1L
   rownames(text) <- abbreviate_middle(rownames(shown), max(28L, 79L - sum(wide)))
   print_text(text)
-  if (nrow(table) > max_rows) {
-    cat(sprintf("... and %d rows more\n", nrow(table) - max_rows))
-  }
+  if (nrow(table) > max_rows) cat(sprintf("... and %d rows more\n", nrow(table) - max_rows))
   invisible(table)
 }
 
@@ -171,8 +161,7 @@ print_varcorr <- function(x, digits = default_digits()) {
       c(label, rep("", r - 1L))
     }, abbreviate_middle(names(x)), sizes)),
     Name = abbreviate_middle(unlist(lapply(x, rownames), use.names = FALSE)),
-    Variance = format(sd^2, digits = digits),
-    SD = format(sd, digits = digits)
+    Variance = format(sd^2, digits = digits), SD = format(sd, digits = digits)
   )
   if (any(sizes > 1L)) {
     rows <- lapply(x, function(block) {

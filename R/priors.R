@@ -257,13 +257,10 @@ gpsvm_prior <- function(lengthscale = NULL, variance = c(1e-2, 1e4), nugget = c(
 #' bark_prior()
 #' bark_prior(gamma = 5, epsilon = 0.5, phi = c(2, 1))
 #' @export
-bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL,
-                       lambda_shape = 1, lambda_rate = 1,
-                       inclusion = c(1, 1), phi = "loguniform",
-                       max_kernels = NULL, kernels = 30, vectors = NULL,
-                       scale = if (is.null(gamma) && is.null(epsilon)) {
-                         c(2, 1e-4)
-                       }, reach = NULL) {
+bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL, lambda_shape = 1, lambda_rate = 1,
+                       inclusion = c(1, 1), phi = "loguniform", max_kernels = NULL, kernels = 30,
+                       vectors = NULL, scale = if (is.null(gamma) && is.null(epsilon)) c(2, 1e-4),
+                       reach = NULL) {
   given <- as.list(environment())
   if (is.null(gamma) && is.null(epsilon) && !is.null(scale)) {
     given$epsilon <- 1
@@ -401,8 +398,7 @@ format.bkm_prior <- function(x, digits = 4, ...) {
     out[names(out) %in% c("fixed coefficients", "intercept", "random effects")],
     out[c("smooths, processes", "penalty", "covariances")],
     "selected coefficients" = variance_text(variance_prior(x, "slab", scale = TRUE), digits),
-    out["inclusion"],
-    "noise" = variance_text(variance_prior(x, "noise"), digits),
+    out["inclusion"], "noise" = variance_text(variance_prior(x, "noise"), digits),
     out[startsWith(names(out), "missing")]
   )
 }
@@ -417,9 +413,7 @@ linear_prior_text <- function(x, digits) {
     mean <- prior_text(if (name == "beta_var") x$beta_mean else x$beta_mean[1L], digits)
     paste0(
       sprintf("N(mean %s, variance %s)", mean, variance),
-      if (isTRUE(x$by_column) && name == "beta_var") {
-        ", of standardized columns"
-      }
+      if (isTRUE(x$by_column) && name == "beta_var") ", of standardized columns"
     )
   }
   own_variance <- !is.null(unlist(x[c("var_shape", "var_rate")]))
@@ -449,11 +443,7 @@ linear_prior_text <- function(x, digits) {
     } else {
       variance_text(covariance, digits)
     },
-    inclusion = if (by_term(x)) {
-      paste(inclusion, "of each term")
-    } else {
-      inclusion
-    },
+    inclusion = if (by_term(x)) paste(inclusion, "of each term") else inclusion,
     "missing predictors, mean" = sprintf("N(0, %s)", text("x_mean_var")),
     "missing predictors, covariance" = sprintf(
       "inverse Wishart(df %s, scale %s)",
@@ -464,9 +454,7 @@ linear_prior_text <- function(x, digits) {
 
 #' @export
 format.gpsvm_prior <- function(x, digits = 4, ...) {
-  range <- function(value) {
-    paste(vapply(value, format, "", digits = digits), collapse = " to ")
-  }
+  range <- function(value) paste(vapply(value, format, "", digits = digits), collapse = " to ")
   c(
     "length-scales" = if (is.null(x$lengthscale)) {
       "0.05 to 20 median distances"
@@ -484,11 +472,7 @@ format.bark_prior <- function(x, digits = 4, ...) {
   c(
     "kernels" = sprintf(
       "Poisson, %s expected%s", kernels,
-      if (is.null(x$max_kernels)) {
-        ""
-      } else {
-        sprintf(", at most %d", x$max_kernels)
-      }
+      if (is.null(x$max_kernels)) "" else sprintf(", at most %d", x$max_kernels)
     ),
     "coefficients" = {
       size <- if (is.null(x$scale)) number(x$epsilon) else "epsilon"
@@ -496,17 +480,11 @@ format.bark_prior <- function(x, digits = 4, ...) {
         sprintf("Cauchy of scale %s", size)
       } else {
         sprintf("%s times t with %s degrees of freedom", size, number(x$alpha))
-      }, if (!is.null(x$scale)) {
-        sprintf(", epsilon^2 ~ gamma%s", prior_text(x$scale, digits))
-      })
+      }, if (!is.null(x$scale)) sprintf(", epsilon^2 ~ gamma%s", prior_text(x$scale, digits)))
     },
     "sum of the scales" = sprintf(
       "gamma(%s, %s)%s", number(x$lambda_shape), number(x$lambda_rate),
-      if ((x$vectors %||% 1) > 1) {
-        sprintf(" of each of %d vectors", x$vectors)
-      } else {
-        ""
-      }
+      if ((x$vectors %||% 1) > 1) sprintf(" of each of %d vectors", x$vectors) else ""
     ),
     "reach" = if ((x$reach %||% 0) > 0) {
       sprintf("exp(-(%s / rows that a kernel reaches)^2)", number(x$reach))
@@ -709,9 +687,7 @@ prior_vector <- function(x, name, positive) {
 }
 
 prior_scale <- function(x, name) {
-  if (!is.matrix(x)) {
-    return(prior_number(x, name))
-  }
+  if (!is.matrix(x)) return(prior_number(x, name))
   good <- is.numeric(x) && nrow(x) == ncol(x) && nrow(x) > 0L &&
     all(is.finite(x)) && isSymmetric(unname(x)) &&
     !inherits(try(chol(x), silent = TRUE), "try-error")
@@ -741,9 +717,7 @@ variance_prior <- function(prior, of = "var", scale = FALSE) {
 # the coefficients. Where groups have one row each the data leave its scale unbounded, too.
 random_prior <- function(prior, size = 1) {
   prior$size <- size * (prior$size %||% 1)
-  if (is.null(prior$sd_scale)) {
-    return(variance_prior(prior))
-  }
+  if (is.null(prior$sd_scale)) return(variance_prior(prior))
   prior$size <- prior$sd_scale * prior$size
   variance_prior(prior, scale = TRUE)
 }
@@ -758,9 +732,7 @@ covariance_prior <- function(prior, r, of) {
   out
 }
 
-given_covariance <- function(prior) {
-  !is.null(prior$cov_df) || !is.null(prior$cov_scale)
-}
+given_covariance <- function(prior) !is.null(prior$cov_df) || !is.null(prior$cov_scale)
 
 variance_text <- function(q, digits) {
   if (is.null(q$half_t)) {
@@ -776,14 +748,11 @@ resolve_prior <- function(prior, p, columns = NULL) {
     given <- length(prior[[name]])
     if (given != 1L && given != p) {
       bk_abort(
-        "prior",
-        sprintf("Argument `%s` of %s() has the wrong length.", name, class(prior)[1]),
+        "prior", sprintf("Argument `%s` of %s() has the wrong length.", name, class(prior)[1]),
         sprintf("Found: %d values.", given),
         sprintf("Accepted: 1 value, or %d, one per fixed column.", p),
-        if (length(columns)) {
-          paste("Fixed columns:", list_some(columns))
-        },
-        column = name, found = given, expected = p
+        if (length(columns)) paste("Fixed columns:", list_some(columns)), column = name,
+        found = given, expected = p
       )
     }
   }

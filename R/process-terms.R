@@ -125,9 +125,7 @@ read_process <- function(expr, env) {
   )
 }
 
-abort_process <- function(text, header, found, cure = NULL) {
-  abort_smooth(text, header, found, cure)
-}
+abort_process <- function(text, header, found, cure = NULL) abort_smooth(text, header, found, cure)
 
 is_process <- function(term) !is.null(term$process)
 
@@ -188,17 +186,14 @@ build_process <- function(term, frame, rows, standardize, centred) {
     process$centred <- centred && is.null(number)
     m <- nrow(process$z)
     list(
-      label = process_label(term, level), keys = term$keys, names = names,
-      by = term$by, level = level, dim = d, process = process,
-      block = rep(1, m), x = matrix(0, 0L, m),
+      label = process_label(term, level), keys = term$keys, names = names, by = term$by,
+      level = level, dim = d, process = process, block = rep(1, m), x = matrix(0, 0L, m),
       rows = list(x = cbind(x, if (!is.null(number)) cbind(by = number)), inside = inside),
       ranges = c(
         lapply(seq_len(d), function(k) {
           if (!(k %in% coded)) range(x[, k], na.rm = TRUE)
         }),
-        if (!is.null(term$by)) {
-          list(if (!is.null(number)) range(number, na.rm = TRUE))
-        }
+        if (!is.null(term$by)) list(if (!is.null(number)) range(number, na.rm = TRUE))
       ),
       levels = c(levels, if (!is.null(term$by)) list(by$levels))
     )
@@ -218,8 +213,7 @@ process_variable <- function(column, name, term) {
   if (is.logical(column) && all(is.na(column))) column <- as.double(column)
   if (is.factor(column) || is.character(column)) {
     abort_process(
-      term$text, "Term `%s` has a factor for a variable.",
-      sprintf("Found: factor `%s`.", name),
+      term$text, "Term `%s` has a factor for a variable.", sprintf("Found: factor `%s`.", name),
       sprintf(paste(
         "Accepted: numbers. Give `%s` as `by`, as a fixed term, as a random",
         "term `(1 | %s)`, or to a kernel categorical(columns = \"%s\")."
@@ -238,9 +232,7 @@ process_variable <- function(column, name, term) {
 
 # Values of `by`: levels that occur, or numbers.
 process_by <- function(frame, term, rows) {
-  if (is.null(term$by)) {
-    return(NULL)
-  }
+  if (is.null(term$by)) return(NULL)
   by <- frame[[by_name(term)]]
   if (is.character(by) || is.factor(by)) {
     by <- factor(by)
@@ -268,20 +260,15 @@ process_by <- function(frame, term, rows) {
 # Functions of levels are centred: the levels' own means are not in them.
 inform_levels <- function(parsed, built) {
   by <- unique(unlist(lapply(built, function(term) {
-    if (!is.null(term$level) && term$process$centred) {
-      utils::tail(term$names, 1L)
-    }
+    if (!is.null(term$level) && term$process$centred) utils::tail(term$names, 1L)
   })))
   fixed <- variable_names(parsed$terms)
-  bars <- unlist(lapply(parsed$bars, function(bar) {
-    vapply(bar$leaves, deparse1, "")
-  }))
+  bars <- unlist(lapply(parsed$bars, function(bar) vapply(bar$leaves, deparse1, "")))
   for (name in setdiff(by, c(fixed, bars))) {
     bk_inform(
       "by", fit_header("Factor `%s` is in the model as `by` alone.", name),
       "The function of each level has a mean of 0 over its rows.",
-      sprintf("Add `%s` for the differences between the levels.", name),
-      column = name
+      sprintf("Add `%s` for the differences between the levels.", name), column = name
     )
   }
 }
@@ -311,9 +298,7 @@ place_process <- function(x, term, d, center, scale, coded) {
 }
 
 nearest_rows <- function(z, x) {
-  vapply(seq_len(nrow(z)), function(k) {
-    which.min(colSums((t(x) - z[k, ])^2))
-  }, 1L)
+  vapply(seq_len(nrow(z)), function(k) which.min(colSums((t(x) - z[k, ])^2)), 1L)
 }
 
 # Columns that categorical() alone looks at, and so may be factors.
@@ -364,9 +349,7 @@ process_inducing <- function(given, distinct, n, d, center, scale, term) {
   } else {
     check_count(given, 1L, 1e5, name = "inducing")
   }
-  if (count >= nrow(distinct)) {
-    return(distinct)
-  }
+  if (count >= nrow(distinct)) return(distinct)
   # The points do not depend on R's generator: the seed is the same always.
   z <- t(core_call(gpsvm_inducing_cpp(tame_rows(t(distinct)), count, "kmeans", 1, 1L))$z)
   warn_few_inducing(nrow(z), count, term$text)
@@ -420,9 +403,7 @@ centre_features <- function(process, out) {
 # Rows of a design whose processes have their features: `x` filled, where it is, so that every owner
 # of it has them, `open`, n x terms. Centres are means over these rows, `weights` those of atoms.
 fill_design <- function(rows, threads) {
-  if (length(rows$processes) == 0L) {
-    return(rows)
-  }
+  if (length(rows$processes) == 0L) return(rows)
   share <- if (is.null(rows$atoms)) NULL else exp(rows$atoms$log_prior)
   at <- which(vapply(rows$info$smooths, is_process, NA))
   open <- matrix(0, nrow(rows$x), length(at))
@@ -448,9 +429,7 @@ fill_design <- function(rows, threads) {
 
 # Weights of the rows in the mean that a term is centred by, NULL for none.
 centre_weight <- function(process, own, share) {
-  if (!process$centred) {
-    return(NULL)
-  }
+  if (!process$centred) return(NULL)
   weight <- rep(1, nrow(own$x))
   if (!is.null(share)) weight <- weight * share
   if (!is.null(own$inside)) weight <- weight * own$inside
@@ -460,9 +439,7 @@ centre_weight <- function(process, own, share) {
 # New rows: columns of the processes, and the variance that they leave open. Of rows with holes once
 # more when these are atoms.
 fill_processes <- function(object, rows, threads = getOption("bayeskernel.threads", 2L)) {
-  if (length(rows$processes) == 0L) {
-    return(rows)
-  }
+  if (length(rows$processes) == 0L) return(rows)
   smooths <- processes_of(object$design$smooths)
   rows$open <- matrix(0, nrow(rows$x), length(smooths))
   for (k in seq_along(smooths)) {
@@ -481,9 +458,7 @@ fill_processes <- function(object, rows, threads = getOption("bayeskernel.thread
 open_variance <- function(object, rows) {
   # Of no rows cbind() would make a column of NULL.
   open <- do.call(cbind, Filter(length, list(rows$open, rows$unit_open)))
-  if (is.null(open) || is_sampled(object)) {
-    return(0)
-  }
+  if (is.null(open) || is_sampled(object)) return(0)
   smooths <- object$design$smooths
   labels <- vapply(
     c(
@@ -519,9 +494,7 @@ process_new <- function(smooth, frame) {
   colnames(x) <- c(smooth$names[seq_len(d)], if (number) "by")
   list(
     x = x,
-    inside = if (!is.null(smooth$level)) {
-      as.numeric(as.character(columns[[d + 1L]]) == smooth$level)
-    }
+    inside = if (!is.null(smooth$level)) as.numeric(as.character(columns[[d + 1L]]) == smooth$level)
   )
 }
 
@@ -559,9 +532,7 @@ learn_processes <- function(job, rows) {
   smooths <- rows$info$smooths
   at <- which(vapply(smooths, is_process, NA))
   open <- lapply(smooths[at], function(smooth) smooth$process$free)
-  if (sum(lengths(open)) == 0L) {
-    return(rows)
-  }
+  if (sum(lengths(open)) == 0L) return(rows)
   share <- if (is.null(rows$atoms)) NULL else exp(rows$atoms$log_prior)
   terms <- lapply(seq_along(at), function(k) {
     process <- smooths[[at[k]]]$process
@@ -584,18 +555,14 @@ learn_processes <- function(job, rows) {
   }
   # The effects of the groups that are there.
   for (l in seq_along(prior$blocks)) {
-    if (isTRUE(prior$blocks[[l]]$eliminated)) {
-      prior$blocks[[l]]$members <- data$n_groups
-    }
+    if (isTRUE(prior$blocks[[l]]$eliminated)) prior$blocks[[l]]$members <- data$n_groups
   }
   control <- utils::modifyList(job$control, list(
     tol = 1e-4, max_iter = 500, most = max(40L, 5L * sum(lengths(open))), factors = c(0.5, 1, 2),
     progress = FALSE
   ))
   found <- core_call(process_learn_cpp(data, prior, control))
-  if (found$interrupted) {
-    return(rows)
-  }
+  if (found$interrupted) return(rows)
   for (k in seq_along(at)) {
     rows$info$smooths[[at[k]]]$process$kernel <- settle_projections(
       update_kernel(smooths[[at[k]]]$process$kernel, found$log_parameters[[k]])
@@ -631,9 +598,7 @@ lean_columns <- function(fixed, smooths, before) {
 
 # The same with all columns, those of processes to be filled.
 whole_design <- function(rows) {
-  if (is.null(rows$lean)) {
-    return(rows)
-  }
+  if (is.null(rows$lean)) return(rows)
   rows$x <- wide_matrix(rows$lean, rows$x)
   rows["lean"] <- list(NULL)
   rows
@@ -647,9 +612,7 @@ wide_matrix <- function(lean, names) {
 
 # Data for the core with all columns.
 wide_data <- function(data, rows) {
-  if (is.null(rows$lean)) {
-    return(data)
-  }
+  if (is.null(rows$lean)) return(data)
   data$x <- wide_matrix(list(x = data$x, at = rows$lean$at), rows$x)
   data$center <- as.double(rows$center)
   data$scale <- as.double(rows$scale)
@@ -689,8 +652,7 @@ refuse_with_processes <- function(rows, settings) {
     bk_abort(
       "argument", "Terms gp() do not go with what was asked for.",
       sprintf("Found: %s.", paste(found, collapse = " and ")),
-      "Accepted: no selection; by sampling, complete rows.",
-      column = "formula", found = found
+      "Accepted: no selection; by sampling, complete rows.", column = "formula", found = found
     )
   }
 }
@@ -732,9 +694,7 @@ most_learning_rows <- 10000
 # Of many rows some, all of a group or of a row's atoms or none, evenly spread.
 learning_rows <- function(data, most = most_learning_rows) {
   n <- nrow(data$x)
-  if (n <= most) {
-    return(data)
-  }
+  if (n <= most) return(data)
   unit <- if (length(data$group)) data$group else data$atoms$row %||% seq_len(n)
   units <- unique(unit)
   units <- units[spread_over(length(units), ceiling(length(units) * most / n))]
@@ -745,9 +705,7 @@ learning_rows <- function(data, most = most_learning_rows) {
     data$n_groups <- length(units)
   }
   data$processes <- lapply(data$processes, function(term) {
-    for (name in c("x", "by", "centre_weight")) {
-      term[[name]] <- values_at(term[[name]], at)
-    }
+    for (name in c("x", "by", "centre_weight")) term[[name]] <- values_at(term[[name]], at)
     if (length(term$centre_weight)) {
       term$centre_weight <- term$centre_weight / sum(term$centre_weight)
     }
@@ -760,9 +718,7 @@ learning_rows <- function(data, most = most_learning_rows) {
 
 process_fact <- function(object) {
   terms <- processes_of(object$design$smooths)
-  if (length(terms) == 0L) {
-    return(NULL)
-  }
+  if (length(terms) == 0L) return(NULL)
   vapply(terms, function(term) {
     sprintf(
       "%s %s, %d inducing points", term$label, format_process(term$process), nrow(term$process$z)
@@ -774,9 +730,7 @@ process_fact <- function(object) {
 process_note <- function(object) {
   terms <- processes_of(object$design$smooths)
   left <- vapply(terms, function(term) term$process$left %||% 0, 0)
-  if (length(left) == 0L || max(left) < 0.002) {
-    return(NULL)
-  }
+  if (length(left) == 0L || max(left) < 0.002) return(NULL)
   worst <- terms[[which.max(left)]]
   sprintf(
     "Inducing points of %s leave %.1f %% of its variance: give more of them.",

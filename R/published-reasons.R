@@ -100,19 +100,14 @@ published_rows <- function(model, name) {
     nested <- argument %in% c("prior", "control")
     from <- if (nested) deparse1(value[[1L]]) else front_of(model$fitter)
     values <- if (nested) as.list(value)[-1L] else given[argument]
-    keys <- if (nested) {
-      paste0(argument, "$", names(values))
-    } else {
-      names(values)
-    }
+    keys <- if (nested) paste0(argument, "$", names(values)) else names(values)
     reasons <- published_reasons[[model$fitter]][keys]
     data.frame(
       model = name, fitter = model$fitter, argument = keys,
       default = mapply(function(entry, reason) {
         if (nzchar(reason[1L])) reason[1L] else default_text(from, entry)
       }, names(values), reasons),
-      published = vapply(values, deparse1, ""),
-      why = vapply(reasons, `[`, "", 2L)
+      published = vapply(values, deparse1, ""), why = vapply(reasons, `[`, "", 2L)
     )
   })
   do.call(rbind, out)

@@ -165,16 +165,12 @@ published_models <- list(
 #' @export
 published <- function(paper = NULL, model = NULL) {
   if (is.null(paper)) {
-    if (!is.null(model)) {
-      abort_argument(paper, "paper", "a paper, where `model` is given")
-    }
+    if (!is.null(model)) abort_argument(paper, "paper", "a paper, where `model` is given")
     tables <- lapply(names(published_models), published)
     return(do.call(rbind, tables))
   }
   paper <- check_choice(paper, names(published_models), "paper")
-  if (is.null(model)) {
-    return(data.frame(paper = paper, published_table(paper)))
-  }
+  if (is.null(model)) return(data.frame(paper = paper, published_table(paper)))
   models <- published_models[[paper]]
   model <- check_choice(model, names(models), "model")
   lapply(models[[model]]$arguments, eval, topenv())

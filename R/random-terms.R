@@ -7,9 +7,7 @@ read_bar <- function(bar, env) {
   heads <- vapply(leaves, function(leaf) {
     if (is.call(leaf)) deparse1(leaf[[1]]) else ""
   }, "")
-  if (any(heads %in% formula_operators) || "." %in% all.names(bar[[2]])) {
-    abort_bar(call("(", bar))
-  }
+  if (any(heads %in% formula_operators) || "." %in% all.names(bar[[2]])) abort_bar(call("(", bar))
   list(
     terms = read_terms(stats::as.formula(call("~", bar[[2]]), env), NULL),
     leaves = leaves, label = deparse1(bar[[3]]), text = deparse1(bar)
@@ -18,11 +16,9 @@ read_bar <- function(bar, env) {
 
 abort_bar <- function(term) {
   bk_abort(
-    "argument",
-    fit_header("Random term `%s` is not understood.", deparse1(term)),
+    "argument", fit_header("Random term `%s` is not understood.", deparse1(term)),
     "Accepted: (1 | g), (x | g), (x || g), (1 | a / b), (1 | a:b).",
-    "Give crossed groups as two terms, (1 | a) + (1 | b).",
-    column = deparse1(term)
+    "Give crossed groups as two terms, (1 | a) + (1 | b).", column = deparse1(term)
   )
 }
 
@@ -46,11 +42,9 @@ check_distinct_bars <- function(bars) {
   twice <- unlist(effects)[duplicated(unlist(effects))]
   if (length(twice)) {
     bk_abort(
-      "argument",
-      fit_header("Random effect `%s` is in two terms.", twice[1]),
+      "argument", fit_header("Random effect `%s` is in two terms.", twice[1]),
       paste("Terms:", list_some(vapply(bars, `[[`, "", "text"))),
-      "Join them into one, such as (1 + x | g), or drop one.",
-      column = twice[1], found = twice
+      "Join them into one, such as (1 + x | g), or drop one.", column = twice[1], found = twice
     )
   }
 }
@@ -111,9 +105,7 @@ abort_no_effect <- function(bar) {
 # Columns made of factors and logicals alone are indicators and stay 0/1.
 is_numeric_column <- function(terms, assign, frame) {
   factors <- attr(terms, "factors")
-  if (length(factors) == 0L) {
-    return(logical(length(assign)))
-  }
+  if (length(factors) == 0L) return(logical(length(assign)))
   numeric_variable <- vapply(variable_names(terms), function(name) {
     !(is.factor(frame[[name]]) || is.logical(frame[[name]]))
   }, NA)
@@ -176,11 +168,7 @@ code_values <- function(x, name) {
     if (length(used) < nlevels(x)) codes <- match(codes, used)
     return(list(codes = codes, levels = levels(x)[used]))
   }
-  values <- if (is.character(x)) {
-    sorted_text(x, name)
-  } else {
-    sort(unique(x), method = "radix")
-  }
+  values <- if (is.character(x)) sorted_text(x, name) else sort(unique(x), method = "radix")
   list(codes = match(x, values), levels = group_text(values))
 }
 
@@ -202,9 +190,7 @@ group_new <- function(info, frame) {
     at <- match(coded$levels, known, nomatch = 0L)
     c(at)[coded$codes]
   }, info$leaves, info$leaf_levels)
-  if (length(codes) == 1L) {
-    return(codes[[1]])
-  }
+  if (length(codes) == 1L) return(codes[[1]])
   unknown <- Reduce(`|`, lapply(codes, `==`, 0L))
   sizes <- lengths(info$leaf_levels)
   group <- match(combine_codes(codes, sizes), info$codes, nomatch = 0L)

@@ -45,21 +45,15 @@ reproduce <- function(paper = NULL, item = NULL, size = c("quick", "paper", "sto
     return(do.call(rbind, tables))
   }
   paper <- check_choice(paper, names(published_models), "paper")
-  if (is.null(item)) {
-    return(list_items(paper))
-  }
+  if (is.null(item)) return(list_items(paper))
   item <- check_choice(item, item_names(paper), "item")
   size <- check_choice(size, c("quick", "paper", "stored"), "size")
-  if (size == "stored") {
-    return(stored_item(paper, item))
-  }
+  if (size == "stored") return(stored_item(paper, item))
   seed <- check_seed(seed)
   run_item(paper, item, size, seed, check_threads(threads))
 }
 
-papers_file <- function(...) {
-  system.file("papers", ..., package = "bayeskernel")
-}
+papers_file <- function(...) system.file("papers", ..., package = "bayeskernel")
 
 item_names <- function(paper) {
   files <- list.files(papers_file(paper), "[.]R$")
@@ -94,19 +88,13 @@ list_items <- function(paper) {
 # What the stored run took, or what the script expects.
 minutes_of <- function(about, stored, size) {
   seconds <- stored$seconds[stored$size == size]
-  if (length(seconds)) {
-    signif(seconds[1L] / 60, 2)
-  } else {
-    about$minutes[[size]]
-  }
+  if (length(seconds)) signif(seconds[1L] / 60, 2) else about$minutes[[size]]
 }
 
 # Sets and packages that an item needs and that are not here.
 lacking <- function(about) {
   sets <- Filter(function(name) !nzchar(where_is(name)), about$data)
-  packages <- Filter(function(name) {
-    !requireNamespace(name, quietly = TRUE)
-  }, about$packages)
+  packages <- Filter(function(name) !requireNamespace(name, quietly = TRUE), about$packages)
   list(sets = sets, packages = packages)[lengths(list(sets, packages)) > 0L]
 }
 
@@ -191,9 +179,7 @@ compared <- function(result, printed) {
 #   ">0".
 # better: "lower", "higher" or "".
 verdict <- function(ours, se_ours, paper, se, better) {
-  if (!nzchar(paper) || is.na(ours)) {
-    return("")
-  }
+  if (!nzchar(paper) || is.na(ours)) return("")
   se_ours <- if (is.na(se_ours)) 0 else se_ours
   if (paper %in% c("<0", ">0")) {
     against <- if (paper == "<0") ours else -ours
@@ -215,11 +201,7 @@ verdict <- function(ours, se_ours, paper, se, better) {
 
 # Half a unit of the last digit of a number as it is printed.
 half_unit <- function(text) {
-  digits <- if (grepl(".", text, fixed = TRUE)) {
-    nchar(sub(".*[.]", "", text))
-  } else {
-    0
-  }
+  digits <- if (grepl(".", text, fixed = TRUE)) nchar(sub(".*[.]", "", text)) else 0
   0.5 * 10^-digits
 }
 
@@ -227,9 +209,7 @@ half_unit <- function(text) {
 
 stored_results <- function(paper) {
   file <- papers_file(paper, "results.csv")
-  if (!nzchar(file)) {
-    return(NULL)
-  }
+  if (!nzchar(file)) return(NULL)
   table <- read_as_text(file)
   for (name in c("ours", "mc_error", "seed", "seconds")) {
     table[[name]] <- suppressWarnings(as.numeric(table[[name]]))
@@ -279,9 +259,7 @@ results_table <- function(x, digits) {
   rbind(
     row("result", x$quantity, x$ours, x$mc_error),
     # An item of times alone has none.
-    if (length(digits)) {
-      row("fingerprint", names(digits), unname(digits), NA_real_)
-    }
+    if (length(digits)) row("fingerprint", names(digits), unname(digits), NA_real_)
   )
 }
 
@@ -319,9 +297,7 @@ print.reproduction <- function(x, digits = 3, ...) {
   names(table)[names(table) == "mc_error"] <- "error"
   print(table[c("quantity", "paper", "ours", "error", "verdict")], row.names = FALSE, right = FALSE)
   notes <- unique(x$note[nzchar(x$note)])
-  for (note in notes) {
-    cat("\n", paste(strwrap(note, 78), collapse = "\n"), "\n", sep = "")
-  }
+  for (note in notes) cat("\n", paste(strwrap(note, 78), collapse = "\n"), "\n", sep = "")
   if (length(how$warnings)) {
     cat("\nWarnings: ", paste(how$warnings, names(how$warnings), collapse = ", "), "\n", sep = "")
   }
@@ -330,9 +306,7 @@ print.reproduction <- function(x, digits = 3, ...) {
 
 #' @export
 as.data.frame.reproduction <- function(x, ...) {
-  for (name in setdiff(names(attributes(x)), c("names", "row.names"))) {
-    attr(x, name) <- NULL
-  }
+  for (name in setdiff(names(attributes(x)), c("names", "row.names"))) attr(x, name) <- NULL
   structure(unclass(x), class = "data.frame")
 }
 

@@ -25,8 +25,7 @@ text_columns <- function(connection, file, sep) {
     bk_abort(
       "dimension", "A file does not name its columns.",
       sprintf("Found: the first line of %s.", quoted(file)),
-      "Accepted: a first line with a name for every column, in UTF-8.",
-      column = "x", found = names
+      "Accepted: a first line with a name for every column, in UTF-8.", column = "x", found = names
     )
   }
   names
@@ -41,10 +40,9 @@ open_file <- function(file) {
     },
     error = function(e) {
       bk_abort(
-        "argument", "A file cannot be opened.",
-        paste("Found:", quoted(file)),
-        if (file.exists(file)) conditionMessage(e) else "There is no such file.",
-        column = "x", found = file
+        "argument", "A file cannot be opened.", paste("Found:", quoted(file)),
+        if (file.exists(file)) conditionMessage(e) else "There is no such file.", column = "x",
+        found = file
       )
     }
   )
@@ -58,16 +56,12 @@ file_reader <- function(source) {
     read = function(n) {
       repeat {
         if (is.null(current)) {
-          if (next_file > length(source$files)) {
-            return(NULL)
-          }
+          if (next_file > length(source$files)) return(NULL)
           current <<- open_text(source, source$files[next_file])
           next_file <<- next_file + 1L
         }
         part <- current$read(n)
-        if (!is.null(part)) {
-          return(part)
-        }
+        if (!is.null(part)) return(part)
         current$close()
         current <<- NULL
       }
@@ -101,9 +95,7 @@ open_text <- function(source, file) {
   done <- TRUE
   list(
     read = function(n) {
-      if (!more_text(connection)) {
-        return(NULL)
-      }
+      if (!more_text(connection)) return(NULL)
       part <- tryCatch(block(n, classes), error = function(e) {
         close()
         open()
@@ -122,9 +114,7 @@ open_text <- function(source, file) {
 more_text <- function(connection) {
   repeat {
     line <- readLines(connection, 1L, warn = FALSE)
-    if (length(line) == 0L) {
-      return(FALSE)
-    }
+    if (length(line) == 0L) return(FALSE)
     if (nzchar(trimws(line))) break
   }
   pushBack(line, connection)

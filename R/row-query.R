@@ -25,9 +25,8 @@ query_readings <- function(query) {
     found <- gregexpr(paste0("(?s)", paste(way, collapse = "|")), query, perl = TRUE)
     comment <- "^(--|#|/[*])"
     regmatches(query, found) <- list(vapply(
-      regmatches(query, found)[[1L]], function(text) {
-        strrep(if (grepl(comment, text)) " " else ".", nchar(text))
-      }, ""
+      regmatches(query, found)[[1L]],
+      function(text) strrep(if (grepl(comment, text)) " " else ".", nchar(text)), ""
     ))
     query
   })
@@ -46,31 +45,24 @@ query_changes <- paste(
 # database.
 read_query <- function(query) {
   readings <- query_readings(query)
-  if (length(readings) == 0L) {
-    abort_query(query, "A quote or comment in the query does not end.")
-  }
+  if (length(readings) == 0L) abort_query(query, "A quote or comment in the query does not end.")
   if (any(grepl(";[\\s;]*[^\\s;]", readings, perl = TRUE))) {
     abort_query(query, "The query has more than one statement.")
   }
-  has <- function(pattern) {
-    any(grepl(pattern, readings, perl = TRUE, ignore.case = TRUE))
-  }
+  has <- function(pattern) any(grepl(pattern, readings, perl = TRUE, ignore.case = TRUE))
   if (!all(grepl(
     "^[\\s(]*(select|with|values|table)\\b", readings, perl = TRUE, ignore.case = TRUE
   ))) {
     abort_query(query, "The query is not a SELECT statement.")
   }
-  if (has(query_changes)) {
-    abort_query(query, "The query changes the database.")
-  }
+  if (has(query_changes)) abort_query(query, "The query changes the database.")
   end <- regexpr(";", readings[1L], fixed = TRUE)
   trimws(if (end > 0L) substr(query, 1L, end - 1L) else query)
 }
 
 abort_query <- function(query, header) {
   bk_abort(
-    "argument", header,
-    paste("Found:", query),
+    "argument", header, paste("Found:", query),
     paste(
       "Accepted: one statement that reads: SELECT, WITH, VALUES or TABLE.",
       "Run others by DBI::dbExecute() before."
@@ -95,9 +87,7 @@ query_columns <- function(source) {
   con <- source$connection
   transaction <- begin_reading(con)
   on.exit(end_reading(con, transaction))
-  if (inherits(con, "Microsoft SQL Server")) {
-    return(look(source$query))
-  }
+  if (inherits(con, "Microsoft SQL Server")) return(look(source$query))
   columns <- look(table_expression(source$query))
   # SQLite gives equal names numbers in a table expression, and computes no row of the query before
   # it is asked for one.
@@ -117,9 +107,7 @@ begin_reading <- function(connection) {
       execute("release savepoint bayeskernel")
       return(FALSE)
     }
-    if (!begin()) {
-      return(FALSE)
-    }
+    if (!begin()) return(FALSE)
     execute(read_only)
     TRUE
   } else if (inherits(connection, c("MariaDBConnection", "MySQLConnection"))) {
@@ -137,9 +125,7 @@ end_reading <- function(connection, transaction) {
 # values. The database counts them.
 refuse_overflow <- function(source) {
   con <- source$connection
-  if (!methods::.hasSlot(con, "bigint") || !identical(con@bigint, "integer")) {
-    return(invisible())
-  }
+  if (!methods::.hasSlot(con, "bigint") || !identical(con@bigint, "integer")) return(invisible())
   result <- send_query(source)
   info <- tryCatch(DBI::dbColumnInfo(result), error = function(e) NULL)
   clear_result(result)
@@ -159,8 +145,7 @@ abort_overflow <- function(name, count) {
     "argument", fit_header("Column `%s` has numbers beyond integers.", name),
     sprintf("Found: %.0f beyond 2147483647.", count),
     paste(
-      "Accepted: a connection that reads them as numbers,",
-      "dbConnect(..., bigint = \"numeric\")."
+      "Accepted: a connection that reads them as numbers,", "dbConnect(..., bigint = \"numeric\")."
     ),
     column = name, found = count, expected = .Machine$integer.max
   )

@@ -14,9 +14,7 @@ open_source <- function(source) {
 
 # Rows of a block with so many predictors: at most 65,536 rows and, for more than 2048 rows, 32 MB.
 # Moments are sums over blocks, so it depends on nothing else.
-block_rows <- function(columns) {
-  2048L * min(32L, max(1L, 2048L %/% (columns + 1L)))
-}
+block_rows <- function(columns) 2048L * min(32L, max(1L, 2048L %/% (columns + 1L)))
 
 # Blocks of exactly `size` rows (the last may be shorter), whatever the reader
 # gives: a function that returns the next one,
@@ -33,9 +31,7 @@ block_reader <- function(source, reader, size) {
     part <- tryCatch(
       reader$read(size - rows_of(waiting)),
       bayeskernel_error = function(e) stop(e),
-      error = function(e) {
-        abort_source(source, done + rows_of(waiting), e)
-      }
+      error = function(e) abort_source(source, done + rows_of(waiting), e)
     )
     if (is.null(part)) {
       ended <<- TRUE
@@ -54,9 +50,7 @@ block_reader <- function(source, reader, size) {
   function() {
     while (!ended && rows_of(waiting) < size) take()
     n <- min(size, rows_of(waiting))
-    if (n == 0L) {
-      return(NULL)
-    }
+    if (n == 0L) return(NULL)
     block <- waiting
     if (n < rows_of(waiting)) {
       block <- part_rows(waiting, seq_len(n))
@@ -93,9 +87,7 @@ block_matrix <- function(part, columns, first) {
   values <- lapply(columns, function(name) {
     value <- part[[name]]
     # 64-bit integers of a database have a class, and its as.double().
-    if (inherits(value, "integer64") && isNamespaceLoaded("bit64")) {
-      value <- as.double(value)
-    }
+    if (inherits(value, "integer64") && isNamespaceLoaded("bit64")) value <- as.double(value)
     if (!is_plain_number(value)) {
       # Of text the first that is no number.
       at <- if (is.character(value)) {
@@ -140,9 +132,7 @@ abort_source <- function(source, row, error) {
       paste("Files:", list_some(quoted(source$files)))
     ),
     trimws(conditionMessage(error)),
-    if (source$type == "query") {
-      "Is the connection still open? DBI::dbIsValid(con) tells."
-    },
+    if (source$type == "query") "Is the connection still open? DBI::dbIsValid(con) tells.",
     column = "x", row = row, found = conditionMessage(error)
   )
 }
@@ -180,9 +170,7 @@ fetch_rows <- function(result, n) {
     DBI::dbFetch(result, n = n),
     # RSQLite reads text among numbers as 0 and says so in a warning.
     warning = function(w) {
-      if (grepl("coercing other values", conditionMessage(w))) {
-        abort_mixed(conditionMessage(w))
-      }
+      if (grepl("coercing other values", conditionMessage(w))) abort_mixed(conditionMessage(w))
     }
   ))
 }
@@ -223,18 +211,12 @@ send_query <- function(source, query = source$query) {
       column = "x", found = source$query
     )
   }
-  send <- if (streams_arrow(source$connection)) {
-    dbi_arrow("dbSendQueryArrow")
-  } else {
-    DBI::dbSendQuery
-  }
+  send <- if (streams_arrow(source$connection)) dbi_arrow("dbSendQueryArrow") else DBI::dbSendQuery
   tryCatch(send(source$connection, query), error = function(e) abort_source(source, 0, e))
 }
 
 # A result whose connection is gone has nothing left to clear.
-clear_result <- function(result) {
-  try(suppressWarnings(DBI::dbClearResult(result)), silent = TRUE)
-}
+clear_result <- function(result) try(suppressWarnings(DBI::dbClearResult(result)), silent = TRUE)
 
 abort_mixed <- function(message) {
   name <- sub("^Column `([^`]*)`.*", "\\1", message)
@@ -253,9 +235,7 @@ matrix_reader <- function(source) {
   total <- nrow(source$x)
   list(
     read = function(n) {
-      if (at >= total) {
-        return(NULL)
-      }
+      if (at >= total) return(NULL)
       rows <- seq.int(at + 1, min(total, at + n))
       at <<- rows[length(rows)]
       part <- source$x[rows, , drop = FALSE]

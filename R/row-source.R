@@ -119,30 +119,21 @@ row_source.default <- function(x, y = NULL, ...) {
 }
 
 new_row_source <- function(source, columns, y) {
-  if (!all(validEnc(columns))) {
-    abort_argument(columns, "x", "columns named in UTF-8")
-  }
+  if (!all(validEnc(columns))) abort_argument(columns, "x", "columns named in UTF-8")
   refuse_repeated(columns)
   if (!is.null(y)) {
-    if (!is_string(y)) {
-      abort_argument(y, "y", "NULL or the name of the column of labels")
-    }
+    if (!is_string(y)) abort_argument(y, "y", "NULL or the name of the column of labels")
     if (!(y %in% columns)) {
       bk_abort(
         "response", fit_header("The rows have no column `%s`.", y),
         paste("Found:", list_some(columns)),
-        "Accepted: the name of one of these as `y`, the response.",
-        column = y, found = columns
+        "Accepted: the name of one of these as `y`, the response.", column = y, found = columns
       )
     }
     source$response <- y
   }
   source$all_columns <- columns
-  source$columns <- if (is.null(source$labels)) {
-    setdiff(columns, source$response)
-  } else {
-    columns
-  }
+  source$columns <- if (is.null(source$labels)) setdiff(columns, source$response) else columns
   if (length(source$columns) == 0L) {
     bk_abort(
       "dimension", "The row source has no predictors.",
@@ -165,9 +156,7 @@ check_source <- function(x) {
         (is.null(x$labels) || length(x$labels) == nrow(x$x)),
       FALSE
     )
-  if (!whole) {
-    abort_argument(x, "x", "a row source as row_source() makes it")
-  }
+  if (!whole) abort_argument(x, "x", "a row source as row_source() makes it")
   x
 }
 
@@ -180,16 +169,13 @@ print.row_source <- function(x, ...) {
       text = x$files,
       matrix = sprintf("%s of %d rows", class(x$x)[1], nrow(x$x))
     ),
-    Response = if (is.null(x$response)) "none" else x$response,
-    Predictors = list_some(x$columns)
+    Response = if (is.null(x$response)) "none" else x$response, Predictors = list_some(x$columns)
   ))
   invisible(x)
 }
 
 # One text that can be read: not NA, and bytes that its encoding knows.
-is_string <- function(x) {
-  is.character(x) && length(x) == 1L && !is.na(x) && validEnc(x)
-}
+is_string <- function(x) is.character(x) && length(x) == 1L && !is.na(x) && validEnc(x)
 
 # scan() takes one byte.
 is_separator <- function(x) {

@@ -45,9 +45,7 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
     if (progress) show_rows(all$n)
   }
   if (progress) show_rows(NULL)
-  if (is.null(all) || all$n < 2) {
-    abort_too_few_rows(if (is.null(all)) 0L else 1L)
-  }
+  if (is.null(all) || all$n < 2) abort_too_few_rows(if (is.null(all)) 0L else 1L)
   classes <- labels$finish(all$n)
   coded <- if (!is.null(groups)) groups$finish()
   all <- finish_moments(all)
@@ -61,15 +59,12 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
   warn_dropped(names[constant], names[aliased & !constant])
   keep <- which(ours & !constant & !aliased)
   list(
-    path = path, rows = all$n, columns = p,
-    source = c(0L, keep),
+    path = path, rows = all$n, columns = p, source = c(0L, keep),
     center = c(0, if (standardize) all$mean[keep] else numeric(length(keep))),
     scale = c(1, if (standardize) all$sd[keep] else rep(1, length(keep))),
     positive = classes$positive, names = c("(Intercept)", names[keep]),
-    dropped = names[constant | aliased], levels = classes$levels,
-    declared = classes$declared, y_sd = classes$sd, moments = all,
-    group = coded$group,
-    group_levels = coded$levels,
+    dropped = names[constant | aliased], levels = classes$levels, declared = classes$declared,
+    y_sd = classes$sd, moments = all, group = coded$group, group_levels = coded$levels,
     share = switch(as.character(classes$positive),
       "1" = positive / all$n, "0" = 1 - positive / all$n
     )
@@ -116,9 +111,7 @@ group_coder <- function(source) {
 
 # Text, numbers or logical values, whatever the source calls them.
 group_values <- function(values, name) {
-  if (inherits(values, "integer64") && isNamespaceLoaded("bit64")) {
-    values <- as.double(values)
-  }
+  if (inherits(values, "integer64") && isNamespaceLoaded("bit64")) values <- as.double(values)
   if (is.factor(values)) values <- as.character(values)
   if (!is_plain_number(values) && (!is.character(values) || is.object(values))) {
     abort_argument(values, name, "a grouping factor: text, numbers or logical values")
@@ -135,9 +128,7 @@ text_groups <- function(values) {
 # The same of new rows, where the known groups are numbers.
 text_groups_like <- function(values, known) {
   numbers <- text_groups(known)
-  if (is.character(numbers)) {
-    return(values)
-  }
+  if (is.character(numbers)) return(values)
   numbers <- suppressWarnings(as.double(values))
   at <- which(!is.na(numbers))
   values[at] <- group_text(numbers[at])
@@ -156,9 +147,7 @@ abort_no_response <- function() {
 block_moments <- function(x, predictors = ncol(x)) {
   n <- nrow(x)
   size <- block_rows(predictors)
-  if (n <= size) {
-    return(column_moments_cpp(x))
-  }
+  if (n <= size) return(column_moments_cpp(x))
   all <- NULL
   missing <- numeric(ncol(x))
   for (first in seq(0, n - 1, by = size)) {
@@ -181,9 +170,7 @@ finish_moments <- function(all, missing = numeric(length(all$mean))) {
 # squared deviations.
 merge_moments <- function(all, part, n) {
   squares <- part$sd^2 * (n - 1)
-  if (is.null(all)) {
-    return(c(part[c("mean", "sd", "min", "max")], list(squares = squares, n = n)))
-  }
+  if (is.null(all)) return(c(part[c("mean", "sd", "min", "max")], list(squares = squares, n = n)))
   gap <- part$mean - all$mean
   total <- all$n + n
   list(
@@ -201,9 +188,7 @@ deficient_root <- function(root, x, first) {
   scale[constant_columns(first)] <- 1
   x <- cbind(1, (x - rep(first$mean, each = n)) / rep(scale, each = n))
   decomposition <- qr(rbind(root, x), tol = 1e-7)
-  if (decomposition$rank == ncol(x)) {
-    return(NULL)
-  }
+  if (decomposition$rank == ncol(x)) return(NULL)
   qr.R(decomposition)[, order(decomposition$pivot), drop = FALSE]
 }
 

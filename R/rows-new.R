@@ -18,9 +18,7 @@ new_rows <- function(object, newdata, groups = "as given", named = FALSE, first 
       complete = complete, n = nrow(x), names = given_names(newdata)
     ))
   }
-  if (info$type == "spaces") {
-    return(new_space_rows(info, newdata, first))
-  }
+  if (info$type == "spaces") return(new_space_rows(info, newdata, first))
   if (is_sparse(newdata)) newdata <- as.matrix(newdata)
   if (groups != "as given" && length(info$random)) {
     newdata <- without_groups(info, newdata, groups == "new")
@@ -33,9 +31,7 @@ new_rows <- function(object, newdata, groups = "as given", named = FALSE, first 
   new <- design_new(info, newdata, first = first)
   new$random <- forget_groups(object, new$random, groups == "new")
   if (named) {
-    for (t in seq_along(new$random)) {
-      new$random[[t]]$name <- group_names(info, newdata, t)
-    }
+    for (t in seq_along(new$random)) new$random[[t]]$name <- group_names(info, newdata, t)
   }
   complete <- which(new$complete)
   n <- length(new$complete)
@@ -50,9 +46,7 @@ new_rows <- function(object, newdata, groups = "as given", named = FALSE, first 
 forget_groups <- function(object, random, all = FALSE) {
   for (t in seq_along(random)) {
     known <- object$posterior$random[[t]]$mean %||% object$posterior$process$groups
-    if (all || is.null(known)) {
-      random[[t]]$group[] <- 0L
-    }
+    if (all || is.null(known)) random[[t]]$group[] <- 0L
   }
   random
 }
@@ -60,9 +54,7 @@ forget_groups <- function(object, random, all = FALSE) {
 # Variables of random terms alone need not be there; for `new` groups only their factors: a row that
 # does not tell its group has one of its own.
 without_groups <- function(info, newdata, new = FALSE) {
-  if (!is.list(newdata)) {
-    return(newdata)
-  }
+  if (!is.list(newdata)) return(newdata)
   alone <- group_variables(info, !new)
   absent <- setdiff(alone, names(newdata))
   if (!new) {
@@ -80,9 +72,7 @@ without_groups <- function(info, newdata, new = FALSE) {
 # Variables that name groups, with `slopes` also those of their effects, and are in no other term.
 group_variables <- function(info, slopes = FALSE) {
   factors <- unlist(lapply(info$random, function(term) {
-    lapply(term$leaves, function(leaf) {
-      all.vars(read_text(leaf, info$variables))
-    })
+    lapply(term$leaves, function(leaf) all.vars(read_text(leaf, info$variables)))
   }))
   of_slopes <- unlist(lapply(info$random, function(term) all.vars(term$terms)))
   elsewhere <- c(
@@ -123,9 +113,7 @@ new_kernel_values <- function(info, newdata) {
       kind = "dimension"
     )
   }
-  if (ncol(newdata) > n) {
-    return(newdata)
-  }
+  if (ncol(newdata) > n) return(newdata)
   # A symmetric matrix is of the rows of the fit, and has their variances.
   if (nrow(newdata) == n && isSymmetric(unname(newdata))) {
     return(cbind(newdata, diag(newdata), deparse.level = 0))
@@ -156,9 +144,7 @@ named_kernel_values <- function(x, at) {
 }
 
 take_rows <- function(rows, at) {
-  if (length(at) == length(rows$offset)) {
-    return(rows)
-  }
+  if (length(at) == length(rows$offset)) return(rows)
   rows$x <- rows$x[at, , drop = FALSE]
   rows$offset <- rows$offset[at]
   rows$holes <- take_holes(rows$holes, at)
@@ -175,15 +161,11 @@ take_rows <- function(rows, at) {
   rows
 }
 
-take_process <- function(own, at) {
-  list(x = own$x[at, , drop = FALSE], inside = own$inside[at])
-}
+take_process <- function(own, at) list(x = own$x[at, , drop = FALSE], inside = own$inside[at])
 
 # The part of `holes` of some rows, counted anew.
 take_holes <- function(holes, rows) {
-  if (is.null(holes)) {
-    return(NULL)
-  }
+  if (is.null(holes)) return(NULL)
   pick <- function(uses, row) pick_uses(uses, rows, row)
   fields <- c("use_row", "use_column", "use_predictor", "use_base", "use_slope")
   c(
@@ -217,11 +199,7 @@ row_slices <- function(n, width) {
 
 # Row names that are names: numbers tell where rows were, not what they are.
 given_names <- function(newdata) {
-  names <- if (is.data.frame(newdata)) {
-    attr(newdata, "row.names")
-  } else {
-    rownames(newdata)
-  }
+  names <- if (is.data.frame(newdata)) attr(newdata, "row.names") else rownames(newdata)
   if (is.character(names) && anyNA(suppressWarnings(as.numeric(names)))) names
 }
 
@@ -250,9 +228,7 @@ each_part <- function(x, draws, change) {
 
 # From the complete rows to all rows, with the names of these.
 fill_incomplete <- function(out, rows, draws = FALSE) {
-  if (length(rows$complete) == rows$n && is.null(rows$names)) {
-    return(out)
-  }
+  if (length(rows$complete) == rows$n && is.null(rows$names)) return(out)
   back <- match(seq_len(rows$n), rows$complete)
   each_part(out, draws, function(x) {
     if (is.matrix(x)) {
@@ -272,18 +248,12 @@ fill_incomplete <- function(out, rows, draws = FALSE) {
 # has one effect in all of them.
 predict_slices <- function(object, newdata, ask) {
   # What is found of the whole holds in every part.
-  if (object$design$type == "kernel") {
-    newdata <- new_kernel_values(object$design, newdata)
-  }
+  if (object$design$type == "kernel") newdata <- new_kernel_values(object$design, newdata)
   n <- NROW(newdata)
   whole <- !(is.data.frame(newdata) || is.matrix(newdata) ||
     is_sparse(newdata)) || (ask$sampled && length(object$posterior$random))
-  slices <- if (!whole) {
-    row_slices(n, 1 + length(object$design$columns) + NCOL(newdata))
-  }
-  if (length(slices) < 2L) {
-    return(predict_rows(object, newdata, ask))
-  }
+  slices <- if (!whole) row_slices(n, 1 + length(object$design$columns) + NCOL(newdata))
+  if (length(slices) < 2L) return(predict_rows(object, newdata, ask))
   if (ask$draws) check_answer_size(n, draw_count(object, ask$ndraws))
   with_seed(if (ask$sampled) ask$seed, {
     ask["seed"] <- list(NULL)
@@ -336,9 +306,7 @@ predict_source <- function(object, source, ask) {
 # The source without predictors that a formula does not read; columns that name groups, and are
 # nothing else, come as they are.
 needed_columns <- function(info, source) {
-  if (info$type != "formula") {
-    return(source)
-  }
+  if (info$type != "formula") return(source)
   alone <- group_variables(info)
   needed <- intersect(source$columns, info$variables)
   source$columns <- setdiff(needed, alone)

@@ -26,9 +26,7 @@ read_rows <- function(model, front, settings) {
   facts <- model$rows
   kind <- facts$response(settings)
   source <- given_source(model, front)
-  if (!is.null(source)) {
-    return(source_rows(model, source, settings, front$formula))
-  }
+  if (!is.null(source)) return(source_rows(model, source, settings, front$formula))
   if ("formula" %in% ls(front)) {
     return(formula_rows(model, kind, formula_arguments(front), settings))
   }
@@ -62,9 +60,7 @@ read_rows <- function(model, front, settings) {
 
 # A row source, as `x` or as the data of a formula; NULL: none was given.
 given_source <- function(model, front, settings) {
-  if (inherits(front$x, "row_source")) {
-    return(front$x)
-  }
+  if (inherits(front$x, "row_source")) return(front$x)
   if (!("data" %in% ls(front)) || eval(quote(missing(data)), front) ||
     !inherits(front$data, "row_source")) {
     return(NULL)
@@ -109,11 +105,7 @@ formula_arguments <- function(front) {
   list(
     formula = formula, weights = typed("weights"), subset = typed("subset"),
     offset = typed("offset"), na.action = front$na.action,
-    data = if (eval(quote(missing(data)), front)) {
-      environment(formula)
-    } else {
-      front$data
-    }
+    data = if (eval(quote(missing(data)), front)) environment(formula) else front$data
   )
 }
 
@@ -184,13 +176,11 @@ refuse_linear_terms <- function(design, model, intercepts = FALSE) {
     if (length(slopes)) {
       if (intercepts) "random slopes" else "random terms"
     },
-    if (length(design$smooths)) "smooth terms",
-    if (any(design$offset != 0)) "an offset"
+    if (length(design$smooths)) "smooth terms", if (any(design$offset != 0)) "an offset"
   )
   if (length(found)) {
     bk_abort(
-      "argument",
-      sprintf("The formula has terms that %s() does not know.", model),
+      "argument", sprintf("The formula has terms that %s() does not know.", model),
       sprintf("Found: %s.", paste(found, collapse = " and ")),
       sprintf(
         "Accepted: predictors, which the kernel combines%s.",
@@ -243,9 +233,7 @@ predictor_rows <- function(model, given, kind, settings) {
     given$counted <- TRUE
   }
   x <- given$x
-  if (isTRUE(model$rows$sparse) && is_sparse(x)) {
-    return(sparse_rows(model, given, kind, settings))
-  }
+  if (isTRUE(model$rows$sparse) && is_sparse(x)) return(sparse_rows(model, given, kind, settings))
   check_predictors(x)
   columns <- predictor_names(x)
   named <- !is.null(colnames(x))
@@ -311,26 +299,20 @@ check_given_rows <- function(given, n, kind) {
   }
   for (name in c("y", "weights")) {
     found <- length(given[[name]])
-    if (!is.null(given[[name]]) && found != n) {
-      abort_length(name, found, n)
-    }
+    if (!is.null(given[[name]]) && found != n) abort_length(name, found, n)
   }
 }
 
 # How often each row counts where weights are repeated rows, else NULL: weights of noise are not.
 rows_counted <- function(model, weights, counted, settings) {
-  if (isTRUE(model$rows$noise_weights) && identical(settings$family, "gaussian")) {
-    return(NULL)
-  }
+  if (isTRUE(model$rows$noise_weights) && identical(settings$family, "gaussian")) return(NULL)
   copies <- row_copies(weights, counted)
   if (any(copies > 1)) copies
 }
 
 # The moments with the mean and standard deviation of repeated rows.
 counted_moments <- function(x, moments, copies) {
-  if (is.null(copies)) {
-    return(moments)
-  }
+  if (is.null(copies)) return(moments)
   total <- sum(copies)
   moments$mean <- colSums(x * copies) / total
   centred <- (x - rep(moments$mean, each = nrow(x)))^2
@@ -426,16 +408,14 @@ kernel_matrix_rows <- function(given, kind) {
   check_weights(given$weights, NULL)
   columns <- c(paste0("k", seq_len(n)), "diagonal")
   c(read_response(given$y, "y", kind), list(
-    data = list(type = "matrix", x = cbind(k, diag(k)), source = seq_len(n + 1L)),
-    n = n, columns = columns,
-    center = stats::setNames(numeric(n + 1L), columns),
+    data = list(type = "matrix", x = cbind(k, diag(k)), source = seq_len(n + 1L)), n = n,
+    columns = columns, center = stats::setNames(numeric(n + 1L), columns),
     scale = stats::setNames(rep(1, n + 1L), columns),
     info = list(
       type = "kernel", rows = n, diagonal = mean(diag(k)),
       varies = diff(range(diag(k))) > 1e-6 * max(diag(k)), objects = objects
     ),
-    response = "y", weights = kept_weights(given$weights),
-    frame = list(x = k, y = given$y)
+    response = "y", weights = kept_weights(given$weights), frame = list(x = k, y = given$y)
   ))
 }
 
@@ -452,9 +432,7 @@ source_rows <- function(model, source, settings, formula = NULL) {
   }
   path <- tempfile("bayeskernel-rows-")
   linear <- model$rows$linear
-  layout <- if (!is.null(formula)) {
-    source_layout(formula, source)
-  }
+  layout <- if (!is.null(formula)) source_layout(formula, source)
   if (!is.null(layout)) {
     source$columns <- layout$columns
     source$raw <- layout$group
@@ -502,7 +480,6 @@ source_rows <- function(model, source, settings, formula = NULL) {
     ),
     columns = columns, center = stats::setNames(file$center[at], columns),
     scale = stats::setNames(file$scale[at], columns),
-    info = matrix_info(source$columns, TRUE, keep),
-    used = seq_along(keep) + 1L
+    info = matrix_info(source$columns, TRUE, keep), used = seq_along(keep) + 1L
   ))
 }

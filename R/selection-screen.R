@@ -33,8 +33,7 @@ run_screened <- function(job) {
     return(null)
   }
   sums <- sums_of_columns(job, null, null$pull)
-  odds <- log_prior_odds(job, NULL) +
-    drop(sums$products)^2 / pmax(sums$squares, 1e-300) / 2 -
+  odds <- log_prior_odds(job, NULL) + drop(sums$products)^2 / pmax(sums$squares, 1e-300) / 2 -
     log(nrow(job$data$x)) / 2
   chosen <- strongest(job, odds, -2, 100L)
   if (length(chosen) == 0L) chosen <- strongest(job, odds, -Inf, 10L)
@@ -42,15 +41,11 @@ run_screened <- function(job) {
   found <- enter_columns(job, best, chosen)
   found <- exchange_columns(job, look_at_substitutes(job, found))
   found <- whole_terms(job, found)
-  if (!found$core$usable) {
-    return(found$core)
-  }
+  if (!found$core$usable) return(found$core)
   out <- screened_odds(job, found$core)
   if (!found$core$status$interrupted && may_be_undecided(job, found, out)) {
     all <- run_undecided(job)
-    if (!no_worse(found$core, all)) {
-      return(all)
-    }
+    if (!no_worse(found$core, all)) return(all)
   }
   found$core$screen <- list(
     job = only_columns(job, found$chosen), chosen = found$chosen, odds = out
@@ -63,9 +58,7 @@ run_screened <- function(job) {
 # - rho). Looked at where that takes seconds.
 may_be_undecided <- function(job, found, odds) {
   count <- length(odds)
-  if (count > most_undecided) {
-    return(FALSE)
-  }
+  if (count > most_undecided) return(FALSE)
   out <- run_start(only_columns(job, found$chosen[1L]), 1e-13)
   gain <- last(found$core$status$bound) - last(out$status$bound)
   sum(stats::plogis(odds[-found$chosen])) > 0.05 ||
@@ -85,9 +78,7 @@ run_undecided <- function(job) {
 whole_terms <- function(job, found) {
   unit <- job$data$selection$unit
   new <- setdiff(which(unit %in% unit[found$chosen]), found$chosen)
-  if (length(new) == 0L || !found$core$usable) {
-    return(found)
-  }
+  if (length(new) == 0L || !found$core$usable) return(found)
   list(
     core = widen_search(job, found$core, found$chosen, new, rep(-9, length(new))),
     chosen = c(found$chosen, new)
@@ -130,31 +121,22 @@ widen_search <- function(job, core, chosen, new, odds) {
 # and all starts on them together.
 look_at_substitutes <- function(job, found) {
   core <- found$core
-  if (!core$usable || core$status$interrupted) {
-    return(found)
-  }
+  if (!core$usable || core$status$interrupted) return(found)
   odds <- substitute_odds(job, core, found$chosen)$odds
   odds[found$chosen] <- pmax(odds[found$chosen], core$selection$log_odds)
   chosen <- strongest(job, odds, -4, max(most_polished, sum(core$selection$inclusion > 0.01)))
   if (length(chosen) == 0L) chosen <- found$chosen
   again <- run_best_start(only_columns(job, chosen), default_starts)
-  if (again$status$interrupted) {
-    return(list(core = again, chosen = chosen))
-  }
+  if (again$status$interrupted) return(list(core = again, chosen = chosen))
   on <- match(chosen, found$chosen)
   from <- core
   from$selection[c("inclusion", "expected_b")] <- list(
-    ifelse(is.na(on), 0.01, pmin(
-      pmax(core$selection$inclusion[on], 1e-4), 1 - 1e-9
-    )), ifelse(is.na(on), 1, core$selection$expected_b[on])
+    ifelse(is.na(on), 0.01, pmin(pmax(core$selection$inclusion[on], 1e-4), 1 - 1e-9)),
+    ifelse(is.na(on), 1, core$selection$expected_b[on])
   )
   kept <- go_on_selecting(only_columns(job, chosen), from)
   if (!no_worse(again, kept)) again <- kept
-  if (no_worse(again, core)) {
-    enter_columns(job, again, chosen)
-  } else {
-    found
-  }
+  if (no_worse(again, core)) enter_columns(job, again, chosen) else found
 }
 
 # Log odds of the columns as they would be without one of those that are in: the highest over these
@@ -207,9 +189,7 @@ exchange_columns <- function(job, found) {
     moved <- FALSE
     for (k in seq_len(nrow(moves))) {
       trial <- exchanged(job, found, moves$off[k], moves$on[k])
-      if (trial$core$status$interrupted) {
-        return(trial)
-      }
+      if (trial$core$status$interrupted) return(trial)
       moved <- isTRUE(trial$core$usable) &&
         last(trial$core$status$bound) > last(core$status$bound) + 1e-3
       if (moved) break
@@ -335,9 +315,7 @@ widen_selection <- function(fit, core, job) {
     out
   }
   selected <- function(x, rest) {
-    if (is.null(x)) {
-      return(NULL)
-    }
+    if (is.null(x)) return(NULL)
     out <- rep_len(as.double(rest), length(columns))
     out[chosen] <- x
     out
@@ -351,21 +329,15 @@ widen_selection <- function(fit, core, job) {
     own$gamma <- wide(own$gamma, gamma)
   }
   prior_var <- wide(0, 0)
-  if (is.null(fit$draws)) {
-    prior_var[columns] <- 1 / slab_precision(core)
-  }
+  if (is.null(fit$draws)) prior_var[columns] <- 1 / slab_precision(core)
   own$theta_cov <- wide_covariance(own$theta_cov, at, prior_var, names)
-  for (name in c("inclusion", "polished")) {
-    selection[[name]] <- selected(selection[[name]], rest)
-  }
+  for (name in c("inclusion", "polished")) selection[[name]] <- selected(selection[[name]], rest)
   selection$log_odds <- selected(selection$log_odds, core$screen$odds)
   selection$expected_b <- selected(selection$expected_b, 1)
   selection$range <- selected(selection$range, 0)
   selection$columns <- columns
   selection$screened <- p - length(at)
-  if (!is.null(fit$draws) && p <= most_covariances) {
-    fit$draws <- widen_draws(fit$draws, job)
-  }
+  if (!is.null(fit$draws) && p <= most_covariances) fit$draws <- widen_draws(fit$draws, job)
   own$selection <- selection
   fit$posterior <- own
   fit
@@ -409,9 +381,7 @@ dimnames.sparse_covariance <- function(x) rep(list(unclass(x)$names), 2L)
   all <- seq_along(own$diagonal)
   whole <- (missing(i) || identical(as.integer(i), all)) &&
     (missing(j) || identical(as.integer(j), all))
-  if (whole && !drop && !missing(i)) {
-    return(x)
-  }
+  if (whole && !drop && !missing(i)) return(x)
   i <- stats::setNames(all, own$names)[if (missing(i)) all else i]
   j <- stats::setNames(all, own$names)[if (missing(j)) all else j]
   out <- outer(unname(i), unname(j), `==`) * own$diagonal[i]
@@ -430,9 +400,7 @@ is_sparse_covariance <- function(cov) inherits(cov, "sparse_covariance")
 
 # Variances of a covariance.
 cov_diagonal <- function(cov) {
-  if (!is_sparse_covariance(cov)) {
-    return(diag(cov))
-  }
+  if (!is_sparse_covariance(cov)) return(diag(cov))
   own <- unclass(cov)
   stats::setNames(own$diagonal, own$names)
 }

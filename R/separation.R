@@ -6,16 +6,12 @@
 # Warns once, and names what separates. A prior that the user has typed is what he wants, unless
 # coefficients have run away under it.
 warn_separation <- function(theta, sure, fit, job, large = 30) {
-  if (is_regression(fit)) {
-    return(invisible())
-  }
+  if (is_regression(fit)) return(invisible())
   wild <- length(theta) > 0L && max(abs(theta)) >= large
   # Did the user say how large coefficients may be?
   chosen <- !isTRUE(fit$prior$by_column) || is.numeric(fit$penalty) ||
     !is.null(fit$prior$var_shape) || !is.null(fit$prior$var_rate)
-  if (!wild && chosen) {
-    return(invisible())
-  }
+  if (!wild && chosen) return(invisible())
   # Of columns that were looked at because they say most.
   found <- if (!isTRUE(job$design$screened)) find_separation(job$design)
   if (is.null(found) && length(sure) > 0L && all(sure > 0)) {
@@ -25,21 +21,15 @@ warn_separation <- function(theta, sure, fit, job, large = 30) {
       found <- list(details = "The fit takes every row to its own class.")
     }
   }
-  if (is.null(found)) {
-    return(invisible())
-  }
+  if (is.null(found)) return(invisible())
   bk_warn(
-    "separation", "The classes are separated by the predictors.",
-    found$details,
+    "separation", "The classes are separated by the predictors.", found$details,
     if (wild) {
-      sprintf(
-        "The prior alone limits the coefficients, up to %.3g on its scale.", max(abs(theta))
-      )
+      sprintf("The prior alone limits the coefficients, up to %.3g on its scale.", max(abs(theta)))
     } else {
       "The prior alone limits the effects of these."
     },
-    separation_remedy(fit),
-    columns = found$columns, levels = found$levels, groups = found$groups
+    separation_remedy(fit), columns = found$columns, levels = found$levels, groups = found$groups
   )
 }
 
@@ -67,13 +57,9 @@ separation_remedy <- function(fit) {
 # labels of random terms. NULL without rows in memory.
 find_separation <- function(design) {
   used <- design$weights > 0
-  if (length(design$y) == 0L || nrow(separation_matrix(design)) == 0L) {
-    return(NULL)
-  }
+  if (length(design$y) == 0L || nrow(separation_matrix(design)) == 0L) return(NULL)
   y <- design$y > 0
-  if (!any(y[used]) || all(y[used])) {
-    return(NULL)
-  }
+  if (!any(y[used]) || all(y[used])) return(NULL)
   levels <- separating_levels(design, y, used)
   columns <- separating_columns(design, y, used)
   rest <- used & !levels$rows & !columns$rows
@@ -81,16 +67,10 @@ find_separation <- function(design) {
   groups <- separating_groups(design, y, used)
   details <- c(
     levels$details, columns$details,
-    if (length(together)) {
-      sprintf("Together: %s.", list_some(together))
-    },
-    if (length(groups)) {
-      sprintf("Each level of `%s` has rows of one class.", groups)
-    }
+    if (length(together)) sprintf("Together: %s.", list_some(together)),
+    if (length(groups)) sprintf("Each level of `%s` has rows of one class.", groups)
   )
-  if (length(details) == 0L) {
-    return(NULL)
-  }
+  if (length(details) == 0L) return(NULL)
   if (length(details) > 6L) {
     details <- c(details[1:5], sprintf("... and %d more.", length(details) - 5L))
   }
@@ -138,9 +118,7 @@ linear_columns <- function(design) {
   at <- design$lean$at %||% seq_len(ncol(design$x))
   known <- is.na(match(at, c(smooth, holed)))
   factors <- which(design$term_labels %in% names(design$xlevels))
-  gaps <- vapply(design$term_labels[factors], function(name) {
-    anyNA(design$frame[[name]])
-  }, NA)
+  gaps <- vapply(design$term_labels[factors], function(name) anyNA(design$frame[[name]]), NA)
   # Columns of factors with missing values.
   known <- known & !(design$assign[at] %in% factors[gaps])
   which(known)
@@ -213,34 +191,24 @@ separating_groups <- function(design, y, used) {
 
 # Columns that separate no class alone but do together, in the rows `rest`.
 separating_together <- function(design, y, rest) {
-  if (!any(y[rest]) || all(y[rest])) {
-    return(character())
-  }
+  if (!any(y[rest]) || all(y[rest])) return(character())
   at <- linear_columns(design)
   x <- separation_matrix(design)
   names <- colnames(design$x)[(design$lean$at %||% seq_len(ncol(design$x)))[at]]
   rows <- which(rest)
   p <- length(at)
   # By as many columns as rows everything is separated.
-  if (p == 0L || p >= length(rows)) {
-    return(character())
-  }
+  if (p == 0L || p >= length(rows)) return(character())
   few <- 20L * p + 500L
   if (length(rows) > 3L * few) {
     # Classes that overlap in some rows, and in all directions, do in all rows.
     some <- rows[as.integer(seq(1, length(rows), length.out = few))]
     a <- signed_rows(x[some, at, drop = FALSE], y[some])
-    if (qr(a)$rank == p && is.null(separating_direction(a))) {
-      return(character())
-    }
-    if (length(rows) * p^2 > 1e9) {
-      return(character())
-    }
+    if (qr(a)$rank == p && is.null(separating_direction(a))) return(character())
+    if (length(rows) * p^2 > 1e9) return(character())
   }
   direction <- separating_direction(signed_rows(x[rows, at, drop = FALSE], y[rows]))
-  if (is.null(direction)) {
-    return(character())
-  }
+  if (is.null(direction)) return(character())
   own <- abs(direction) > 1e-6 * max(abs(direction))
   setdiff(names[own], "(Intercept)")
 }
@@ -269,23 +237,17 @@ separating_direction <- function(a, tol = 1e-8) {
   p <- ncol(a)
   target <- colSums(a)
   size <- sqrt(sum(target^2))
-  if (size <= tol * n) {
-    return(NULL)
-  }
+  if (size <= tol * n) return(NULL)
   norms <- sqrt(rowSums(a^2))
   mu <- numeric(n)
   active <- integer()
   left <- target
   for (step in seq_len(10L * p + 50L)) {
-    if (sqrt(sum(left^2)) <= tol * size) {
-      return(NULL)
-    }
+    if (sqrt(sum(left^2)) <= tol * size) return(NULL)
     pull <- drop(a %*% left) / pmax(norms, 1e-300) / sqrt(sum(left^2))
     pull[active] <- 0
     enter <- which.min(pull)
-    if (pull[enter] >= -1e-9) {
-      return(left)
-    }
+    if (pull[enter] >= -1e-9) return(left)
     active <- c(active, enter)
     repeat {
       trial <- qr.coef(qr(t(a[active, , drop = FALSE])), -target)
@@ -321,14 +283,10 @@ separating_direction <- function(a, tol = 1e-8) {
 warn_single_rows <- function(fit, job) {
   design <- job$design
   used <- design$weights > 0
-  if (length(design$y) == 0L) {
-    return(invisible())
-  }
+  if (length(design$y) == 0L) return(invisible())
   numeric <- is_regression(fit)
   # Weights that differ tell the noise from the effects.
-  if (numeric && length(unique(design$weights[used])) > 1L) {
-    return(invisible())
-  }
+  if (numeric && length(unique(design$weights[used])) > 1L) return(invisible())
   for (term in design$random) {
     if (!("(Intercept)" %in% term$columns) || length(term$group) == 0L ||
       anyDuplicated(term$group[used])) {
@@ -347,8 +305,7 @@ warn_single_rows <- function(fit, job) {
           "Other effects grow with it, for they are given the level's own."
         )
       },
-      "Leave the term out, or give levels with more rows.",
-      groups = term$label
+      "Leave the term out, or give levels with more rows.", groups = term$label
     )
   }
 }

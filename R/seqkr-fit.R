@@ -3,23 +3,14 @@
 seqkr_job <- function(rows, settings) {
   refuse_codes(rows, settings)
   classes <- length(rows$levels) == 2L
-  y_scale <- if (classes || !settings$standardize) {
-    c(0, 1)
-  } else {
-    response_scale(rows$y)
-  }
+  y_scale <- if (classes || !settings$standardize) c(0, 1) else response_scale(rows$y)
   x <- rows$data$x[, rows$data$source, drop = FALSE]
   x <- t(scaled_rows(x, rows$center, rows$scale))
   n <- ncol(x)
   warn_vanishing(settings$prior, classes)
   list(
-    settings = settings, y_scale = y_scale, x = x,
-    y = core_response(rows$y, classes, y_scale),
-    order = if (settings$order == "given") {
-      seq_len(n)
-    } else {
-      with_seed(settings$seed, sample.int(n))
-    },
+    settings = settings, y_scale = y_scale, x = x, y = core_response(rows$y, classes, y_scale),
+    order = if (settings$order == "given") seq_len(n) else with_seed(settings$seed, sample.int(n)),
     kernel = resolve_lengthscale(
       place_kernel(settings$kernel, rows),
       median_of_columns(x[, spread_over(n, 1000), drop = FALSE]), nrow(x), rows$columns
@@ -34,9 +25,7 @@ core_response <- function(y, classes, y_scale) {
 }
 
 core_candidates <- function(grid, rows) {
-  if (is.character(grid)) {
-    return(matrix(0, length(rows$columns), 0L))
-  }
+  if (is.character(grid)) return(matrix(0, length(rows$columns), 0L))
   if (ncol(grid) == length(rows$columns) + length(rows$dropped)) {
     if (is.null(colnames(grid))) {
       kept <- setdiff(seq_len(ncol(grid)), match(rows$dropped, colnames(rows$data$x)))
@@ -119,10 +108,9 @@ check_grid_memory <- function(n, given, settings, classes) {
     bk_abort(
       "argument", "The stream would need too much memory.",
       sprintf("Found: %.0f rows and %.0f candidates, %s.", n, points, format_bytes(bytes)),
-      sprintf(
-        "Accepted: at most %s, or options(bayeskernel.max_bytes = ).", format_bytes(most)
-      ), "Lower `grid_max`, or give fewer candidates as `grid`.",
-      column = "grid_max", found = bytes, expected = most
+      sprintf("Accepted: at most %s, or options(bayeskernel.max_bytes = ).", format_bytes(most)),
+      "Lower `grid_max`, or give fewer candidates as `grid`.", column = "grid_max", found = bytes,
+      expected = most
     )
   }
 }
@@ -142,9 +130,7 @@ seqkr_run <- function(job) {
   scaled <- parameter_roles(job$kernel) == "lengthscale"
   by_default <- is.null(settings$tune)
   tune <- settings$tune %||% has_open_scale(settings$kernel)
-  if (!tune || !any(scaled)) {
-    return(run(job$kernel))
-  }
+  if (!tune || !any(scaled)) return(run(job$kernel))
   whole <- job$order
   if (by_default) job$order <- utils::head(whole, default_tuning_rows[[settings$family]])
   factors <- 2^(seq(-4, 4) / 2)
@@ -154,9 +140,7 @@ seqkr_run <- function(job) {
     log <- log(parameters)
     log[scaled] <- log[scaled] + log(factors[g])
     core <- run(update_kernel(job$kernel, log))
-    if (core$interrupted) {
-      return(core)
-    }
+    if (core$interrupted) return(core)
     tried[g] <- sum(core$steps[, "log_evidence"])
     if (is.null(best) || tried[g] > max(tried[-g], na.rm = TRUE)) best <- core
   }
@@ -221,9 +205,7 @@ take_particles <- function(fit, core) {
 warn_few_particles <- function(steps, fit) {
   alone <- steps$ess < 2 & fit$particles >= 20
   low <- steps$ess < 0.05 * fit$particles
-  if (!any(alone) && sum(low) < 3L) {
-    return(invisible())
-  }
+  if (!any(alone) && sum(low) < 3L) return(invisible())
   cure <- c(
     "Use more `particles` or `sweeps`", if (fit$moves == "corrected") "`moves = \"rj\"`",
     if (!fit$temper) "`temper = TRUE`"
@@ -232,13 +214,9 @@ warn_few_particles <- function(steps, fit) {
     worst <- which.min(steps$ess)
     c(
       sprintf(
-        "Found: %.1f of %d effective after row %d of the stream%s.",
-        steps$ess[worst], fit$particles, nrow(fit$trace$steps) - nrow(steps) + worst,
-        if (sum(alone) > 1L) {
-          sprintf(", below 2 after %d rows", sum(alone))
-        } else {
-          ""
-        }
+        "Found: %.1f of %d effective after row %d of the stream%s.", steps$ess[worst],
+        fit$particles, nrow(fit$trace$steps) - nrow(steps) + worst,
+        if (sum(alone) > 1L) sprintf(", below 2 after %d rows", sum(alone)) else ""
       ), "Do not rely on the log evidence."
     )
   } else {
@@ -274,12 +252,8 @@ extend.seqkr <- function(object, newdata, y = NULL, retune = FALSE,
   rows <- new_rows(object, newdata)
   complete <- seq_len(n) %in% rows$complete
   refuse_gap(!complete, "newdata", "predictor")
-  if (any(!is.finite(response))) {
-    abort_argument(response, "y", "finite numbers", kind = "response")
-  }
-  if (n == 0L) {
-    return(if (retune) stamped(retuned(object, settings)) else object)
-  }
+  if (any(!is.finite(response))) abort_argument(response, "y", "finite numbers", kind = "response")
+  if (n == 0L) return(if (retune) stamped(retuned(object, settings)) else object)
   classes <- length(object$levels) == 2L
   x <- t(seqkr_scaled_rows(object, rows$x))
   core <- run_particles(
@@ -291,9 +265,7 @@ extend.seqkr <- function(object, newdata, y = NULL, retune = FALSE,
   out <- take_particles(object, core)
   out$n <- before + n
   out$order <- c(object$order, before + seq_len(n))
-  if (classes) {
-    out$share <- (object$share * before + sum(response - 1)) / out$n
-  }
+  if (classes) out$share <- (object$share * before + sum(response - 1)) / out$n
   out$elapsed[] <- out$elapsed + core$seconds
   out["na.action"] <- out["frame"] <- list(NULL)
   out$data <- list(absent = "extended")
@@ -325,11 +297,8 @@ refuse_gap <- function(missing, column, what) {
     bk_abort(
       "missing", sprintf("A %s is missing; the fit is as it was.", what),
       sprintf(
-        "Found: row %d%s.", at, if (sum(missing) > 1L) {
-          sprintf(" and %d more", sum(missing) - 1L)
-        } else {
-          ""
-        }
+        "Found: row %d%s.", at,
+        if (sum(missing) > 1L) sprintf(" and %d more", sum(missing) - 1L) else ""
       ), "Leave such rows out of the batch.",
       column = column, row = at
     )

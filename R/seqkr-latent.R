@@ -8,13 +8,9 @@ seqkr_scaled_rows <- function(object, x) {
 #' @noRd
 latent.seqkr <- function(object, rows = NULL, links = "probit",
                          threads = getOption("bayeskernel.threads", 2L)) {
-  if (is.null(rows)) {
-    return(kept_latent(object, links))
-  }
+  if (is.null(rows)) return(kept_latent(object, links))
   out <- seqkr_moments(object, t(seqkr_scaled_rows(object, rows$x)), threads)
-  if (is_regression(object)) {
-    return(out)
-  }
+  if (is_regression(object)) return(out)
   c(out[c("mean", "var")], list(
     prob = list(probit = out$prob), prob_sd = list(probit = out$prob_sd)
   ))
@@ -27,9 +23,8 @@ seqkr_moments <- function(object, x, threads) {
   out <- core_call(seqkr_predict_cpp(posterior, posterior$kernel, x, classes, threads))
   to_data <- object$transform$response
   c(
-    list(
-      mean = to_data[1] + to_data[2] * out$mean, var = to_data[2]^2 * out$var
-    ), if (classes) out[c("prob", "prob_sd")]
+    list(mean = to_data[1] + to_data[2] * out$mean, var = to_data[2]^2 * out$var),
+    if (classes) out[c("prob", "prob_sd")]
   )
 }
 
@@ -62,9 +57,7 @@ latent_draws.seqkr <- function(object, rows = NULL, take = NULL, response = FALS
 particle_limits <- function(object, rows, ask) {
   check_rows_given(rows)
   n <- nrow(rows$x)
-  if (n == 0L) {
-    return(cbind(fit = numeric(), lwr = numeric(), upr = numeric()))
-  }
+  if (n == 0L) return(cbind(fit = numeric(), lwr = numeric(), upr = numeric()))
   parts <- lapply(row_slices(n, object$particles), function(at) {
     normals <- particle_normals(
       object, take_rows(rows, at), ask$interval == "prediction", ask$threads
@@ -76,9 +69,7 @@ particle_limits <- function(object, rows, ask) {
   do.call(rbind, parts)
 }
 
-seqkr_sigma <- function(object) {
-  object$transform$response[2] * sqrt(object$posterior$noise)
-}
+seqkr_sigma <- function(object) object$transform$response[2] * sqrt(object$posterior$noise)
 
 # What has one meaning in every particle: after the final moves a draw each.
 #' @exportS3Method
@@ -107,17 +98,12 @@ parameters.seqkr <- function(object, level = 0.95) {
 
 # Number of kernels, prior and posterior.
 seqkr_counts <- function(object) {
-  points <- if (ncol(object$grid)) {
-    ncol(object$grid)
-  } else {
-    min(object$n, object$grid_max)
-  }
+  points <- if (ncol(object$grid)) ncol(object$grid) else min(object$n, object$grid_max)
   most <- min(object$prior$kmax, points)
   prior <- stats::dpois(0:most, object$prior$lambda)
   data.frame(
     kernels = 0:most, prior = prior / sum(prior),
-    posterior = tabulate(object$posterior$size + 1L, most + 1L) /
-      object$particles
+    posterior = tabulate(object$posterior$size + 1L, most + 1L) / object$particles
   )
 }
 
@@ -132,8 +118,7 @@ facts.seqkr <- function(object) {
     title = paste(
       "Sequential Bayesian kernel", if (is_regression(object)) "regression" else "classification"
     ),
-    Rows = rows_fact(object),
-    Kernel = format(object$kernel),
+    Rows = rows_fact(object), Kernel = format(object$kernel),
     Tuned = if (!is.null(object$tuned$rows)) tuning_text(object$tuned),
     Retuned = if (!is.null(object$retuned)) {
       sprintf("after row %.0f, by %.0f of the rows", object$retuned$at, object$retuned$rows)
@@ -149,13 +134,9 @@ facts.seqkr <- function(object) {
     "Log evidence" = format(object$log_evidence, digits = 6, nsmall = 2),
     "Effective" = sprintf(
       "%.0f %% of particles (median), at least %.0f %%; resampled %.0f times%s",
-      100 * stats::median(steps$ess) / object$particles,
-      100 * min(steps$ess) / object$particles, sum(steps$resampled),
-      if (any(steps$stages > 1)) {
-        sprintf(", %d taken by parts", sum(steps$stages > 1))
-      } else {
-        ""
-      }
+      100 * stats::median(steps$ess) / object$particles, 100 * min(steps$ess) / object$particles,
+      sum(steps$resampled),
+      if (any(steps$stages > 1)) sprintf(", %d taken by parts", sum(steps$stages > 1)) else ""
     ),
     Cost = sprintf(
       "%s ms a row, the stream's state %s",
@@ -206,9 +187,7 @@ pictures.seqkr <- function(object) {
 # kept, and a tick where there are centres.
 draw_curve <- function(x, main, threads) {
   centres <- seqkr_centres(x)
-  to_data <- function(z) {
-    z * x$transform$scale + x$transform$center
-  }
+  to_data <- function(z) z * x$transform$scale + x$transform$center
   seen <- as.vector(to_data(x$state$points))
   reach <- range(seen)
   at <- seq(reach[1], reach[2], length.out = 201)
@@ -228,17 +207,10 @@ draw_curve <- function(x, main, threads) {
   old <- bk_look()
   on.exit(graphics::par(old))
   bk_panel(
-    reach, range(limits, y), x$columns, if (regression) {
-      x$response
-    } else {
-      sprintf("Probability of \"%s\"", x$levels[2])
-    },
+    reach, range(limits, y), x$columns,
+    if (regression) x$response else sprintf("Probability of \"%s\"", x$levels[2]),
     main_title(main, sprintf(
-      "Function, 90 %% %s", if (regression) {
-        "credible and prediction bands"
-      } else {
-        "credible band"
-      }
+      "Function, 90 %% %s", if (regression) "credible and prediction bands" else "credible band"
     ))
   )
   blue <- bk_colours[["blue"]]

@@ -112,9 +112,7 @@ watch_particles <- function(object, x, response, before) {
   candidates <- object$state$points
   closed <- ncol(object$grid) > 0L || before >= object$grid_max
   if (closed && length(candidates)) {
-    beyond <- lapply(seq_len(p), function(k) {
-      beyond_range(x[k, ], range(candidates[k, ]))
-    })
+    beyond <- lapply(seq_len(p), function(k) beyond_range(x[k, ], range(candidates[k, ])))
     outside <- c(candidates = mean(Reduce(`|`, beyond)))
   }
   values <- t(values)

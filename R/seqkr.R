@@ -109,9 +109,7 @@ seqkr.formula <- function(formula, data, family = NULL, kernel = rbf(), particle
 
 seqkr_arguments <- function() {
   list(
-    family = or_null(function(family, name) {
-      check_family(family, name, c("gaussian", "binomial"))
-    }),
+    family = or_null(function(family, name) check_family(family, name, c("gaussian", "binomial"))),
     kernel = function(kernel, name) {
       kernel <- as_kernel(kernel)
       check_kernel(kernel, name)
@@ -132,14 +130,11 @@ seqkr_arguments <- function() {
       }
       kernel
     },
-    particles = count_from(2), moves = one_of("rj", "corrected"),
-    sweeps = count_from(0),
-    ess = number_from(0), resampling = one_of(
-      "systematic", "stratified", "residual", "multinomial"
-    ),
-    temper = check_flag, order = one_of("random", "given"),
-    grid = check_grid, grid_max = count_from(1), unique_grid = check_flag,
-    final_moves = count_from(0), tune = or_null(check_flag)
+    particles = count_from(2), moves = one_of("rj", "corrected"), sweeps = count_from(0),
+    ess = number_from(0),
+    resampling = one_of("systematic", "stratified", "residual", "multinomial"), temper = check_flag,
+    order = one_of("random", "given"), grid = check_grid, grid_max = count_from(1),
+    unique_grid = check_flag, final_moves = count_from(0), tune = or_null(check_flag)
   )
 }
 
@@ -180,9 +175,7 @@ check_grid <- function(grid, name) {
 #' @export
 seqkr_prior <- function(lambda = 1, kmax = 50, noise = c(1, 0.01), coef = c(1, 1)) {
   variance <- function(x, name) {
-    if (length(x) == 1L) {
-      return(prior_number(x, name))
-    }
+    if (length(x) == 1L) return(prior_number(x, name))
     positive_numbers(x, name, c("a", "b"), "one positive number, or ")
   }
   structure(
@@ -198,9 +191,7 @@ seqkr_prior <- function(lambda = 1, kmax = 50, noise = c(1, 0.01), coef = c(1, 1
 #' @export
 format.seqkr_prior <- function(x, digits = 4, ...) {
   variance <- function(value) {
-    if (length(value) == 1L) {
-      return(paste("known,", format(value, digits = digits)))
-    }
+    if (length(value) == 1L) return(paste("known,", format(value, digits = digits)))
     paste0("inverse gamma", prior_text(value, digits))
   }
   c(

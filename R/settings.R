@@ -74,9 +74,7 @@ or_null <- function(check) {
 }
 
 # Its own checks, or in place of those of all models.
-argument_checks <- function(model) {
-  utils::modifyList(house_arguments(), model$arguments())
-}
+argument_checks <- function(model) utils::modifyList(house_arguments(), model$arguments())
 
 # Checked settings of a fit.
 # model: the facts of the model.
@@ -112,21 +110,15 @@ read_settings <- function(model, front) {
   if (!is.null(model$settle)) out <- model$settle(out)
   seed <- get0("seed", front, inherits = FALSE)
   # R's generator stays as it is where nothing is random.
-  out["seed"] <- list(if (!is.null(seed) || !any(out$method %in% model$exact)) {
-    check_seed(seed)
-  })
+  out["seed"] <- list(if (!is.null(seed) || !any(out$method %in% model$exact)) check_seed(seed))
   out
 }
 
 # The response before the rows are read; NULL where it cannot be had, which is said later.
 typed_response <- function(front) {
-  if (!("formula" %in% ls(front))) {
-    return(if (!eval(quote(missing(y)), front)) front$y)
-  }
+  if (!("formula" %in% ls(front))) return(if (!eval(quote(missing(y)), front)) front$y)
   formula <- front$formula
-  if (!inherits(formula, "formula") || length(formula) != 3L) {
-    return(NULL)
-  }
+  if (!inherits(formula, "formula") || length(formula) != 3L) return(NULL)
   tryCatch({
     data <- if (!eval(quote(missing(data)), front)) front$data
     eval(formula[[2L]], if (is.list(data)) data, environment(formula) %||% globalenv())
@@ -150,9 +142,7 @@ read_prior <- function(model, front, defaults) {
     if (!("inclusion" %in% names(prior))) prior$inclusion <- "column"
   }
   # Where NULL is the default, other settings say what it is.
-  if (is.null(prior) && is.null(defaults$prior)) {
-    return(NULL)
-  }
+  if (is.null(prior) && is.null(defaults$prior)) return(NULL)
   if (!is.null(model$prior) && !inherits(prior, model$prior)) {
     abort_argument(prior, "prior", sprintf("a prior made by %s()", model$prior), kind = "prior")
   }

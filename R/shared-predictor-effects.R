@@ -18,8 +18,7 @@ shared_effects <- function(job) {
   model <- job$atom_model
   holes <- job$design$holes
   data <- job$data
-  if (!(job$settings$family %in% c("gaussian", "logit", "probit")) ||
-    is.null(model$seen) ||
+  if (!(job$settings$family %in% c("gaussian", "logit", "probit")) || is.null(model$seen) ||
     length(model$share) > 1L || length(holes$levels) > 0L ||
     length(job$design$processes) > 0L || ncol(data$z) == 0L ||
     length(data$crossed) > 0L || length(job$design$units) > 0L ||
@@ -30,13 +29,9 @@ shared_effects <- function(job) {
   own <- which(vapply(job$blocks$blocks, `[[`, NA, "eliminated"))
   place <- match(
     list(job$design$random[[job$blocks$blocks[[own]]$random]]$group),
-    lapply(model$groups, function(part) {
-      job$design$random[[part$term]]$group
-    })
+    lapply(model$groups, function(part) job$design$random[[part$term]]$group)
   )
-  if (is.na(place)) {
-    return(NULL)
-  }
+  if (is.na(place)) return(NULL)
   first <- match(seq_along(job$design$offset), job$atoms$row)
   out <- list(
     y = data$y[first] - data$offset[first], weight = data$weights[first],
@@ -66,9 +61,7 @@ missing_of_rows <- function(x, holes, model, design, place) {
     out <- where[gone[at[1L], ]]
     seen <- setdiff(seq_len(ncol(x)), out)
     slope <- matrix(0, length(out), length(seen))
-    if (length(seen)) {
-      slope[] <- t(solve(cov[seen, seen], cov[seen, out, drop = FALSE]))
-    }
+    if (length(seen)) slope[] <- t(solve(cov[seen, seen], cov[seen, out, drop = FALSE]))
     move <- matrix(0, width, width)
     move[match(out, where), match(out, where)] <- diag(length(out))
     also <- intersect(seen, where)
@@ -166,9 +159,7 @@ shared_score <- function(at, theta, precision, noise) {
   a[, -effects, -effects] <- prior$inverse
   for (i in effects) for (j in effects) a[, i, j] <- precision[i, j]
   weighted <- k / total
-  for (j in seq_len(q)) {
-    a[own, , j] <- a[own, , j] + rowsum(weighted * k[, j], at$group)
-  }
+  for (j in seq_len(q)) a[own, , j] <- a[own, , j] + rowsum(weighted * k[, j], at$group)
   a <- invert_groups(a)
   gap <- at$y - drop(x %*% theta)
   pull <- matrix(0, at$groups, q)
@@ -248,9 +239,7 @@ apart_score <- function(at, theta, precision, noise) {
   own <- sort(unique(at$group))
   solve_groups <- function(weight) {
     a <- array(rep(precision, each = at$groups), c(at$groups, r, r))
-    for (j in seq_len(r)) {
-      a[own, , j] <- a[own, , j] + rowsum(weight * at$z * at$z[, j], at$group)
-    }
+    for (j in seq_len(r)) a[own, , j] <- a[own, , j] + rowsum(weight * at$z * at$z[, j], at$group)
     invert_groups(a)$inverse
   }
   inverse <- solve_groups(1 / total)
@@ -299,16 +288,12 @@ shared_step <- function(at, job, theta, precision, held) {
   }
   phi <- c(theta, 0)
   cov <- inverse_curvature(score, phi, score(phi), free, p)
-  if (is.null(cov)) {
-    return(NULL)
-  }
+  if (is.null(cov)) return(NULL)
   all <- shared_score(at, theta, psi, 1)
   alone <- apart_score(at, theta, psi, 1)
   move <- drop(cov %*% c(all$theta - alone$theta, all$scale - alone$scale)[free])
   size <- max(abs(move) / sqrt(diag(cov)))
-  if (!is.finite(size)) {
-    return(NULL)
-  }
+  if (!is.finite(size)) return(NULL)
   phi[free] <- phi[free] + move * min(1, 1 / size)
   theta <- phi[seq_len(p)]
   scale <- phi[p + 1L]
@@ -334,9 +319,7 @@ inverse_curvature <- function(score, phi, here, free, p) {
 # Derivative of the log prior of a block's log variance, or of the noise's.
 log_variance_slope <- function(prior, x) {
   t <- prior$half_t
-  if (length(t) == 2L) {
-    return(1 / 2 - (t[1L] + 1) / 2 * exp(x) / (t[1L] * t[2L]^2 + exp(x)))
-  }
+  if (length(t) == 2L) return(1 / 2 - (t[1L] + 1) / 2 * exp(x) / (t[1L] * t[2L]^2 + exp(x)))
   -prior$shape + prior$rate * exp(-x)
 }
 
@@ -365,9 +348,7 @@ shared_maximum <- function(at, job, theta, precision, noise, held) {
   phi <- c(theta, 0, 0)
   here <- score(phi)
   cov <- inverse_curvature(score, phi, here, free, p)
-  if (is.null(cov)) {
-    return(NULL)
-  }
+  if (is.null(cov)) return(NULL)
   spread <- t(chol(cov[seq_len(p), seq_len(p)])) * sqrt(p)
   last <- sum(free) - p
   for (k in 1:8) {
@@ -388,9 +369,7 @@ shared_maximum <- function(at, job, theta, precision, noise, held) {
     if (!is.finite(size) || size < 0.005) break
     here <- score(phi)
   }
-  if (!is.finite(size) || size > 0.05) {
-    return(NULL)
-  }
+  if (!is.finite(size) || size > 0.05) return(NULL)
   psi <- psi * exp(-phi[p + 1L])
   noise <- noise * exp(phi[p + 2L])
   list(
@@ -414,9 +393,7 @@ prior_precision <- function(blocks, precision) {
 # which the first point is the best.
 move_shared <- function(core, job) {
   at <- if (isTRUE(core$usable) && length(core$basis) == 0L) shared_effects(job)
-  if (is.null(at)) {
-    return(core)
-  }
+  if (is.null(at)) return(core)
   lattice <- length(core$points) > 0L && length(core$points[[1L]]$place) > 0L
   best <- if (lattice) core$points[[1L]] else core
   found <- if (job$settings$family == "gaussian") {
@@ -427,9 +404,7 @@ move_shared <- function(core, job) {
     at <- normal_responses(at, core, job)
     shared_step(at, job, best$theta_mean, best$precision, !lattice)
   }
-  if (is.null(found)) {
-    return(core)
-  }
+  if (is.null(found)) return(core)
   theta <- found$theta - best$theta_mean
   effects <- t(found$moved %||% (found$effects - t(best$group_mean)))
   core$mean <- core$mean + moved_rows(job, theta, effects)

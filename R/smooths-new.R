@@ -9,13 +9,9 @@ smooth_new <- function(smooth, frame, holes = NULL) {
 
 smooth_at <- function(smooth, data, n) smooth_kind(smooth)$at(smooth, data, n)
 
-correlated_new <- function(smooth, frame, ...) {
-  correlated_columns(smooth, frame[[smooth$names]])
-}
+correlated_new <- function(smooth, frame, ...) correlated_columns(smooth, frame[[smooth$names]])
 
-correlated_at <- function(smooth, data, n) {
-  correlated_columns(smooth, data[[1L]])
-}
+correlated_at <- function(smooth, data, n) correlated_columns(smooth, data[[1L]])
 
 # The place of the features, which need all rows.
 process_place <- function(smooth, frame, holes) {
@@ -51,9 +47,7 @@ curve_new <- function(smooth, frame, ...) {
 # for twice.
 curve_at <- function(smooth, data, n) {
   own <- basis_at(smooth, data, n)
-  if (is.null(smooth$more)) {
-    return(own)
-  }
+  if (is.null(smooth$more)) return(own)
   cbind(own, interval_columns(smooth, data[[1L]]) * curve_multiple(smooth, data))
 }
 
@@ -70,9 +64,7 @@ basis_at <- function(smooth, data, n) {
 }
 
 new_smooth_variable <- function(column, name, levels) {
-  if (!is.null(levels)) {
-    return(code_new_factor(column, levels, name))
-  }
+  if (!is.null(levels)) return(code_new_factor(column, levels, name))
   if (is.factor(column) || is.character(column)) {
     abort_argument(column, name, "numbers, as in the training data")
   }

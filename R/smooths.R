@@ -13,9 +13,7 @@ factor_bases <- c("re", "fs", "mrf", "sz")
 take_smooths <- function(expr) {
   smooths_in <- function(term) find_terms(term, is_smooth_head)
   inside <- smooths_in(expr)
-  if (length(inside) == 0L) {
-    return(list(rest = expr, smooths = list()))
-  }
+  if (length(inside) == 0L) return(list(rest = expr, smooths = list()))
   parts <- sum_terms(expr, function(term) length(smooths_in(term)) > 0L)
   if (length(parts$terms) > 1L) {
     taken <- lapply(parts$terms, take_smooths)
@@ -25,12 +23,8 @@ take_smooths <- function(expr) {
     ))
   }
   head <- deparse1(expr[[1]])
-  if (is_smooth_head(head)) {
-    return(list(rest = NULL, smooths = list(expr)))
-  }
-  if (length(expr) != 2L || !head %in% c("(", "+")) {
-    refuse_smooth_use(inside[[1]], expr)
-  }
+  if (is_smooth_head(head)) return(list(rest = NULL, smooths = list(expr)))
+  if (length(expr) != 2L || !head %in% c("(", "+")) refuse_smooth_use(inside[[1]], expr)
   taken <- take_smooths(expr[[2]])
   if (!is.null(taken$rest)) taken$rest <- call(head, taken$rest)
   taken
@@ -54,9 +48,7 @@ refuse_smooth_use <- function(smooth, within) {
 
 # One smooth term: mgcv's description of it and the variables that it needs.
 read_smooth <- function(expr, env) {
-  if (deparse1(expr[[1]]) %in% process_heads) {
-    return(read_process(expr, env))
-  }
+  if (deparse1(expr[[1]]) %in% process_heads) return(read_process(expr, env))
   text <- deparse1(expr)
   name <- sub("^mgcv::", "", deparse1(expr[[1]]))
   if (name %in% c("te", "ti")) refuse_tensor(name, expr, text)
@@ -110,9 +102,7 @@ check_distinct_smooths <- function(smooths) {
 }
 
 abort_smooth <- function(text, header, found, cure = NULL) {
-  if (inherits(found, "condition")) {
-    found <- trimws(gsub("\\s+", " ", conditionMessage(found)))
-  }
+  if (inherits(found, "condition")) found <- trimws(gsub("\\s+", " ", conditionMessage(found)))
   bk_abort("argument", fit_header(header, text), found, cure, column = text, found = found)
 }
 
@@ -176,15 +166,11 @@ build_smooth <- function(term, frame, rows, ...) {
 # "fs" are; smooth2random() stops at those of a single column.
 independent_effects <- function(basis, term) {
   k <- ncol(basis$X)
-  if (isTRUE(basis$fixed) || length(basis$S) == 0L) {
-    return(list(block = numeric(k)))
-  }
+  if (isTRUE(basis$fixed) || length(basis$S) == 0L) return(list(block = numeric(k)))
   if (length(basis$S) == 1L) {
     random <- tryCatch(
       mgcv::smooth2random(basis, "", type = 2),
-      error = function(e) {
-        abort_smooth(term$text, "Smooth term `%s` cannot be a random effect.", e)
-      }
+      error = function(e) abort_smooth(term$text, "Smooth term `%s` cannot be a random effect.", e)
     )
     return(list(block = random$pen.ind, rotation = random$trans.U, scale = random$trans.D))
   }
@@ -302,17 +288,13 @@ smooth_parts <- function(smooths) unname(lapply(smooths, `[[`, "x"))
 # when they are read (`lean`).
 join_columns <- function(x, parts, lean = FALSE) {
   if (lean) parts <- Filter(nrow, parts)
-  if (length(parts) == 0L) {
-    return(x)
-  }
+  if (length(parts) == 0L) return(x)
   parts <- c(list(x), parts)
   names <- unlist(lapply(parts, colnames))
   out <- matrix(0, nrow(x), length(names))
   at <- 0L
   for (part in parts) {
-    if (nrow(part) == nrow(out)) {
-      out[, at + seq_len(ncol(part))] <- part
-    }
+    if (nrow(part) == nrow(out)) out[, at + seq_len(ncol(part))] <- part
     at <- at + ncol(part)
   }
   dimnames(out) <- list(rownames(x), names)
@@ -325,9 +307,7 @@ as_doubles <- function(x) {
   x
 }
 
-smooth_penalised <- function(smooths) {
-  as.logical(unlist(lapply(smooths, `[[`, "block")) > 0)
-}
+smooth_penalised <- function(smooths) as.logical(unlist(lapply(smooths, `[[`, "block")) > 0)
 
 # Where the smooths are among the columns that were kept. `first` is the number of columns before
 # those of the smooths.
@@ -336,9 +316,7 @@ place_smooths <- function(smooths, keep, first) {
     smooth <- smooths[[k]]
     at <- match(first + seq_along(smooth$block), keep)
     blocks <- unname(split(at, smooth$block))
-    if (any(smooth$block == 0)) {
-      blocks <- blocks[-1L]
-    }
+    if (any(smooth$block == 0)) blocks <- blocks[-1L]
     smooths[[k]]$at <- at
     smooths[[k]]$fixed <- at[smooth$block == 0 & !is.na(at)]
     smooths[[k]]$blocks <- blocks
@@ -366,9 +344,8 @@ smooth_sizes <- function(smooth) {
 smooth_summary <- function(smooth) {
   several <- length(smooth$blocks) > 1L
   list(
-    label = smooth$label, variables = utils::head(smooth$names, smooth$dim),
-    by = smooth$by, level = smooth$level, dim = smooth$dim,
-    fixed = smooth$fixed, process = is_process(smooth),
+    label = smooth$label, variables = utils::head(smooth$names, smooth$dim), by = smooth$by,
+    level = smooth$level, dim = smooth$dim, fixed = smooth$fixed, process = is_process(smooth),
     blocks = smooth$blocks, sizes = smooth$sizes,
     block_labels = if (several) {
       paste0(smooth$label, ":", seq_along(smooth$blocks))

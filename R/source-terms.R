@@ -15,8 +15,7 @@ source_layout <- function(formula, source) {
   if (length(formula) == 3L && !identical(all.vars(formula[[2L]]), source$response)) {
     bk_abort(
       "response", "The formula and the row source name different responses.",
-      sprintf("Formula: %s.", deparse1(formula[[2L]])),
-      sprintf("Row source: %s.", source$response),
+      sprintf("Formula: %s.", deparse1(formula[[2L]])), sprintf("Row source: %s.", source$response),
       column = source$response, found = deparse1(formula[[2L]])
     )
   }
@@ -36,11 +35,9 @@ source_layout <- function(formula, source) {
   absent <- setdiff(c(columns, group), source$columns)
   if (length(absent)) {
     bk_abort(
-      "argument",
-      fit_header("The row source has no predictor `%s`.", absent[1]),
+      "argument", fit_header("The row source has no predictor `%s`.", absent[1]),
       if (length(absent) > 1L) paste("Absent:", list_some(absent)),
-      paste("Accepted:", list_some(source$columns)),
-      column = absent, found = source$columns
+      paste("Accepted:", list_some(source$columns)), column = absent, found = source$columns
     )
   }
   list(parsed = parsed, columns = columns, plain = length(fixed), group = group)
@@ -107,9 +104,7 @@ source_term_rows <- function(source, layout, file, settings) {
   fixed <- layout$columns[seq_len(layout$plain)]
   of_terms <- as.character(unlist(lapply(parsed$smooths, `[[`, "variables")))
   frame[setdiff(fixed, of_terms)] <- list(seq_len(nrow(frame)))
-  if (!is.null(layout$group) && !(layout$group %in% fixed)) {
-    frame[[layout$group]] <- levels[group]
-  }
+  if (!is.null(layout$group) && !(layout$group %in% fixed)) frame[[layout$group]] <- levels[group]
   parsed$smooths <- lapply(parsed$smooths, function(term) {
     term$process$n <- file$rows
     term
@@ -140,13 +135,10 @@ source_term_rows <- function(source, layout, file, settings) {
   sort_groups(file)
   list(
     x = matrix(0, 0L, p, dimnames = list(NULL, info$columns)),
-    center = stats::setNames(center, info$columns),
-    scale = stats::setNames(scale, info$columns),
-    random = lapply(random, function(term) term[names(term) != "info"]),
-    smooths = design$smooths, info = info,
-    formula = with_environment(parsed$formula, info$env),
-    terms = with_environment(parsed$terms, info$env),
-    term_labels = attr(info$terms, "term.labels"),
+    center = stats::setNames(center, info$columns), scale = stats::setNames(scale, info$columns),
+    random = lapply(random, function(term) term[names(term) != "info"]), smooths = design$smooths,
+    info = info, formula = with_environment(parsed$formula, info$env),
+    terms = with_environment(parsed$terms, info$env), term_labels = attr(info$terms, "term.labels"),
     sample = list(
       x = x, y = y, processes = design$processes,
       random = lapply(random, sample_random, spooled, layout$columns, group)
@@ -204,9 +196,7 @@ group_columns <- function(term, file, columns) {
 
 # The file with the rows of a group one after another.
 sort_groups <- function(file) {
-  if (is.null(file$group) || !is.unsorted(file$group)) {
-    return(invisible())
-  }
+  if (is.null(file$group) || !is.unsorted(file$group)) return(invisible())
   sorted <- tempfile("bayeskernel-rows-")
   on.exit(unlink(sorted))
   core_call(sort_rows_cpp(file$path, sorted, file$columns, file$group, length(file$group_levels)))
@@ -219,9 +209,7 @@ sort_groups <- function(file) {
 # those that R makes of the answer among them.
 check_group_room <- function(groups, effects, columns, name) {
   most <- getOption("bayeskernel.group_numbers", 4e7)
-  if (as.double(groups) * effects * columns <= most) {
-    return(invisible())
-  }
+  if (as.double(groups) * effects * columns <= most) return(invisible())
   bk_abort(
     "dimension", "The groups are too many for so many columns.",
     sprintf(
@@ -261,12 +249,8 @@ stream_columns <- function(file, terms, columns) {
   count <- length(unlist(variables))
   list(
     source = c(file$source, unlist(variables)),
-    center = c(file$center, unlist(lapply(terms, function(term) {
-      term$process$center
-    }))),
-    scale = c(file$scale, unlist(lapply(terms, function(term) {
-      term$process$scale
-    }))),
+    center = c(file$center, unlist(lapply(terms, function(term) term$process$center))),
+    scale = c(file$scale, unlist(lapply(terms, function(term) term$process$scale))),
     plain = length(file$source), variables_count = count
   )
 }
@@ -316,9 +300,7 @@ add_streamed_processes <- function(job) {
 # What the core found of the rows: centres, and what inducing points leave.
 with_centres <- function(info, found) {
   at <- which(vapply(info$smooths, is_process, NA))
-  for (k in seq_along(found)) {
-    info$smooths[[at[k]]]$process[c("centre", "left")] <- found[[k]]
-  }
+  for (k in seq_along(found)) info$smooths[[at[k]]]$process[c("centre", "left")] <- found[[k]]
   info
 }
 

@@ -110,15 +110,12 @@ odds_ratios <- function(object, rows, name) {
     bk_abort(
       "argument", "Odds ratios belong to logistic models.",
       sprintf("Found: a fit by %s(), link \"%s\".", model_of(object)$name, links_of(object)[1]),
-      "Accepted: a fit by bkm(family = \"logit\").",
-      column = name, found = links_of(object)[1]
+      "Accepted: a fit by bkm(family = \"logit\").", column = name, found = links_of(object)[1]
     )
   }
   # Those of a smooth or process are no ratios one by one.
   at <- rows$effect == "fixed" & is.na(rows$group)
-  for (column in c("estimate", "lower", "upper")) {
-    rows[[column]][at] <- exp(rows[[column]][at])
-  }
+  for (column in c("estimate", "lower", "upper")) rows[[column]][at] <- exp(rows[[column]][at])
   rows$sd[at] <- rows$sd[at] * rows$estimate[at]
   rows
 }
@@ -148,9 +145,7 @@ print.summary.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
 }
 
 # A tilde stands for a space at which no line is broken.
-print_line <- function(text) {
-  writeLines(gsub("~", " ", strwrap(text, 79)))
-}
+print_line <- function(text) writeLines(gsub("~", " ", strwrap(text, 79)))
 
 #' @rdname summary.bayeskernel_fit
 #' @export
@@ -181,11 +176,8 @@ check_digits <- function(digits) check_count(digits, 1L, 22L, "digits")
 print_tables <- function(x, digits, max_rows) {
   rows <- x$rows
   print_rows(
-    if (isTRUE(x$exp)) {
-      "Odds ratios, of the intercept odds:"
-    } else {
-      "Fixed coefficients:"
-    }, rows$coefficients, digits, max_rows
+    if (isTRUE(x$exp)) "Odds ratios, of the intercept odds:" else "Fixed coefficients:",
+    rows$coefficients, digits, max_rows
   )
   print_chosen("Selected among, by inclusion probability:", rows$selection, digits, max_rows)
   print_chosen(
@@ -210,20 +202,14 @@ print_tables <- function(x, digits, max_rows) {
     count <- nrow(shown)
     shown <- shown[order(shown$estimate)[spread_over(count, most)], ]
     print_rows(sprintf(
-      "%s at %s%s:", if (length(x$levels)) "Latent function" else "Function",
-      shown$group[1], if (count > most) {
-        sprintf(", %d of %d", most, count)
-      } else {
-        ""
-      }
+      "%s at %s%s:", if (length(x$levels)) "Latent function" else "Function", shown$group[1],
+      if (count > most) sprintf(", %d of %d", most, count) else ""
     ), shown, digits, max_rows)
   }
 }
 
 print_rows <- function(title, rows, digits, max_rows) {
-  if (is.null(rows) || nrow(rows) == 0L) {
-    return(invisible())
-  }
+  if (is.null(rows) || nrow(rows) == 0L) return(invisible())
   cat(title, "\n", sep = "")
   print_coef_table(labelled_matrix(rows), digits, max_rows)
   if (anyNA(rows$sd)) {
@@ -247,9 +233,7 @@ labelled_matrix <- function(rows) {
 
 # The most probable or largest, and what is known of the others.
 print_chosen <- function(title, rows, digits, max_rows) {
-  if (is.null(rows) || nrow(rows) == 0L) {
-    return(invisible())
-  }
+  if (is.null(rows) || nrow(rows) == 0L) return(invisible())
   cat(title, "\n", sep = "")
   max_rows <- min(max_rows, if (all(is.na(rows$inclusion))) 12L else 60L)
   kept <- sum(rows$inclusion > 0.5, na.rm = TRUE)
@@ -272,9 +256,7 @@ print_chosen <- function(title, rows, digits, max_rows) {
 }
 
 print_measures <- function(measures, digits) {
-  if (is.null(measures)) {
-    return(invisible())
-  }
+  if (is.null(measures)) return(invisible())
   words <- c(
     error = "Error", brier = "Brier score", log_loss = "Log loss", auc = "AUC",
     rmse = "Root mean square error", r2 = "R2"
@@ -295,12 +277,9 @@ fit_quality <- function(object) {
     return(list(
       particles = object$particles, rows = nrow(object$trace$steps),
       log_evidence = if (!is_pseudo(object)) object$log_evidence,
-      loo = if (!is.null(object$loo)) {
-        sum(cavity_elpd(object))
-      },
-      elbo = last(object$trace$elbo), objective = last(object$trace$objective),
-      passes = d$passes, steps = d$steps, batch_size = d$batch_size,
-      jitter = d$jitter, converged = d$converged,
+      loo = if (!is.null(object$loo)) sum(cavity_elpd(object)), elbo = last(object$trace$elbo),
+      objective = last(object$trace$objective), passes = d$passes, steps = d$steps,
+      batch_size = d$batch_size, jitter = d$jitter, converged = d$converged,
       watched = length(object$trace$epochs) > 0L || isTRUE(d$passes > 0)
     ))
   }
@@ -319,9 +298,7 @@ fit_quality <- function(object) {
 
 convergence_line <- function(x) {
   d <- x$diagnostics
-  time <- if (length(x$elapsed)) {
-    sprintf(", %s~s", format(x$elapsed[["total"]], digits = 2))
-  }
+  time <- if (length(x$elapsed)) sprintf(", %s~s", format(x$elapsed[["total"]], digits = 2))
   paste0(if (is.null(d$chains)) variational_line(d) else sampler_line(d), time)
 }
 
@@ -360,9 +337,7 @@ variational_line <- function(d) {
         d$steps, d$batch_size
       )
     },
-    if (isTRUE(d$passes > 0)) {
-      sprintf(ngettext(d$passes, "%.0f pass", "%.0f passes"), d$passes)
-    }
+    if (isTRUE(d$passes > 0)) sprintf(ngettext(d$passes, "%.0f pass", "%.0f passes"), d$passes)
   )
   value <- if (!is.null(d$loo)) {
     c(
@@ -395,11 +370,7 @@ variational_line <- function(d) {
 # propagation where there is it.
 exact_method <- function(x) {
   without <- NROW(x$selection) > 0L || !is.null(x$facts[["Crossed"]])
-  if (called_name(x$call) %in% c("bsvm", "bkm", "gpsvm") && !without) {
-    "ep"
-  } else {
-    "gibbs"
-  }
+  if (called_name(x$call) %in% c("bsvm", "bkm", "gpsvm") && !without) "ep" else "gibbs"
 }
 
 quality_note <- function(x) {
@@ -409,11 +380,7 @@ quality_note <- function(x) {
     return(c(line, if (x$method %in% c("vb", "svi")) {
       sprintf(
         "%s standard deviations are too small: see method = \"%s\".",
-        if (is.null(x$facts[["Standard errors"]])) {
-          "Variational"
-        } else {
-          "The posterior's variational"
-        },
+        if (is.null(x$facts[["Standard errors"]])) "Variational" else "The posterior's variational",
         exact_method(x)
       )
     }))
@@ -427,9 +394,7 @@ quality_note <- function(x) {
         "disagree (R-hat above 1.05): more sweeps are needed."
       )
     },
-    if (!is.na(d$min_ess) && d$min_ess < 100) {
-      "Fewer than 100 effective draws: intervals are rough."
-    }
+    if (!is.na(d$min_ess) && d$min_ess < 100) "Fewer than 100 effective draws: intervals are rough."
   )
 }
 
@@ -482,9 +447,7 @@ given <- function(value, name) {
 # The response of `n` new rows: numbers of a regression, otherwise the numbers of the classes; from
 # `newdata` if `y` is NULL. NA where it is missing.
 new_response <- function(object, newdata, y, n, declared = FALSE) {
-  if (!is_regression(object)) {
-    return(new_labels(object, newdata, y, n, declared))
-  }
+  if (!is_regression(object)) return(new_labels(object, newdata, y, n, declared))
   if (is.null(y) && is.list(newdata)) {
     y <- tryCatch(
       eval(read_text(object$response, names(newdata)), newdata, environment(object$formula)),
@@ -493,10 +456,9 @@ new_response <- function(object, newdata, y, n, declared = FALSE) {
   }
   if (is.null(y) || length(y) != n || !is.numeric(y) || is.factor(y)) {
     bk_abort(
-      "argument", "The response of `newdata` is not known.",
-      paste("Found:", describe_value(y)),
-      sprintf("Give `y` with one number for each of the %d rows.", n),
-      column = "y", found = y, expected = n
+      "argument", "The response of `newdata` is not known.", paste("Found:", describe_value(y)),
+      sprintf("Give `y` with one number for each of the %d rows.", n), column = "y", found = y,
+      expected = n
     )
   }
   as.double(y)

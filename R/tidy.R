@@ -1,11 +1,7 @@
 # Tables for other programs (package generics): tibbles when tibble is there.
 
 as_table <- function(frame) {
-  if (requireNamespace("tibble", quietly = TRUE)) {
-    tibble::as_tibble(frame)
-  } else {
-    frame
-  }
+  if (requireNamespace("tibble", quietly = TRUE)) tibble::as_tibble(frame) else frame
 }
 
 #' Tidy tables of a fit
@@ -65,9 +61,7 @@ tidy.bayeskernel_fit <- function(x, effects = NULL, conf.int = FALSE, conf.level
   conf.int <- check_flag(conf.int, "conf.int")
   level <- check_number(conf.level, 0, 1, "conf.level", closed = FALSE)
   rows <- parameters(x, level)
-  if (check_flag(exponentiate, "exponentiate")) {
-    rows <- odds_ratios(x, rows, "exponentiate")
-  }
+  if (check_flag(exponentiate, "exponentiate")) rows <- odds_ratios(x, rows, "exponentiate")
   rows <- tidy_rows(rows[rows$effect %in% effects, ])
   if ("ran_vals" %in% effects) rows <- rbind(rows, tidy_effects(x, level))
   if (!("ran_vals" %in% effects)) rows$level <- NULL
@@ -87,15 +81,12 @@ tidy_rows <- function(rows, level = NA_character_) {
 
 # Normal intervals: exact for "vb", close for draws of so many effects.
 tidy_effects <- function(x, level) {
-  if (length(x$posterior$random) == 0L && length(fitted_units(x)) == 0L) {
-    return(NULL)
-  }
+  if (length(x$posterior$random) == 0L && length(fitted_units(x)) == 0L) return(NULL)
   effects <- as.data.frame(ranef.bayeskernel_fit(x))
   table <- coef_table(effects$condval, effects$condsd, level = level)
   tidy_rows(
-    parameter_rows(
-      "ran_vals", table, effects$grpvar, effects$term, effects$term
-    ), as.character(effects$grp)
+    parameter_rows("ran_vals", table, effects$grpvar, effects$term, effects$term),
+    as.character(effects$grp)
   )
 }
 
@@ -111,13 +102,8 @@ glance.bayeskernel_fit <- function(x, ...) {
     list(nobs = stats::nobs(x), method = x$method), extras(x)$glance,
     list(
       elbo = number(d$elbo), passes = as.integer(number(d$passes)),
-      converged = if (sampled) {
-        chains_converged(x, d)
-      } else {
-        d$converged %||% NA
-      },
-      rhat.max = number(d$max_rhat), ess.min = number(d$min_ess),
-      seconds = x$elapsed[["total"]]
+      converged = if (sampled) chains_converged(x, d) else d$converged %||% NA,
+      rhat.max = number(d$max_rhat), ess.min = number(d$min_ess), seconds = x$elapsed[["total"]]
     )
   )))
 }
@@ -160,27 +146,15 @@ augment.bayeskernel_fit <- function(x, data = NULL, newdata = NULL, ...) {
 
 # The model frame, or response and columns of a matrix.
 own_table <- function(x) {
-  if (!is.null(x$formula) || !is.null(x$frame)) {
-    return(fit_frame(x))
-  }
+  if (!is.null(x$formula) || !is.null(x$frame)) return(fit_frame(x))
   found <- need_data(x)
-  if (x$design$type %in% c("kernel", "spaces")) {
-    return(data.frame(y = I(found$y)))
-  }
+  if (x$design$type %in% c("kernel", "spaces")) return(data.frame(y = I(found$y)))
   with_response(x, found, "y")
 }
 
 # Without the rows that na.exclude() left out, for which predict() has NA.
 drop_left_out <- function(values, left_out) {
-  if (!inherits(left_out, "exclude")) {
-    return(values)
-  }
-  if (is.list(values)) {
-    return(lapply(values, drop_left_out, left_out))
-  }
-  if (is.matrix(values)) {
-    values[-left_out, , drop = FALSE]
-  } else {
-    values[-left_out]
-  }
+  if (!inherits(left_out, "exclude")) return(values)
+  if (is.list(values)) return(lapply(values, drop_left_out, left_out))
+  if (is.matrix(values)) values[-left_out, , drop = FALSE] else values[-left_out]
 }

@@ -4,17 +4,13 @@
 
 # The first row of each unit, or all.
 first_of_unit <- function(object) {
-  if (is.null(object$units)) {
-    return(seq_len(object$n))
-  }
+  if (is.null(object$units)) return(seq_len(object$n))
   which(!duplicated(object$units))
 }
 
 # Parts of an answer for the rows of the fit, by unit.
 by_unit <- function(object, x, draws = FALSE) {
-  if (is.null(object$units)) {
-    return(x)
-  }
+  if (is.null(object$units)) return(x)
   at <- first_of_unit(object)
   each_part(x, draws, function(part) {
     if (is.matrix(part)) part[at, , drop = FALSE] else part[at]
@@ -23,9 +19,7 @@ by_unit <- function(object, x, draws = FALSE) {
 
 # Numbers of the rows, added up.
 sum_by_unit <- function(object, x) {
-  if (is.null(object$units)) {
-    return(x)
-  }
+  if (is.null(object$units)) return(x)
   c(rowsum(as.double(x), object$units, reorder = TRUE))
 }
 
@@ -39,18 +33,14 @@ unit_trials <- function(object) {
 
 # The share of positive trials, or whether a row is positive.
 unit_shares <- function(object) {
-  if (is.null(object$units)) {
-    return(own_classes(object) - 1)
-  }
+  if (is.null(object$units)) return(own_classes(object) - 1)
   trials <- unit_trials(object)
   trials$positive / trials$all
 }
 
 # What the number of orders of the trials adds to the logarithm of the probability of the counts.
 unit_constant <- function(object) {
-  if (is.null(object$units)) {
-    return(0)
-  }
+  if (is.null(object$units)) return(0)
   trials <- unit_trials(object)
   whole <- trials$all == trunc(trials$all)
   ifelse(whole, lchoose(trials$all, trials$positive), 0)
@@ -58,9 +48,7 @@ unit_constant <- function(object) {
 
 # A frame of such rows with the counts as its response.
 unit_frame <- function(design, frame) {
-  if (is.null(design$units)) {
-    return(frame)
-  }
+  if (is.null(design$units)) return(frame)
   out <- frame[!duplicated(design$units), , drop = FALSE]
   positive <- as.double(design$y > min(design$y))
   counts <- rowsum(design$weights * cbind(positive, 1 - positive), design$units)

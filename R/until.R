@@ -44,12 +44,9 @@ stop_at <- function(rhat = NULL, ess = NULL, sweeps = NULL, seconds = Inf) {
   }
   structure(
     list(
-      rhat = if (!is.null(rhat)) {
-        check_number(rhat, 1, name = "rhat", closed = c(FALSE, TRUE))
-      },
+      rhat = if (!is.null(rhat)) check_number(rhat, 1, name = "rhat", closed = c(FALSE, TRUE)),
       ess = if (!is.null(ess)) check_number(ess, 1, name = "ess"),
-      sweeps = if (!is.null(sweeps)) check_count(sweeps, 1, name = "sweeps"),
-      seconds = seconds
+      sweeps = if (!is.null(sweeps)) check_count(sweeps, 1, name = "sweeps"), seconds = seconds
     ),
     class = "bayeskernel_until"
   )
@@ -125,9 +122,7 @@ format.bayeskernel_until <- function(x, ...) {
   number <- function(value) format(value, digits = 4)
   paste(c(
     if (!is.null(x$rhat)) paste("R-hat at most", number(x$rhat)),
-    if (!is.null(x$ess)) {
-      paste("effective sample size at least", number(x$ess))
-    }
+    if (!is.null(x$ess)) paste("effective sample size at least", number(x$ess))
   ), collapse = " and ")
 }
 
@@ -143,9 +138,7 @@ print.bayeskernel_until <- function(x, ...) {
 }
 
 check_until <- function(x, name) {
-  if (is.null(x) || inherits(x, "bayeskernel_until")) {
-    return(x)
-  }
+  if (is.null(x) || inherits(x, "bayeskernel_until")) return(x)
   abort_argument(x, name, "NULL, stop_at(rhat = 1.01) or stop_at(ess = 400)")
 }
 
@@ -159,13 +152,9 @@ check_auto_until <- function(x, name) {
 settle_until <- function(settings, goal, run, brief = run) {
   said <- lengths(settings[c(names(run), "resume")]) > 0L
   settings$brief <- identical(settings$until, "auto") && !any(said)
-  if (identical(settings$until, "auto")) {
-    settings["until"] <- list(if (!any(said)) goal)
-  }
+  if (identical(settings$until, "auto")) settings["until"] <- list(if (!any(said)) goal)
   if (settings$brief) run <- brief
-  for (name in names(run)) {
-    settings[[name]] <- settings[[name]] %||% check_count(run[[name]], 0)
-  }
+  for (name in names(run)) settings[[name]] <- settings[[name]] %||% check_count(run[[name]], 0)
   settings
 }
 
@@ -212,9 +201,7 @@ most_sweeps <- function(until, done, first, seconds) {
   most <- until$sweeps %||% (16 * first)
   speed <- seconds / done
   sweeps <- done
-  while (2 * sweeps <= most && 2 * sweeps * speed <= until$seconds) {
-    sweeps <- 2 * sweeps
-  }
+  while (2 * sweeps <= most && 2 * sweeps * speed <= until$seconds) sweeps <- 2 * sweeps
   sweeps
 }
 
@@ -222,13 +209,8 @@ most_sweeps <- function(until, done, first, seconds) {
 round_line <- function(name, round, done, most, table, seconds, reached) {
   ess <- smaller_ess(table)
   sprintf(
-    "%s(): round %d, %.0f of at most %.0f sweeps a chain%s%s, %s%s", name,
-    round, done, most,
-    if (any(!is.na(table$rhat))) {
-      sprintf(", R-hat %.3f", max(table$rhat, na.rm = TRUE))
-    } else {
-      ""
-    },
+    "%s(): round %d, %.0f of at most %.0f sweeps a chain%s%s, %s%s", name, round, done, most,
+    if (any(!is.na(table$rhat))) sprintf(", R-hat %.3f", max(table$rhat, na.rm = TRUE)) else "",
     if (any(!is.na(ess))) sprintf(", ESS %.0f", min(ess, na.rm = TRUE)) else "",
     format_seconds(seconds),
     if (reached) {
@@ -270,9 +252,7 @@ until_line <- function(diagnostics) {
 # it; NULL where nothing was measured.
 apart_lines <- function(diagnostics, weights = TRUE) {
   apart <- diagnostics$apart
-  if (is.null(apart)) {
-    return(NULL)
-  }
+  if (is.null(apart)) return(NULL)
   paste0(
     if (weights) sprintf("Predictions average the chains (%s). ", apart$weights),
     sprintf(
@@ -287,9 +267,7 @@ format_share <- function(x) formatC(x, digits = 2, format = "f")
 # What was asked for and not reached within the cap.
 warn_until <- function(diagnostics) {
   end <- diagnostics$until
-  if (end$reached) {
-    return(invisible(FALSE))
-  }
+  if (end$reached) return(invisible(FALSE))
   table <- diagnostics$table
   ess <- smaller_ess(table)
   bk_warn(
@@ -301,9 +279,7 @@ warn_until <- function(diagnostics) {
         min(ess, na.rm = TRUE), table$variable[which.min(ess)]
       )
     },
-    apart_lines(diagnostics),
-    raise_cap(diagnostics, end),
-    variables = table$variable
+    apart_lines(diagnostics), raise_cap(diagnostics, end), variables = table$variable
   )
 }
 

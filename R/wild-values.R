@@ -12,17 +12,13 @@ wild_share <- 0.1
 #   `far`, the places of those that are.
 without_wild <- function(x) {
   n <- length(x)
-  if (n < 5L) {
-    return(NULL)
-  }
+  if (n < 5L) return(NULL)
   few <- max(1L, n %/% 100L)
   mean <- sum(x) / n
   deviation <- abs(x - mean)
   square <- sum(deviation^2)
   # So few rows cannot have all but the hundredth of the squares otherwise.
-  if (!is.finite(square) || few * max(deviation)^2 < 0.9 * square) {
-    return(NULL)
-  }
+  if (!is.finite(square) || few * max(deviation)^2 < 0.9 * square) return(NULL)
   middle <- stats::median(x)
   far <- order(abs(x - middle), decreasing = TRUE)[seq_len(few)]
   rest <- x[-far]
@@ -58,9 +54,8 @@ warn_wild <- function(name, values, range, effect) {
     sprintf(
       "All others lie from %s to %s.", format(range[1], digits = 4), format(range[2], digits = 4)
     ),
-    effect,
-    "Correct such values, or leave out their rows, if they are errors.",
-    column = name, found = values
+    effect, "Correct such values, or leave out their rows, if they are errors.", column = name,
+    found = values
   )
 }
 
@@ -79,9 +74,7 @@ tame_rows <- function(x) {
 # Clusters of rows are fewer than asked for where the rows are few places beside their spread: what
 # differs within one is noise to the process.
 warn_few_inducing <- function(found, asked, term) {
-  if (found >= asked / 2) {
-    return(invisible())
-  }
+  if (found >= asked / 2) return(invisible())
   bk_warn(
     "kernel", fit_header("Few inducing points cover the rows of `%s`.", term),
     sprintf("Found: %.0f places for %.0f points.", found, asked),

@@ -4,6 +4,4 @@
   setHook(packageEvent("marginaleffects", "onLoad"), announce_classes)
 }
 
-.onUnload <- function(libpath) {
-  library.dynam.unload("bayeskernel", libpath)
-}
+.onUnload <- function(libpath) library.dynam.unload("bayeskernel", libpath)
