@@ -30,9 +30,7 @@ bark_matrix <- function(data) as.matrix(data[c("a", "b")])
 # vector of scales follow those of the first.
 plain_columns <- function(x, own, at, lambda) {
   out <- vapply(at, function(i) {
-    if (i == 0) {
-      return(rep(1, nrow(x)))
-    }
+    if (i == 0) return(rep(1, nrow(x)))
     scale <- if (i <= nrow(own)) seq_len(ncol(own)) else ncol(own) + seq_len(ncol(own))
     centre <- if (i <= nrow(own)) i else i - nrow(own)
     exp(-drop((x - rep(own[centre, ], each = nrow(x)))^2 %*% lambda[scale]))
@@ -45,15 +43,11 @@ plain_columns <- function(x, own, at, lambda) {
 plain_bark_moments <- function(fit, x_train, x_new) {
   draws <- bark_core_draws(fit)
   last <- cumsum(draws$kernels$size)
-  kernel <- function(x, at, lambda) {
-    plain_columns(x, fit$posterior$x, at, lambda)
-  }
+  kernel <- function(x, at, lambda) plain_columns(x, fit$posterior$x, at, lambda)
   moments <- lapply(seq_along(last), function(k) {
     own <- last[k] - draws$kernels$size[k] + seq_len(draws$kernels$size[k])
     at <- draws$kernels$location[own]
-    if (length(at) == 0) {
-      return(cbind(numeric(nrow(x_new)), 0))
-    }
+    if (length(at) == 0) return(cbind(numeric(nrow(x_new)), 0))
     lambda <- draws$lambda[k, ]
     gram <- draws$phi[k] * crossprod(kernel(x_train, at, lambda))
     sigma <- solve(gram + diag(1 / draws$kernels$variance[own], length(own)))
@@ -69,9 +63,7 @@ plain_bark_moments <- function(fit, x_train, x_new) {
 }
 
 # Rows of a data frame on the scale of the model.
-bark_scaled <- function(fit, newdata) {
-  bark_scaled_rows(fit, new_rows(fit, newdata)$x)
-}
+bark_scaled <- function(fit, newdata) bark_scaled_rows(fit, new_rows(fit, newdata)$x)
 
 expect_bark_refusal <- function(code, kind, regexp) {
   condition <- expect_bk_error(code, kind, regexp)

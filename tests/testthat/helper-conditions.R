@@ -4,9 +4,7 @@ expect_bk_error <- function(code, kind, regexp = NULL) {
 }
 
 # Code in which a machine may give a class up, where that is not what is tested.
-may_give_up <- function(code) {
-  suppressWarnings(code, classes = "bayeskernel_warning_given_up")
-}
+may_give_up <- function(code) suppressWarnings(code, classes = "bayeskernel_warning_given_up")
 
 expect_bk_warning <- function(code, kind, regexp = NULL) {
   expect_warning(code, regexp, class = paste0("bayeskernel_warning_", kind))

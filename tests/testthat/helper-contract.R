@@ -91,15 +91,11 @@ contract_list <- function() list(
   case("gpsvm, exact", function(data, ...) {
     process_fit(data, inducing = "all", nugget = 0.1, ...)
   }, linear = FALSE, dense = TRUE),
-  case("gpsvm, ep", function(data, ...) {
-    process_fit(data, method = "ep", ...)
-  }, linear = FALSE),
+  case("gpsvm, ep", function(data, ...) process_fit(data, method = "ep", ...), linear = FALSE),
   case("gpsvm, ep, exact", function(data, ...) {
     process_fit(data, method = "ep", inducing = "all", nugget = 0.1, ...)
   }, linear = FALSE, dense = TRUE),
-  case("gpsvm, mode", function(data, ...) {
-    process_fit(data, method = "ecm", ...)
-  }, linear = FALSE),
+  case("gpsvm, mode", function(data, ...) process_fit(data, method = "ecm", ...), linear = FALSE),
   case("gpsvm, classes", process_fit, linear = FALSE, data = three_classes),
   case("gpsvm, gibbs", function(data, ...) {
     quick_process(y ~ x1 + x2, data, inducing = points_of(data), ...)
@@ -273,9 +269,7 @@ for_each_case <- function(check, only_exact = FALSE, linear = FALSE, two = FALSE
     if ((two && !one$two) || (classes && !one$classes)) next
     withCallingHandlers(
       check(one, one$object, one$new(one$data)),
-      expectation_failure = function(e) {
-        message("case: ", one$name)
-      }
+      expectation_failure = function(e) message("case: ", one$name)
     )
   }
 }

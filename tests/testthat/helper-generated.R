@@ -89,23 +89,19 @@ generated_calls <- function(folder) {
   )
   made <- suppressWarnings(lapply(fits, function(fit) do.call(fit[[1]], fit[[2]])))
   plain <- list(
-    call("auc", d$y, p), call("balanced_error", d$y, d$y),
-    call("brier_score", d$y, p), call("log_loss", d$y, p),
-    call("calibration", d$y, p, bins = 5), call("rbf", 1, 1, FALSE),
-    call("kernel_matrix", rbf(1) + linear(2), x, x[1:3, ], threads = 1),
-    call("linear", 1), call("polynomial", 2, 1, 1),
-    call("matern", 1.5, 1, 1, FALSE, 1), call("periodic", 2, 1, 1, 1),
-    call("categorical", 1, 1), call("levy", 1, 5, 0.5),
-    call("kernel_parameters", rbf(1)), call("markov", 0.2, 0.15, NULL),
+    call("auc", d$y, p), call("balanced_error", d$y, d$y), call("brier_score", d$y, p),
+    call("log_loss", d$y, p), call("calibration", d$y, p, bins = 5), call("rbf", 1, 1, FALSE),
+    call("kernel_matrix", rbf(1) + linear(2), x, x[1:3, ], threads = 1), call("linear", 1),
+    call("polynomial", 2, 1, 1), call("matern", 1.5, 1, 1, FALSE, 1), call("periodic", 2, 1, 1, 1),
+    call("categorical", 1, 1), call("levy", 1, 5, 0.5), call("kernel_parameters", rbf(1)),
+    call("markov", 0.2, 0.15, NULL),
     call("bark_prior", alpha = 1, gamma = 5, epsilon = 0.5, inclusion = c(1, 1)),
     call("bsvm_prior", beta_var = 1, var_shape = 1, rho = 0.5, cov_df = 4),
     call("gpsvm_prior", lengthscale = c(0.1, 10), variance = c(0.1, 10)),
-    call("row_source", file, "y", ","),
-    call("row_source", d[c("a", "b", "y")], "y"),
+    call("row_source", file, "y", ","), call("row_source", d[c("a", "b", "y")], "y"),
     call("inclusion_path", made[[2]], rho = c(0.1, 0.5)),
     quick("bsvm", y ~ a, d, weights = p, subset = p > 0.1, offset = p),
-    call("bkm_prior", beta_var = 1, var_shape = 1),
-    call("anova", made[[14]], made[[15]]),
+    call("bkm_prior", beta_var = 1, var_shape = 1), call("anova", made[[14]], made[[15]]),
     quick("exposure", made[[14]], ndraws = 20),
     quick("bkm", cbind(s, f) ~ a, transform(d, s = 2, f = 1), weights = p),
     quick("bsvm", cbind(s, f) ~ a, transform(d, s = +(a > 0), f = 1)),
@@ -161,11 +157,7 @@ generated_call <- function(calls, seed, i) {
 }
 
 holds <- function(x, what) {
-  if (is.list(x)) {
-    any(vapply(unclass(x), holds, NA, what))
-  } else {
-    is.numeric(x) && any(what(x))
-  }
+  if (is.list(x)) any(vapply(unclass(x), holds, NA, what)) else is.numeric(x) && any(what(x))
 }
 
 # What is wrong with how a call ends; NULL for nothing.

@@ -26,9 +26,7 @@ read_golden_bkm <- function(case) {
 
 # "G[a,b] = exp(-|a-b|/3), 8 units"
 golden_unit_covariance <- function(text) {
-  number <- function(pattern) {
-    as.double(regmatches(text, regexec(pattern, text))[[1]][2])
-  }
+  number <- function(pattern) as.double(regmatches(text, regexec(pattern, text))[[1]][2])
   count <- number("([0-9]+) units")
   distance <- abs(outer(seq_len(count), seq_len(count), "-"))
   exp(-distance / number("/([0-9.]+)[)]"))

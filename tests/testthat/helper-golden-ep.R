@@ -35,11 +35,7 @@ ep_input <- function(golden) {
   }
   blocks <- if (grouped || grepl("on its variance", text)) list(block)
   if (length(blocks) > 0 && !grouped) precision[-1] <- 0
-  z <- if (grouped) {
-    cbind(rep(1, n), if (unstructured) data$x1)
-  } else {
-    matrix(0, n, 0)
-  }
+  z <- if (grouped) cbind(rep(1, n), if (unstructured) data$x1) else matrix(0, n, 0)
   list(
     data = list(
       x = x, center = numeric(p), scale = rep(1, p), y = as.double(data$y),
@@ -60,13 +56,8 @@ ep_fit <- function(golden, ...) ep_run(golden, ep_input(golden), ...)
 ep_run <- function(golden, input, ..., tol = 1e-11) {
   noise <- golden$spec$noise_variance
   settings <- list(
-    family = golden$family, tol = tol, max_iter = 500L, threads = 1L,
-    progress = FALSE,
-    noise = if (is.numeric(noise)) {
-      list(precision = 1 / noise)
-    } else {
-      list(shape = 1, rate = 1)
-    }
+    family = golden$family, tol = tol, max_iter = 500L, threads = 1L, progress = FALSE,
+    noise = if (is.numeric(noise)) list(precision = 1 / noise) else list(shape = 1, rate = 1)
   )
   out <- linear_ep_cpp(input$data, input$prior, utils::modifyList(settings, list(...)))
   expect_true(out$status$converged)

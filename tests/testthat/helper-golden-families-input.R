@@ -5,9 +5,7 @@
 # 4, S = I)" as a list, one element for each part.
 golden_family_blocks <- function(text) {
   lapply(trimws(strsplit(text, ";")[[1]]), function(part) {
-    number <- function(pattern) {
-      as.double(regmatches(part, regexec(pattern, part))[[1]][-1])
-    }
+    number <- function(pattern) as.double(regmatches(part, regexec(pattern, part))[[1]][-1])
     kind <- sub("[^a-z].*$", "", part)
     switch(kind,
       fixed = list(
@@ -28,9 +26,7 @@ golden_family_blocks <- function(text) {
 
 # A column by its name: "1", "x1" or "x1*x2".
 golden_family_column <- function(name, table) {
-  if (name == "1") {
-    return(rep(1, nrow(table)))
-  }
+  if (name == "1") return(rep(1, nrow(table)))
   factors <- as.matrix(table[strsplit(name, "*", fixed = TRUE)[[1]]])
   apply(factors, 1, prod)
 }
@@ -140,14 +136,11 @@ golden_family_input <- function(golden) {
       group = as.integer(random$group), n_groups = c(random$n, 0L)[1], open = open, atoms = atoms
     ),
     prior = list(
-      precision = as.double(precision), mean = as.double(mean),
-      blocks = blocks,
+      precision = as.double(precision), mean = as.double(mean), blocks = blocks,
       transforms = lapply(blocks, function(block) {
         if (block$eliminated) diag(1, block$width) else matrix(0, 0, 0)
       })
     ),
-    noise = if (length(spec$noise) > 0) {
-      list(shape = spec$noise$A, rate = spec$noise$B)
-    }
+    noise = if (length(spec$noise) > 0) list(shape = spec$noise$A, rate = spec$noise$B)
   )
 }

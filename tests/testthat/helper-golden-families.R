@@ -10,15 +10,11 @@ golden_kind <- function(part, kind) {
 
 # `rows`, `atoms`, `inducing`, `curve` and `gibbs` are there when their files are.
 read_golden_family <- function(part, case) {
-  path <- function(suffix) {
-    file.path(golden_folder(part), paste0(case, suffix))
-  }
+  path <- function(suffix) file.path(golden_folder(part), paste0(case, suffix))
   out <- jsonlite::fromJSON(path(".json"))
   for (name in c("data", "rows", "atoms", "inducing", "curve", "gibbs")) {
     file <- path(paste0("_", name, ".csv"))
-    if (file.exists(file)) {
-      out[[name]] <- utils::read.csv(file, check.names = FALSE)
-    }
+    if (file.exists(file)) out[[name]] <- utils::read.csv(file, check.names = FALSE)
   }
   out
 }

@@ -63,8 +63,7 @@ golden_gpsvm_core <- function(golden) {
       source = seq_len(ncol(golden$x)), center = numeric(ncol(golden$x)),
       scale = rep(1, ncol(golden$x))
     ),
-    kernel = kernel_to_core(golden$kernel, ncol(golden$x)),
-    z = unname(t(golden$z))
+    kernel = kernel_to_core(golden$kernel, ncol(golden$x)), z = unname(t(golden$z))
   )
 }
 

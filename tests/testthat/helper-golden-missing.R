@@ -51,11 +51,7 @@ golden_missing_estimates <- function(fit) {
   name <- rep("other", nrow(table))
   name[fixed] <- paste0("b", seq_len(sum(fixed)) - 1L)
   name[noise] <- "sigma"
-  name[groups] <- if (sum(groups) == 1L) {
-    "sd_group"
-  } else {
-    paste0("sd_", table$group[groups])
-  }
+  name[groups] <- if (sum(groups) == 1L) "sd_group" else paste0("sd_", table$group[groups])
   list(mean = stats::setNames(table$estimate, name), sd = stats::setNames(table$std.error, name))
 }
 
@@ -80,8 +76,7 @@ joint_normal_loss <- function(theta, y, x, z) {
   -sum(
     stats::dnorm(y[gap], (rest + slope * mean)[gap], sqrt(noise^2 + slope^2 * sd^2), TRUE)
   ) - sum(
-    stats::dnorm(x, mean, sd, TRUE)[!gap] +
-      stats::dnorm(y, rest + slope * x, noise, TRUE)[!gap]
+    stats::dnorm(x, mean, sd, TRUE)[!gap] + stats::dnorm(y, rest + slope * x, noise, TRUE)[!gap]
   )
 }
 

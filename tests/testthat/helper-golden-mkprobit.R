@@ -3,9 +3,7 @@
 
 mkprobit_cases <- function(kind) {
   file <- file.path(golden_folder("mkprobit"), sprintf("cases_%s.json", kind))
-  if (!file.exists(file)) {
-    return(list())
-  }
+  if (!file.exists(file)) return(list())
   jsonlite::fromJSON(file, simplifyVector = FALSE)
 }
 

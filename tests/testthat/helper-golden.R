@@ -13,9 +13,7 @@ golden_cases <- function(part) {
 }
 
 read_golden <- function(part, case) {
-  path <- function(suffix) {
-    file.path(golden_folder(part), paste0(case, suffix))
-  }
+  path <- function(suffix) file.path(golden_folder(part), paste0(case, suffix))
   out <- jsonlite::fromJSON(path(".json"))
   blocks <- jsonlite::fromJSON(path(".json"), simplifyDataFrame = FALSE)
   out$spec$blocks <- blocks$spec$blocks
@@ -28,9 +26,7 @@ read_golden <- function(part, case) {
 }
 
 # Selection or modelled holes: fitted by another engine.
-golden_structured <- function(spec) {
-  !is.null(spec$selection) || !is.null(spec$missing)
-}
+golden_structured <- function(spec) !is.null(spec$selection) || !is.null(spec$missing)
 
 golden_predictors <- function(golden) {
   groups <- unlist(lapply(golden_blocks(golden$spec), `[[`, "group"))
@@ -41,9 +37,7 @@ golden_predictors <- function(golden) {
 # Columns of one block: list(columns, group), group NULL when the columns are predictors. Forms:
 # "x1", c("x1", "x2"), "intercept by g", "(intercept, x1) by g, group-major".
 golden_block_columns <- function(text) {
-  if (length(text) > 1L || !grepl(" by ", text)) {
-    return(list(columns = text, group = NULL))
-  }
+  if (length(text) > 1L || !grepl(" by ", text)) return(list(columns = text, group = NULL))
   left <- trimws(sub(" by .*$", "", text))
   columns <- trimws(strsplit(gsub("[()]", "", left), ",")[[1]])
   columns[columns %in% c("intercept", "1")] <- "(Intercept)"
@@ -66,9 +60,7 @@ golden_matrix <- function(names, data) {
 
 golden_weights <- function(golden) {
   column <- golden$spec$weights
-  if (is.null(column)) {
-    return(rep(1, nrow(golden$data)))
-  }
+  if (is.null(column)) return(rep(1, nrow(golden$data)))
   as.double(golden$data[[sub("^column +", "", column)]])
 }
 
@@ -158,9 +150,8 @@ golden_core_input <- function(golden) {
   filled <- function(m) replace(m, is.na(m), 0)
   list(
     data = list(
-      x = filled(x), center = numeric(ncol(x)), scale = rep(1, ncol(x)),
-      y = as.double(data$y), weights = golden_weights(golden),
-      offset = numeric(nrow(data)), z = filled(z), group = group,
+      x = filled(x), center = numeric(ncol(x)), scale = rep(1, ncol(x)), y = as.double(data$y),
+      weights = golden_weights(golden), offset = numeric(nrow(data)), z = filled(z), group = group,
       n_groups = n_groups,
       kept = lapply(kept, function(term) {
         term$z <- filled(term$z)
@@ -183,9 +174,7 @@ golden_core_input <- function(golden) {
 }
 
 golden_selection <- function(spec, columns) {
-  if (is.null(spec)) {
-    return(NULL)
-  }
+  if (is.null(spec)) return(NULL)
   list(
     columns = as.integer(columns) - 1L, shape = as.double(spec$A), rate = as.double(spec$B),
     rho = if (is.null(spec[["rho"]])) NA_real_ else as.double(spec[["rho"]]),
@@ -196,9 +185,7 @@ golden_selection <- function(spec, columns) {
 # Every cell that a hole reaches, with base 0 and slope 1: the predictors are used as they stand.
 golden_holes <- function(golden, x, z, kept, blocks, width_of_x) {
   spec <- golden$spec$missing
-  if (is.null(spec)) {
-    return(NULL)
-  }
+  if (is.null(spec)) return(NULL)
   predictors <- golden_predictors(golden)
   values <- golden_matrix(predictors, golden$data)
   at <- which(is.na(values), arr.ind = TRUE)
@@ -241,9 +228,7 @@ golden_settings <- function(...) {
 # -Sigma B, Var u = D^-1 + B' Sigma B.
 joint_gaussian <- function(mean, covariance, group_mean, loading, schur) {
   r <- nrow(schur)
-  if (r == 0) {
-    return(list(mean = mean, covariance = covariance))
-  }
+  if (r == 0) return(list(mean = mean, covariance = covariance))
   cross <- -covariance %*% loading
   own <- t(loading) %*% covariance %*% loading
   for (g in seq_len(ncol(schur) / r)) {
@@ -257,9 +242,7 @@ joint_gaussian <- function(mean, covariance, group_mean, loading, schur) {
 
 # Undoes the basis of a block with more columns than rows.
 unfold_wide <- function(mean, covariance, basis, first, hidden_var) {
-  if (length(basis) == 0) {
-    return(list(mean = mean, covariance = covariance))
-  }
+  if (length(basis) == 0) return(list(mean = mean, covariance = covariance))
   q <- nrow(basis)
   map <- matrix(0, first + q, first + ncol(basis))
   map[seq_len(first), seq_len(first)] <- diag(1, first)
@@ -296,12 +279,8 @@ golden_call <- function(golden) {
   plain <- vapply(parsed, function(b) is.null(b$group), logical(1))
   predictors <- setdiff(spec$fixed, "(Intercept)")
   selected <- spec$selection$columns
-  if (any(plain) && length(selected) > 0) {
-    return(NULL)
-  }
-  if (sum(plain) > 1 || (any(plain) && length(predictors) > 0)) {
-    return(NULL)
-  }
+  if (any(plain) && length(selected) > 0) return(NULL)
+  if (sum(plain) > 1 || (any(plain) && length(predictors) > 0)) return(NULL)
   one_of <- function(name, default) {
     owners <- c(spec$blocks, list(spec$selection))
     values <- unique(Filter(Negate(is.null), lapply(owners, `[[`, name)))
@@ -311,12 +290,8 @@ golden_call <- function(golden) {
     var_shape = one_of("A", 0.01), var_rate = one_of("B", 0.01),
     cov_df = one_of("nu", 3), cov_scale = one_of("S", 1)
   )
-  if (any(vapply(constants, is.null, logical(1)))) {
-    return(NULL)
-  }
-  if (is.list(constants$cov_scale)) {
-    constants$cov_scale <- do.call(rbind, constants$cov_scale)
-  }
+  if (any(vapply(constants, is.null, logical(1)))) return(NULL)
+  if (is.list(constants$cov_scale)) constants$cov_scale <- do.call(rbind, constants$cov_scale)
   beta <- golden_beta(spec)
   quote_name <- function(x) ifelse(x == "(Intercept)", "1", paste0("`", x, "`"))
   bars <- vapply(parsed[!plain], function(b) {
@@ -339,8 +314,7 @@ golden_call <- function(golden) {
       FALSE
     },
     starts = c(spec$selection$gamma_start, 1)[1],
-    missing = if (is.null(spec$missing)) "fail" else "model",
-    parsed = parsed, plain = plain
+    missing = if (is.null(spec$missing)) "fail" else "model", parsed = parsed, plain = plain
   )
 }
 
@@ -447,13 +421,9 @@ golden_core_gibbs <- function(golden, ...) {
   }
   theta <- vapply(input$theta, function(position) {
     for (pair in member_first) {
-      if (position < 0 && is.na(pair[1])) {
-        return(pair[2] - position)
-      }
+      if (position < 0 && is.na(pair[1])) return(pair[2] - position)
     }
-    if (position <= p) {
-      return(position)
-    }
+    if (position <= p) return(position)
     start <- Filter(function(pair) !is.na(pair[1]) && position > pair[1], member_first)
     pair <- start[[length(start)]]
     pair[2] + position - pair[1]
@@ -548,9 +518,7 @@ golden_parameters <- function(golden, draws, theta, variance, extra) {
         draws[, , extra[[place[2]]][k]]
       ))
     }
-    if (name %in% golden$vb$names) {
-      return(draws[, , theta[match(name, golden$vb$names)]])
-    }
+    if (name %in% golden$vb$names) return(draws[, , theta[match(name, golden$vb$names)]])
     parts <- regmatches(name, regexec("^(log_var|inv_var|var)([0-9]+)[.]([0-9]+)$", name))[[1]]
     if (length(parts) == 0) stop("unknown golden parameter ", name)
     at <- variance[[as.integer(parts[3])]]

@@ -108,8 +108,7 @@ bound_of <- function(fit, x, y) {
       source = seq_len(ncol(x)), center = unname(fit$transform$center),
       scale = unname(fit$transform$scale)
     ),
-    fit$posterior$kernel, fit$posterior$z, fit$posterior$nugget,
-    diag(ncol(fit$posterior$z)), 1L
+    fit$posterior$kernel, fit$posterior$z, fit$posterior$nugget, diag(ncol(fit$posterior$z)), 1L
   )
   mean <- drop(core$f %*% machine$mean)
   var <- rowSums((core$f %*% t(machine$whitener))^2) + core$residual
@@ -147,9 +146,7 @@ process_grid <- function(k, y, nugget = 0) {
   half <- 7 * sqrt(max(diag(k)))
   g <- seq(-half, half, length.out = points)
   likelihood <- function(y) {
-    if (nugget == 0) {
-      return(exp(-2 * pmax(1 - y * g, 0)))
-    }
+    if (nugget == 0) return(exp(-2 * pmax(1 - y * g, 0)))
     # E exp(-2 max(1 - y f, 0)), f ~ N(g, nugget), with y f ~ N(y g, nugget).
     s <- sqrt(nugget)
     m <- y * g

@@ -14,9 +14,7 @@ draw_joint <- function(propose) {
     minus <- hinge_likelihood(-1, state$f)
     if (stats::runif(1) < prod((plus + minus) / (1 + exp(-4)))) {
       state$y <- ifelse(stats::runif(length(state$f)) < plus / (plus + minus), 1, -1)
-      if (length(unique(state$y)) == 2L) {
-        return(state)
-      }
+      if (length(unique(state$y)) == 2L) return(state)
     }
   }
 }

@@ -25,9 +25,7 @@ plain_klr <- function(fit, x_new) {
   r <- fit$rank
   p <- length(fit$columns)
   train <- fit$posterior$x
-  scale <- function(x) {
-    sweep(sweep(x, 2, fit$transform$center), 2, fit$transform$scale, "/")
-  }
+  scale <- function(x) sweep(sweep(x, 2, fit$transform$center), 2, fit$transform$scale, "/")
   x <- scale(x_new)
   last <- cumsum(core$size)
   t(vapply(seq_along(core$size), function(d) {

@@ -4,12 +4,8 @@ toy <- function(x, ...) UseMethod("toy")
 toy.formula <- function(formula, data, model = TRUE, ...) {
   bayeskernel:::fit_model(toy_model, match.call(), environment(), ...)
 }
-toy_columns <- function(x, fit) {
-  cbind(constant = rep(1, nrow(x)), scale(x, fit$center, fit$scale))
-}
-toy_moments <- function(q, x) {
-  list(mean = drop(x %*% q$mean), var = rowSums((x %*% q$cov) * x))
-}
+toy_columns <- function(x, fit) cbind(constant = rep(1, nrow(x)), scale(x, fit$center, fit$scale))
+toy_moments <- function(q, x) list(mean = drop(x %*% q$mean), var = rowSums((x %*% q$cov) * x))
 toy_model <- list(
   name = "toy", title = "Linear regression", methods = "exact",
   exact = "exact", families = "gaussian", linear = FALSE,

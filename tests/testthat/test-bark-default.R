@@ -72,9 +72,7 @@ test_that("an interrupt of a round is one warning, and the one before stays", {
   # Of the second round `kept` draws are there when the interrupt comes.
   interrupted <- function(kept) {
     calls <- 0
-    replace <- function(by) {
-      utils::assignInNamespace("bark_fit_cpp", by, "bayeskernel")
-    }
+    replace <- function(by) utils::assignInNamespace("bark_fit_cpp", by, "bayeskernel")
     on.exit(replace(real))
     replace(function(data, prior, settings) {
       calls <<- calls + 1
@@ -119,9 +117,7 @@ test_that("chains of many rows begin where chains of a part of them ended", {
   back <- n:1
   expect_length(rows, 500L)
   expect_setequal(back[part_of_rows(list(x = x[back, ], y = y[back]))], rows)
-  fit <- function(..., ndraws = 10) {
-    quick_bark(x, y, ndraws = ndraws, warmup = 50, thin = 1, ...)
-  }
+  fit <- function(..., ndraws = 10) quick_bark(x, y, ndraws = ndraws, warmup = 50, thin = 1, ...)
   one <- fit()
   expect_identical(fit(threads = 2)$draws, one$draws)
   # After so few sweeps of all rows only a good start has the noise right.

@@ -1,8 +1,6 @@
 # bark() finds what is there: small problems with known answers.
 
-long_bark <- function(...) {
-  quick_bark(..., chains = 2, warmup = 4000, ndraws = 400, thin = 10)
-}
+long_bark <- function(...) quick_bark(..., chains = 2, warmup = 4000, ndraws = 400, thin = 10)
 
 test_that("a regression is recovered with its noise and its predictors", {
   set.seed(1)

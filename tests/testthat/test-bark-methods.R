@@ -44,9 +44,7 @@ test_that("draws agree with each other", {
   flat <- as.matrix(number)
   expect_equal(flat[, "sigma"], sd(d$y) / sqrt(flat[, "phi"]))
   flat <- bark_scales(blocks)
-  expect_true(all(apply(flat, 1, function(row) {
-    length(unique(row[row > 0])) <= 1
-  })))
+  expect_true(all(apply(flat, 1, function(row) length(unique(row[row > 0])) <= 1)))
 })
 
 test_that("scales of several vectors are means over the kernels", {
@@ -100,9 +98,7 @@ test_that("how many vectors of scales there are", {
 })
 
 test_that("how many rows kernels are to reach", {
-  reach <- function(...) {
-    quick_bark(y ~ a + b, d, ndraws = 2, warmup = 5, ...)$prior$reach
-  }
+  reach <- function(...) quick_bark(y ~ a + b, d, ndraws = 2, warmup = 5, ...)$prior$reach
   expect_equal(reach(), nrow(d) / 2)
   expect_equal(reach(scales = "equal"), nrow(d) / 2)
   many <- d[rep_len(seq_len(nrow(d)), 130), ]
@@ -182,8 +178,7 @@ test_that("predictions are averages over the draws", {
     chance <- vapply(seq_along(fit$levels), function(k) {
       spread <- sqrt(1 + moments$var)
       colMeans(
-        pnorm((cuts[, k + 1] - moments$mean) / spread) -
-          pnorm((cuts[, k] - moments$mean) / spread)
+        pnorm((cuts[, k + 1] - moments$mean) / spread) - pnorm((cuts[, k] - moments$mean) / spread)
       )
     }, numeric(3))
     expect_equal(predict(fit, new, type = "prob"), chance, tolerance = 1e-8, ignore_attr = TRUE)

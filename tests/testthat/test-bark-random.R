@@ -21,9 +21,7 @@ plain_draw <- function(fit, k, x_new, z_new) {
   own <- fit$posterior$x
   blocks <- core$blocks
   z <- block_columns(blocks, own, blocks$level)
-  columns <- function(x, z) {
-    cbind(z, bark_basis(x, own, core$kernels$location, core$lambda[1, ]))
-  }
+  columns <- function(x, z) cbind(z, bark_basis(x, own, core$kernels$location, core$lambda[1, ]))
   variance <- c(
     rep(core$kernels$block_variance, c(if (blocks$linear) ncol(own), blocks$levels)),
     core$kernels$variance
@@ -318,8 +316,7 @@ test_that("chains that disagree are stacked with their effects", {
   mean <- y - drop(inverse %*% y) / diag(inverse)
   expect_equal(
     left_out_densities(fit, 5, 1L)[1, ],
-    stats::dnorm(y, mean, sqrt(1 / diag(inverse)), TRUE) -
-      log(fit$transform$response[2]),
+    stats::dnorm(y, mean, sqrt(1 / diag(inverse)), TRUE) - log(fit$transform$response[2]),
     tolerance = 1e-6
   )
 })

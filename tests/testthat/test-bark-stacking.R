@@ -2,9 +2,7 @@
 
 d <- bark_data()
 d$w <- rep_len(c(0.5, 1, 2), 60)
-apart <- function(...) {
-  quick_bark(..., warmup = 0, thin = 1, ndraws = 20, chains = 4)
-}
+apart <- function(...) quick_bark(..., warmup = 0, thin = 1, ndraws = 20, chains = 4)
 stacked <- apart(y ~ a + g, d, chain_weights = "stacking")
 
 # The second chain becomes one of a fit to another response.

@@ -28,8 +28,7 @@ test_that("draws are those of the weighted likelihood", {
     root <- chol(spread)
     expect_equal(
       flat[[k, "log_lik"]],
-      -30 * log(2 * pi) - sum(log(diag(root))) -
-        sum(backsolve(root, y, transpose = TRUE)^2) / 2,
+      -30 * log(2 * pi) - sum(log(diag(root))) - sum(backsolve(root, y, transpose = TRUE)^2) / 2,
       # Factors of the chain are edited at each jump, and round.
       tolerance = 1e-6
     )

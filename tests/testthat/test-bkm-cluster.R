@@ -79,9 +79,7 @@ test_that("what workers keep is what the model has of rows", {
     expect_false(is.null(fit$imputed))
   }
   shared(y ~ a + b + (1 | g), method = "svi", family = "probit", seed = 1)
-  for (method in c("vb", "ep")) {
-    shared(y ~ a + b + (1 | g), model = bsvm, method = method)
-  }
+  for (method in c("vb", "ep")) shared(y ~ a + b + (1 | g), model = bsvm, method = method)
   # Workers have nothing to do.
   shared(y ~ a + b, method = "vb", select = TRUE, family = "logit", polish = FALSE)
   # Nothing stays behind.

@@ -2,9 +2,7 @@
 
 d <- family_data()
 d$three <- factor(rep(c("a", "b", "c"), 20))
-quick <- function(..., method = "vb") {
-  flat(bkm)(..., method = method, threads = 1, progress = FALSE)
-}
+quick <- function(..., method = "vb") flat(bkm)(..., method = method, threads = 1, progress = FALSE)
 
 test_that("the family is that of the response, or what is said in any form", {
   expect_identical(quick(y ~ x, d)$family, "logit")

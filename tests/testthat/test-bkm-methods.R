@@ -114,9 +114,7 @@ test_that("loo() sums the cavities, which are what refits predict", {
   expect_bk_error(loo::loo(hinge), "argument", "pseudo-likelihood")
 })
 
-log_lik_of <- function(object, ...) {
-  asNamespace("bayeskernel")$log_lik.bayeskernel_fit(object, ...)
-}
+log_lik_of <- function(object, ...) asNamespace("bayeskernel")$log_lik.bayeskernel_fit(object, ...)
 
 test_that("the likelihood of a fit, and AIC by it", {
   plain <- fit(y ~ x + z, d)

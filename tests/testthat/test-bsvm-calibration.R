@@ -138,9 +138,7 @@ test_that("sampler and labels in turn keep the joint density: random slopes", {
   })
   weight <- from_prior[nrow(from_prior), ]
   theta <- from_prior[-nrow(from_prior), ]
-  functions <- function(t) {
-    rbind(t[1:5, ], t[1:5, ]^2, log(t[9, ]), log(t[11, ]))
-  }
+  functions <- function(t) rbind(t[1:5, ], t[1:5, ]^2, log(t[9, ]), log(t[11, ]))
   values <- functions(theta)
   expected <- drop(values %*% weight) / sum(weight)
   error <- sqrt(drop((values - expected)^2 %*% weight^2)) / sum(weight)

@@ -28,9 +28,7 @@ crossed_fit <- function(..., method = "vb") {
   flat(bsvm)(..., threads = 1, progress = FALSE, method = method)
 }
 
-sds <- function(fit) {
-  vapply(VarCorr(fit), function(v) attr(v, "stddev")[[1]], 0)
-}
+sds <- function(fit) vapply(VarCorr(fit), function(v) attr(v, "stddev")[[1]], 0)
 
 test_that("crossed terms agree with dense columns, means and intervals", {
   d <- crossed_rows()
@@ -184,9 +182,7 @@ test_that("probabilities for new rows are as calibrated as with columns", {
     tapply(rows$y, bin, mean) - tapply(rows$p, bin, mean)
   }
   crossed <- gaps(crossed_fit)
-  dense <- gaps(function(..., method = "vb") {
-    flat(bsvm)(..., threads = 1, method = method)
-  })
+  dense <- gaps(function(..., method = "vb") flat(bsvm)(..., threads = 1, method = method))
   expect_equal(crossed, dense, tolerance = 0.1)
   expect_lt(max(abs(crossed)), 0.15)
 })

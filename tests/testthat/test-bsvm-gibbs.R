@@ -56,9 +56,7 @@ test_that("a mixture of crossed terms has the law of the textbook sampler", {
     prior = bsvm_prior(beta_var = 4, var_shape = 3, var_rate = 2, cov_df = 7, cov_scale = 3),
     warmup = 300, ndraws = n_draws, chains = 2, seed = 1
   )
-  indicators <- function(f, z) {
-    do.call(cbind, lapply(levels(f), function(k) z * (f == k)))
-  }
+  indicators <- function(f, z) do.call(cbind, lapply(levels(f), function(k) z * (f == k)))
   C <- cbind(1, d$x1, indicators(d$g, cbind(1, d$x1)), indicators(d$h, 1))
   problem <- svm_problem(C, d$y, d$w, d$o,
     P0 = c(0.25, numeric(14)),

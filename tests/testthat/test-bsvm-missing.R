@@ -68,9 +68,7 @@ test_that("new rows with holes are predicted, and others as without a model", {
     # A hole costs certainty.
     filled <- new
     filled$b[1] <- 0
-    se <- function(rows) {
-      predict(fit, rows, type = "link", se.fit = TRUE)$se.fit[1]
-    }
+    se <- function(rows) predict(fit, rows, type = "link", se.fit = TRUE)$se.fit[1]
     expect_gt(se(new), se(filled))
     alone <- predict(fit, new[2, ], type = "prob")
     expect_equal(alone, prob[2, , drop = FALSE])

@@ -48,8 +48,7 @@ test_that("an unseen group adds the mean of its variance, and no mean", {
     expect_equal(out$fit, drop(x %*% coef(object)), tolerance = 1e-10)
     expect_equal(
       out$se.fit^2,
-      rowSums((x %*% vcov(object, type = "posterior")) * x) +
-        rowSums((z %*% mean) * z),
+      rowSums((x %*% vcov(object, type = "posterior")) * x) + rowSums((z %*% mean) * z),
       tolerance = 1e-10
     )
   }

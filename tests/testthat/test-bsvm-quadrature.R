@@ -25,11 +25,9 @@ grid_moments <- function(log_density, size, b0 = c(-3, 4), b1 = c(-2, 6)) {
   moment <- function(x) sum(weight * x)
   mean <- c(moment(grid$b0), moment(grid$b1))
   list(
-    mean = mean,
-    sd = sqrt(c(moment(grid$b0^2), moment(grid$b1^2)) - mean^2),
+    mean = mean, sd = sqrt(c(moment(grid$b0^2), moment(grid$b1^2)) - mean^2),
     cut = mean[1] + 0.3 * mean[2],
-    above = moment(grid$b0 + 0.3 * grid$b1 > mean[1] + 0.3 * mean[2]),
-    weight = weight, grid = grid
+    above = moment(grid$b0 + 0.3 * grid$b1 > mean[1] + 0.3 * mean[2]), weight = weight, grid = grid
   )
 }
 
@@ -57,9 +55,7 @@ test_that("intercept and slope have the exact moments", {
   fit <- gibbs(y ~ x, d, penalty = "none",
     prior = bsvm_prior(beta_var = c(4, 2), beta_mean = c(0, 0.5))
   )
-  density <- function(b0, b1) {
-    log_likelihood(b0, b1, d) - b0^2 / 8 - (b1 - 0.5)^2 / 4
-  }
+  density <- function(b0, b1) log_likelihood(b0, b1, d) - b0^2 / 8 - (b1 - 0.5)^2 / 4
   exact <- grid_moments(density, 600)
   coarse <- grid_moments(density, 300)
   expect_equal(exact$mean, coarse$mean, tolerance = 1e-4)
@@ -102,9 +98,7 @@ test_that("a learned penalty is integrated over its variance", {
 test_that("a held penalty is a known variance", {
   d <- quadrature_data(4)
   fit <- gibbs(y ~ x, d, penalty = 0.8, prior = bsvm_prior(beta_var = 4))
-  exact <- grid_moments(function(b0, b1) {
-    log_likelihood(b0, b1, d) - b0^2 / 8 - 0.4 * b1^2
-  }, 600)
+  exact <- grid_moments(function(b0, b1) log_likelihood(b0, b1, d) - b0^2 / 8 - 0.4 * b1^2, 600)
   expect_exact(fit$draws[, , 1:2], exact$mean, exact$sd)
 })
 
@@ -114,9 +108,7 @@ test_that("two groups: effects and their variance have the exact moments", {
   shape <- 3
   rate <- 2
   fit <- gibbs(y ~ 0 + (1 | g), d, prior = bsvm_prior(var_shape = shape, var_rate = rate))
-  by_group <- function(u, g) {
-    -2 * rowSums(pmax(1 - outer(u, d$y[d$g == g]), 0))
-  }
+  by_group <- function(u, g) -2 * rowSums(pmax(1 - outer(u, d$y[d$g == g]), 0))
   exact <- grid_moments(function(b0, b1) {
     by_group(b0, "a") + by_group(b1, "b") - (shape + 1) * log(rate + (b0^2 + b1^2) / 2)
   }, 600, c(-6, 6), c(-6, 6))

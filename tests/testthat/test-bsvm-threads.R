@@ -151,9 +151,7 @@ interrupted_child <- function(path, on_interrupt, ndraws) {
     libpath = libraries
   )
   deadline <- Sys.time() + 30
-  while (!file.exists(paste0(path, ".started")) && Sys.time() < deadline) {
-    Sys.sleep(0.05)
-  }
+  while (!file.exists(paste0(path, ".started")) && Sys.time() < deadline) Sys.sleep(0.05)
   Sys.sleep(0.7)
   child$interrupt()
   sent <- Sys.time()

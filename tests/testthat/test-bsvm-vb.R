@@ -83,11 +83,7 @@ dense_q <- function(fit) {
   gone <- which(vapply(posterior$random, `[[`, TRUE, "eliminated"))
   joint <- list(mean = posterior$theta_mean, covariance = posterior$theta_cov)
   place <- function(t) {
-    if (t %in% gone) {
-      p + seq_along(posterior$random[[t]]$mean)
-    } else {
-      posterior$random[[t]]$index
-    }
+    if (t %in% gone) p + seq_along(posterior$random[[t]]$mean) else posterior$random[[t]]$index
   }
   if (length(gone) == 1) {
     term <- posterior$random[[gone]]

@@ -53,9 +53,7 @@ test_that("more draws than memory holds are refused, and a run says how much", {
 
 # Everything in a state, by its path of names and numbers.
 paths_of <- function(x, at = NULL) {
-  if (!is.list(x)) {
-    return(list(at))
-  }
+  if (!is.list(x)) return(list(at))
   unlist(lapply(seq_along(x), function(k) {
     c(list(c(at, k)), paths_of(x[[k]], c(at, k)))
   }), recursive = FALSE)

@@ -60,9 +60,7 @@ test_that("set.seed() decides the seed that NULL takes", {
   state <- .Random.seed
   expect_identical(check_seed(7), 7L)
   expect_identical(.Random.seed, state)
-  for (x in list(-1, 0.5, NA, Inf, 1:2, "1")) {
-    expect_bk_error(check_seed(x), "argument", "`seed`")
-  }
+  for (x in list(-1, 0.5, NA, Inf, 1:2, "1")) expect_bk_error(check_seed(x), "argument", "`seed`")
 })
 
 test_that("threads and clusters are checked", {

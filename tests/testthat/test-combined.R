@@ -11,9 +11,7 @@ first <- mkprobit(y ~ a, d, threads = 1, seed = 1)
 test_that("classes in another order of levels", {
   turned <- transform(d, y = factor(y, c("three", "one", "two")))
   same <- mkprobit(y ~ b, d, threads = 1, seed = 1)
-  machine <- function(...) {
-    suppressWarnings(flat(gpsvm)(..., tune = FALSE, threads = 1, seed = 1))
-  }
+  machine <- function(...) suppressWarnings(flat(gpsvm)(..., tune = FALSE, threads = 1, seed = 1))
   other <- machine(y ~ b, turned)
   as_first <- machine(y ~ b, d)
   for (rule in c("product", "mean", "max", "majority")) {

@@ -59,15 +59,11 @@ test_that("a probability has a standard deviation, on new and on own rows", {
 
 test_that("intervals hold the mean and widen with their level", {
   for_each_case(function(one, object, new) {
-    if (one$classes && !one$two) {
-      return(invisible())
-    }
+    if (one$classes && !one$two) return(invisible())
     ask <- function(level, interval = "credible", rows = new) {
       predict(object, rows, type = "link", interval = interval, level = level, seed = 1)
     }
-    if (!can_draw(object)) {
-      return(invisible())
-    }
+    if (!can_draw(object)) return(invisible())
     narrow <- ask(0.5)
     wide <- ask(0.99)
     expect_equal(colnames(wide), c("fit", "lwr", "upr"), info = one$name)
@@ -114,9 +110,7 @@ test_that("without random effects means at an effect of zero", {
 
 test_that("a new group widens the probability of fits of either kind", {
   for_each_case(function(one, object, new) {
-    if (is.null(one$groups)) {
-      return(invisible())
-    }
+    if (is.null(one$groups)) return(invisible())
     unknown <- new[1:8, ]
     unknown[one$groups] <- "new"
     ask <- function(...) predict(object, unknown, type = "prob", ...)
@@ -160,9 +154,7 @@ test_that("intervals of coefficients are those of the summary", {
 
 test_that("random effects are counted and refused where there are none", {
   for_each_case(function(one, object, new) {
-    count <- function() {
-      asNamespace("bayeskernel")$ngrps.bayeskernel_fit(object)
-    }
+    count <- function() asNamespace("bayeskernel")$ngrps.bayeskernel_fit(object)
     if (is.null(one$groups)) {
       expect_refusal(count(), info = one$name)
       if (one$linear) expect_refusal(ranef(object), info = one$name)

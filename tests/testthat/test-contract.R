@@ -85,9 +85,7 @@ test_that("a missing predictor gives NA and keeps the row", {
       expect_equal(nrow(out), 6L, info = one$name)
       expect_equal(which(is.na(out[, 1])), unknown, info = one$name)
     }
-    if (!one$two) {
-      return(invisible())
-    }
+    if (!one$two) return(invisible())
     draws <- predict(object, holed, draws = TRUE, ndraws = 7, seed = 1)
     expect_equal(dim(draws), c(7L, 6L), info = one$name)
     expect_equal(which(is.na(draws[1, ])), unknown, info = one$name)
@@ -126,9 +124,7 @@ test_that("draws have a row a draw, and a seed reproduces them", {
     f <- predict(object, new, draws = TRUE, ndraws = 9, seed = 2)
     expect_equal(dim(f), c(9L, 80L), info = one$name)
     expect_identical(f, predict(object, new, draws = TRUE, ndraws = 9, seed = 2))
-    prob <- function(...) {
-      predict(object, new, "prob", draws = TRUE, ndraws = 9, seed = 2, ...)
-    }
+    prob <- function(...) predict(object, new, "prob", draws = TRUE, ndraws = 9, seed = 2, ...)
     links <- links_of(object)
     curve <- if (links[1] == "logit") plogis else pnorm
     p <- if (links[1] == "calibrated") prob(link = "probit") else prob()
@@ -230,9 +226,7 @@ test_that("a fit holds no training data if it is told so", {
     length(serialize(object, NULL))
   }
   for_each_case(function(one, object, new) {
-    if (one$dense) {
-      return(invisible())
-    }
+    if (one$dense) return(invisible())
     many <- one$data[rep(1:80, 10), ]
     grown <- (size(one$fit(many, model = FALSE)) - size(object)) / 720
     machines <- max(1, nlevels(one$data$y) * !one$two)
@@ -249,12 +243,9 @@ test_that("a saved fit predicts the same in a fresh process", {
   answers <- function(cases) {
     lapply(cases, function(one) {
       list(
-        predict(one$object, one$new),
-        if (one$classes) predict(one$object, one$new, type = "prob"),
+        predict(one$object, one$new), if (one$classes) predict(one$object, one$new, type = "prob"),
         predict(one$object, one$new, type = "link", se.fit = TRUE),
-        if (one$two) {
-          predict(one$object, one$new, draws = TRUE, ndraws = 3, seed = 1)
-        }
+        if (one$two) predict(one$object, one$new, draws = TRUE, ndraws = 3, seed = 1)
       )
     })
   }
@@ -284,9 +275,7 @@ test_that("the order of rows does not matter", {
   order <- sample(80)
   for_each_case(function(one, object, new) {
     again <- one$fit(one$data[order, ])
-    if (one$linear) {
-      expect_equal(coef(again), coef(object), tolerance = 1e-5, info = one$name)
-    }
+    if (one$linear) expect_equal(coef(again), coef(object), tolerance = 1e-5, info = one$name)
     expect_equal(
       as.matrix(fitted(again)), as.matrix(fitted(object))[order, , drop = FALSE], tolerance = 1e-5,
       info = one$name
@@ -298,9 +287,7 @@ test_that("the order of columns does not matter", {
   for_each_case(function(one, object, new) {
     turned <- one$data[rev(names(one$data))]
     again <- one$fit(turned)
-    if (one$linear) {
-      expect_equal(coef(again), coef(object), info = one$name)
-    }
+    if (one$linear) expect_equal(coef(again), coef(object), info = one$name)
     expect_equal(fitted(again), fitted(object), info = one$name)
     expect_equal(
       predict(object, one$new(turned), type = "link"), predict(object, new, type = "link"),
@@ -422,9 +409,7 @@ test_that("bad new data raise classed errors", {
       predict(object, new, link = "cauchit"), "argument",
       if (length(one$links) > 1) "cauchit" else "link"
     )
-    if (one$linear) {
-      expect_bk_error(coef(object, scale = "log"), "argument", "scale")
-    }
+    if (one$linear) expect_bk_error(coef(object, scale = "log"), "argument", "scale")
     expect_bk_error(summary(object, digits = 3), "argument", "digits")
   })
 })

@@ -21,8 +21,7 @@ test_that("no function that fits has more than 22 arguments", {
       expect_lte(length(formals(method)), 22)
       first <- names(formals(method))[1:2]
       expect_true(
-        identical(first, c("formula", "data")) ||
-          identical(first, c("x", "y")) || first[1] == "x"
+        identical(first, c("formula", "data")) || identical(first, c("x", "y")) || first[1] == "x"
       )
       expect_true("control" %in% names(formals(method)), label = name)
     }

@@ -12,9 +12,7 @@ chain <- function(m, rho = 0.8) {
   g
 }
 
-refused <- function(object, ...) {
-  expect_error(object, ..., class = "bayeskernel_error_argument")
-}
+refused <- function(object, ...) expect_error(object, ..., class = "bayeskernel_error_argument")
 
 test_that("correlated units are iid effects of a root", {
   g <- chain(8)
@@ -212,9 +210,7 @@ test_that("a low-rank root is its dense covariance, at its own cost", {
       expect_equal(coef(fit)[1:2], coef(same)[1:2], tolerance = close)
       expect_equal(vcov(fit)[1:2, 1:2], vcov(same)[1:2, 1:2], tolerance = close)
       expect_equal(link(fit), link(same), tolerance = close)
-      if (method == "ep") {
-        expect_equal(log_evidence(fit), log_evidence(same), tolerance = 1e-4)
-      }
+      if (method == "ep") expect_equal(log_evidence(fit), log_evidence(same), tolerance = 1e-4)
       # Three columns in place of eight.
       expect_length(fit$design$smooths[[1]]$at, 3L)
       # New units by their rows, and by what these say of covariances.

@@ -8,9 +8,7 @@ repeated <- function(d) d[rep(seq_len(nrow(d)), d$n), ]
 at <- data.frame(x = 1:3)
 
 both_ways <- function(model, formula, d, ...) {
-  fit <- function(...) {
-    model(formula, ..., threads = 1, seed = 1)
-  }
+  fit <- function(...) model(formula, ..., threads = 1, seed = 1)
   list(fit(d, weights = n, ...), fit(repeated(d), ...))
 }
 same_probabilities <- function(fits, new, tolerance, ...) {
@@ -108,9 +106,7 @@ test_that("mkprobit() takes counts, exactly as repeated rows", {
   k <- unclass(kernel_matrix(rbf(1), x))
   rows <- rep(seq_len(nrow(k)), housing$Freq)
   sat <- factor(housing$Sat, ordered = FALSE)
-  fit <- function(...) {
-    flat(mkprobit)(..., kernel = basis(), threads = 1, seed = 1)
-  }
+  fit <- function(...) flat(mkprobit)(..., kernel = basis(), threads = 1, seed = 1)
   counts <- fit(k, sat, weights = housing$Freq)
   long <- fit(k[rows, ], sat[rows])
   expect_equal(
@@ -160,8 +156,7 @@ test_that("bark() of classes takes counts, exactly as repeated rows", {
     if (requireNamespace("rstantools", quietly = TRUE)) {
       expect_equal(
         unname(rstantools::log_lik(counts, seed = 1)),
-        unname(rstantools::log_lik(counts, housing, seed = 1)) *
-          rep(housing$Freq, each = 20)
+        unname(rstantools::log_lik(counts, housing, seed = 1)) * rep(housing$Freq, each = 20)
       )
     }
     expect_output(print(counts), "rows stand for 713 observations")

@@ -17,9 +17,7 @@ short <- list(
 
 for (name in names(short)) {
   test_that(paste("two classes of three levels:", name), {
-    fit_to <- function(d) {
-      suppressWarnings(short[[name]](y ~ x + z, d, threads = 1, seed = 1))
-    }
+    fit_to <- function(d) suppressWarnings(short[[name]](y ~ x + z, d, threads = 1, seed = 1))
     fit <- fit_to(d)
     plain <- fit_to(two)
     # The fit is that of two classes.

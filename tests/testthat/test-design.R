@@ -557,9 +557,7 @@ test_that("names that are not of R's syntax go everywhere", {
   )
   grDevices::pdf(NULL)
   on.exit(grDevices::dev.off())
-  for (type in c("coef", "ranef", "smooth", "partial")) {
-    expect_no_error(plot(fit, type))
-  }
+  for (type in c("coef", "ranef", "smooth", "partial")) expect_no_error(plot(fit, type))
   small <- bkm(`my y` ~ `my x` + (1 | `my g`), odd, threads = 1L)
   expect_equal(extend(small, odd[1:9, ])$n, 129L)
   curve <- bkm(`my y` ~ s(`my x`, by = `my f`), odd, threads = 1L)

@@ -52,9 +52,7 @@ test_that("they do for few iterations", {
   skip_if_not_installed("posterior")
   set.seed(4)
   for (iterations in 4:9) {
-    for (chains in c(1, 3)) {
-      expect_like_posterior(matrix(rnorm(iterations * chains), iterations))
-    }
+    for (chains in c(1, 3)) expect_like_posterior(matrix(rnorm(iterations * chains), iterations))
   }
 })
 
@@ -73,9 +71,7 @@ test_that("constant and non-finite draws have no diagnostics", {
   draws[7, 2, 2] <- NA
   draws[7, 2, 3] <- Inf
   found <- convergence_table(draws)
-  for (v in 1:3) {
-    expect_identical(unlist(found[v, -1], use.names = FALSE), rep(NA_real_, 4))
-  }
+  for (v in 1:3) expect_identical(unlist(found[v, -1], use.names = FALSE), rep(NA_real_, 4))
   expect_true(all(is.finite(unlist(found[4, -1]))))
   skip_if_not_installed("posterior")
   # An infinite draw too gives NA, as the pages of posterior say; its version 1.4 ranks it.

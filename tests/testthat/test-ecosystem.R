@@ -70,9 +70,7 @@ test_that("slopes and comparisons are differences of predictions", {
   slope <- function(coefs = coef(flat)) {
     h <- 1e-4
     moved <- set_coef.bayeskernel_fit(flat, coefs)
-    at <- function(x1) {
-      get_predict.bayeskernel_fit(moved, replace(d, "x1", x1))$estimate
-    }
+    at <- function(x1) get_predict.bayeskernel_fit(moved, replace(d, "x1", x1))$estimate
     mean(at(d$x1 + h) - at(d$x1 - h)) / (2 * h)
   }
   # Its default, forward differences, leaves an error of some thousandths.
@@ -296,9 +294,7 @@ test_that("the data of a fit are the variables of its formula", {
 
 test_that("marginal means are combinations of the fixed coefficients", {
   skip_if_not_installed("emmeans")
-  means <- function(...) {
-    suppressMessages(as.data.frame(emmeans::emmeans(..., data = d)))
-  }
+  means <- function(...) suppressMessages(as.data.frame(emmeans::emmeans(..., data = d)))
   out <- means(flat, "arm")
   rows <- data.frame(x1 = mean(d$x1), x2 = mean(d$x2), arm = factor(levels(d$arm)))
   x <- model.matrix(flat, rows)

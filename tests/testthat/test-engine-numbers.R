@@ -15,9 +15,7 @@ core_draws <- function(...) {
 }
 
 # Mean square of all draws, and the first variables of the first chain's last.
-summary_of <- function(draws) {
-  c(mean(draws^2), draws[dim(draws)[1], 1, 1:3])
-}
+summary_of <- function(draws) c(mean(draws^2), draws[dim(draws)[1], 1, 1:3])
 
 expect_numbers <- function(found, expected, tolerance = 1e-8) {
   expect_equal(unname(found), expected, tolerance = tolerance)

@@ -39,9 +39,7 @@ printed <- function(fit) utils::capture.output(print(fit), print(summary(fit)))
 # mean and variance of the coefficients at each.
 exact_variances <- function(d, count, at, of_noise = at) {
   x <- cbind(1, d$x)
-  share <- lapply(letters[seq_len(count)], function(g) {
-    outer(d[[g]], d[[g]], "==") + 0
-  })
+  share <- lapply(letters[seq_len(count)], function(g) outer(d[[g]], d[[g]], "==") + 0)
   grid <- as.matrix(expand.grid(c(rep(list(at), count), list(of_noise))))
   log_prior <- rowSums(-2 * grid - exp(-grid))
   n <- nrow(d)
@@ -121,9 +119,7 @@ test_that("draws of a fit have the distribution of its variances", {
   for (k in 1:3) {
     # As many values as draws, and no lattice.
     expect_gt(length(unique(signif(found[, k], 6))), 100)
-    below <- vapply(exact_quantiles(exact, k, probs), function(q) {
-      mean(found[, k] < q)
-    }, 1)
+    below <- vapply(exact_quantiles(exact, k, probs), function(q) mean(found[, k] < q), 1)
     expect_lt(max(abs(below - probs)), 0.03)
   }
   beta <- sum(exact$weight * exact$beta[, 2])

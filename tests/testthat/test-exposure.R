@@ -173,9 +173,7 @@ test_that("joint draws have the covariance that algebra gives", {
   last <- cumsum(core$kernels$size)
   each <- lapply(seq_along(last), function(k) {
     at <- last[k] - core$kernels$size[k] + seq_len(core$kernels$size[k])
-    basis <- function(x) {
-      plain_columns(x, own, core$kernels$location[at], core$lambda[k, ])
-    }
+    basis <- function(x) plain_columns(x, own, core$kernels$location[at], core$lambda[k, ])
     inverse <- core$phi[k] * crossprod(basis(own)) + diag(1 / core$kernels$variance[at], length(at))
     new <- basis(x)
     list(
@@ -186,9 +184,7 @@ test_that("joint draws have the covariance that algebra gives", {
   size <- length(each)
   means <- t(vapply(each, `[[`, numeric(4), "mean"))
   exact <- Reduce(`+`, lapply(each, `[[`, "cov")) / size + cov(means) * (size - 1) / size
-  f <- with_seed(3, do.call(rbind, lapply(1:100, function(k) {
-    joint_draws(sums, rows, NULL, 1L)$f
-  })))
+  f <- with_seed(3, do.call(rbind, lapply(1:100, function(k) joint_draws(sums, rows, NULL, 1L)$f)))
   expect_equal(cov(f), sums$transform$response[2]^2 * exact, tolerance = 0.05, ignore_attr = TRUE)
 })
 

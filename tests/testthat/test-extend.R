@@ -17,9 +17,7 @@ extend_data <- function(n = 600, seed = 1) {
 ep_of <- function(formula, data, ..., front = bkm) {
   flat(front)(formula, data, ..., threads = 1, progress = FALSE)
 }
-more <- function(fit, data, ...) {
-  extend(fit, data, ..., threads = 1, progress = FALSE)
-}
+more <- function(fit, data, ...) extend(fit, data, ..., threads = 1, progress = FALSE)
 first <- function(d) droplevels(d[d$part == 1, ])
 second <- function(d) d[d$part == 2, ]
 
@@ -189,9 +187,7 @@ test_that("what cannot be extended, and rows that do not fit", {
     transform(new, y = NA), transform(new, x = NA_real_),
     transform(new, g = NA), transform(new, y = "maybe")
   )
-  for (rows in bad) {
-    expect_error(more(one, rows), class = "bayeskernel_error")
-  }
+  for (rows in bad) expect_error(more(one, rows), class = "bayeskernel_error")
   expect_error(more(one, new, weights = -1), class = "bayeskernel_error")
   expect_error(more(one, new, wieghts = 1), class = "bayeskernel_error")
 })

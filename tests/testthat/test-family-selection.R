@@ -46,8 +46,7 @@ test_that("over data from the prior the mean inclusion is its probability", {
       f <- stats::rnorm(1) + drop(x %*% effect)
       # Against the share that is in: the same mean, a smaller error.
       c(
-        mean(inclusions(x, responses(f, family), family, rho, set)) -
-          mean(effect != 0),
+        mean(inclusions(x, responses(f, family), family, rho, set)) - mean(effect != 0),
         mean(effect != 0)
       )
     }, numeric(2))

@@ -89,9 +89,7 @@ test_that("simulated responses are of the kind of the response", {
   share <- rowMeans(vapply(many, function(one) one == "yes", logical(80)))
   expect_lt(max(abs(share - fitted(logit))), 0.15)
   # A pseudo-likelihood is the law of no response.
-  for (fit in list(vb, process)) {
-    expect_bk_error(simulate(fit), "argument", "pseudo-likelihood")
-  }
+  for (fit in list(vb, process)) expect_bk_error(simulate(fit), "argument", "pseudo-likelihood")
   expect_bk_error(simulate(vb), "argument", "family = .logit")
 })
 

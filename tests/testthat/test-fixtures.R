@@ -19,9 +19,7 @@ expect_same_answers <- function(answers, ..., info) {
       now, one$answer, tolerance = 1e-10, ignore_attr = c("names", "dimnames", "row.names"),
       info = told
     )
-    if (is.matrix(one$answer)) {
-      expect_equal(colnames(now), colnames(one$answer), info = told)
-    }
+    if (is.matrix(one$answer)) expect_equal(colnames(now), colnames(one$answer), info = told)
   }
 }
 

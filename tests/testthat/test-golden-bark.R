@@ -10,9 +10,7 @@ slow <- identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")
 
 bark_golden <- function(name) {
   path <- file.path(golden_folder("bark"), name)
-  if (grepl("[.]json$", name)) {
-    return(jsonlite::fromJSON(path, simplifyVector = FALSE))
-  }
+  if (grepl("[.]json$", name)) return(jsonlite::fromJSON(path, simplifyVector = FALSE))
   utils::read.csv(path, colClasses = c(
     delta = "character", kind = "character", from = "character", to = "character"
   )[intersect(c("delta", "kind", "from", "to"), strsplit(readLines(path, 1), ",")[[1]])])
@@ -220,9 +218,7 @@ test_that("bark, latent responses with the coefficients integrated out", {
     rows_of(expected$X), numbers(expected$z), as.integer(numbers(expected$idx)),
     numbers(expected$prior_var), numbers(expected$lambda)
   )
-  part <- function(name) {
-    numbers(lapply(expected$conditionals, `[[`, name))
-  }
+  part <- function(name) numbers(lapply(expected$conditionals, `[[`, name))
   row <- part("i")
   near_relative(found$mean[row], part("mean"), 1e-9, "mean")
   near_relative(found$var[row], part("var"), 1e-9, "variance")

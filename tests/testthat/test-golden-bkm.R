@@ -91,9 +91,7 @@ for (case in cases) {
     y <- input$data$y[at]
     m <- fit$mean[at]
     all <- fit$variance_f[at]
-    variance <- vapply(seq_along(spec$gp), function(k) {
-      fit$variance[[k]]$value
-    }, 1)
+    variance <- vapply(seq_along(spec$gp), function(k) fit$variance[[k]]$value, 1)
     # A row's residual is its own: it has no part in the message.
     open <- drop(input$data$open[at, , drop = FALSE] %*% variance)
     v <- all - open
@@ -130,12 +128,8 @@ for (case in cases) {
       z <- golden_bkm_random(golden, new)
       known <- want$group <= groups
       a <- cbind(columns$x, matrix(0, nrow(new), r * groups))
-      if (known) {
-        a[, ncol(columns$x) + (want$group - 1) * r + seq_len(r)] <- z
-      }
-      variance <- vapply(seq_along(spec$gp), function(k) {
-        fit$variance[[k]]$value
-      }, 1)
+      if (known) a[, ncol(columns$x) + (want$group - 1) * r + seq_len(r)] <- z
+      variance <- vapply(seq_along(spec$gp), function(k) fit$variance[[k]]$value, 1)
       m <- drop(a %*% joint$mean)
       v <- rowSums((a %*% joint$covariance) * a) + drop(columns$open %*% variance)
       if (!known) {
@@ -186,12 +180,8 @@ for (case in cases) {
         sprintf(
           "gp(%s%s, kernel = rbf(spec$gp[[%d]]$lengthscale, ard = TRUE), %s)",
           paste(spec$gp[[k]]$columns, collapse = ", "),
-          if (is.null(spec$gp[[k]]$by)) {
-            ""
-          } else {
-            paste(", by =", spec$gp[[k]]$by)
-          },
-          k, sprintf("inducing = spec$gp[[%d]]$inducing", k)
+          if (is.null(spec$gp[[k]]$by)) "" else paste(", by =", spec$gp[[k]]$by), k,
+          sprintf("inducing = spec$gp[[%d]]$inducing", k)
         )
       }, "")
       random <- unlist(spec$random$columns)

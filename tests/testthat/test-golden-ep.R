@@ -166,9 +166,7 @@ for (case in golden_kind("ep", "gp")) {
       cavity_mean = "cavity_mean", cavity_var = "cavity_variance"
     )
     # Variances of f have what the features leave open.
-    for (name in c("variance_f", "cavity_variance")) {
-      out[[name]] <- out[[name]] + out$residual
-    }
+    for (name in c("variance_f", "cavity_variance")) out[[name]] <- out[[name]] + out$residual
     for (name in names(rows)) {
       expected <- golden$rows[[name]]
       expect_golden(out[[rows[[name]]]], expected, within(expected), name)
@@ -184,9 +182,7 @@ for (case in golden_kind("ep", "gp")) {
     expect_golden(
       out$gradient, c(expected$log_variance, expected$log_lengthscale), 1e-4, "gradient"
     )
-    if (held) {
-      expect_golden(out$noise_slope, expected$log_noise, 1e-4, "by noise")
-    }
+    if (held) expect_golden(out$noise_slope, expected$log_noise, 1e-4, "by noise")
   })
 }
 
@@ -231,9 +227,7 @@ for (case in golden_kind("ep", "selection")) {
     expect_true(out$status$converged)
     ep <- golden$ep
     expect_golden(out$log_evidence, ep$logZ, 1e-4, "log Z")
-    close <- function(found, name) {
-      expect_golden(found, ep[[name]], within(ep[[name]], 1e-4), name)
-    }
+    close <- function(found, name) expect_golden(found, ep[[name]], within(ep[[name]], 1e-4), name)
     close(out$inclusion, "inclusion")
     close(out$effect_mean, "effect_mean")
     close(out$effect_var, "effect_var")
@@ -260,9 +254,7 @@ test_that("a row that is one atom is that row, on the grid and beside it", {
     expect_equal(alone$share, rep(1, n))
     expect_equal(alone$theta_mean, whole$theta_mean, tolerance = 1e-8)
     expect_equal(alone$theta_cov, whole$theta_cov, tolerance = 1e-8)
-    if (variances == "vb") {
-      expect_equal(alone$loo, whole$loo, tolerance = 1e-8)
-    }
+    if (variances == "vb") expect_equal(alone$loo, whole$loo, tolerance = 1e-8)
   }
 })
 

@@ -33,9 +33,7 @@ test_that("probabilities under a normal law of f are the golden ones", {
 })
 
 # E exp(-t omega).
-laplace <- function(t, w, c) {
-  (cosh(c / 2) / cosh(sqrt(c^2 / 4 + t / 2)))^w
-}
+laplace <- function(t, w, c) (cosh(c / 2) / cosh(sqrt(c^2 / 4 + t / 2)))^w
 
 test_that("Polya-Gamma moments and draws follow the golden law", {
   core <- test_core("family")
@@ -64,14 +62,8 @@ test_that("Polya-Gamma moments and draws follow the golden law", {
 rules <- c(bound = "augmented", direct = "direct")
 
 expect_golden_blocks <- function(found, expected, label) {
-  if (is.null(expected)) {
-    return(invisible())
-  }
-  blocks <- if (is.data.frame(expected)) {
-    split(expected, seq_len(nrow(expected)))
-  } else {
-    expected
-  }
+  if (is.null(expected)) return(invisible())
+  blocks <- if (is.data.frame(expected)) split(expected, seq_len(nrow(expected))) else expected
   for (l in seq_along(blocks)) {
     block <- blocks[[l]]
     numbers <- switch(block$type,
@@ -140,9 +132,7 @@ for (kind in c("fixed", "intercept", "slope", "gp")) {
   test_that(sprintf("variational fits of kind %s are the golden ones", kind), {
     for (case in golden_kind("families", kind)) {
       golden <- read_golden_family("families", case)
-      for (part in intersect(names(rules), names(golden))) {
-        expect_golden_fit(golden, part)
-      }
+      for (part in intersect(names(rules), names(golden))) expect_golden_fit(golden, part)
     }
   })
 }
@@ -223,18 +213,14 @@ golden_family_draws <- function(golden, draws, seed) {
   }
   selection <- input$data$selection
   names <- c(
-    paste0("theta", seq_len(p + members)), names,
-    if (!is.null(input$noise)) "noise_var", if (!is.null(selection)) {
-      c("log_sv2", paste0("prob", seq_along(selection$columns)))
-    }
+    paste0("theta", seq_len(p + members)), names, if (!is.null(input$noise)) "noise_var",
+    if (!is.null(selection)) c("log_sv2", paste0("prob", seq_along(selection$columns)))
   )
   if (!is.null(selection)) {
     names[selection$columns + 1L] <- paste0("eff", seq_along(selection$columns))
   }
   dimnames(core$draws) <- list(NULL, NULL, names)
-  if (!is.null(selection)) {
-    core$draws[, , "log_sv2"] <- log(core$draws[, , "log_sv2"])
-  }
+  if (!is.null(selection)) core$draws[, , "log_sv2"] <- log(core$draws[, , "log_sv2"])
   core
 }
 

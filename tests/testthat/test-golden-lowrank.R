@@ -80,9 +80,7 @@ test_that("log ratios of the moves, and proposals of U", {
       label <- paste(name, kind)
       near(found$log_ratio, move$log_ratio, 1e-9, label)
       # A death is the way back of a birth, by either kind of it.
-      if (startsWith(kind, "birth")) {
-        near(found$back, -move$log_ratio, 1e-9, paste(label, "back"))
-      }
+      if (startsWith(kind, "birth")) near(found$back, -move$log_ratio, 1e-9, paste(label, "back"))
       if (!is.null(move$U_new)) near(found$U, move$U_new, 1e-9, label)
     }
   }

@@ -119,9 +119,7 @@ for (case in mkprobit_cases("gibbs")) {
     p <- summarise(aperm(predict(fit, new, type = "prob", draws = TRUE), c(1, 3, 2)))
     agree(p, expected("pred_prob"), expected("pred_mcse"), "prob")
     expect_equal(as.vector(t(predict(fit, new, type = "prob"))), p$mean, tolerance = 1e-8)
-    if (!("beta" %in% case$infer)) {
-      return(invisible())
-    }
+    if (!("beta" %in% case$infer)) return(invisible())
     names <- sprintf("weight[%s]", names(own))
     weights <- expected("beta_mean_mcse_sd")
     agree(summarise(as.matrix(fit)[, names]), weights[, 1], weights[, 2], "weights")

@@ -68,13 +68,9 @@ for (case in golden_sequential_cases()) {
     expect_lt(max(abs(prob - subsets$prob)), 1e-8)
     total <- max(log_joint) + log(sum(exp(log_joint - max(log_joint))))
     expect_lt(abs(total - expected$log_evidence_by_t[n]), 1e-8)
-    mix <- function(name) {
-      drop(vapply(moments, `[[`, numeric(NROW(golden$new)), name) %*% prob)
-    }
+    mix <- function(name) drop(vapply(moments, `[[`, numeric(NROW(golden$new)), name) %*% prob)
     mean <- mix("mean")
-    square <- drop(vapply(moments, function(each) {
-      each$mean^2
-    }, numeric(NROW(golden$new))) %*% prob)
+    square <- drop(vapply(moments, function(each) each$mean^2, numeric(NROW(golden$new))) %*% prob)
     expect_lt(max(abs(mean - golden$predictions$mean_f)), 1e-8)
     expect_lt(max(abs(mix("var") + square - mean^2 - golden$predictions$var_f)), 1e-8)
     own <- drop(vapply(moments, `[[`, numeric(n), "fitted") %*% prob)

@@ -48,9 +48,7 @@ expect_golden_vb <- function(found, golden) {
 expect_golden_structure <- function(found, golden) {
   vb <- golden$vb
   check <- function(ours, name) {
-    if (is.null(vb[[name]])) {
-      return(invisible())
-    }
+    if (is.null(vb[[name]])) return(invisible())
     expect_within(ours, vb[[name]], relative(vb[[name]]), name)
   }
   selection <- found$selection
@@ -94,9 +92,7 @@ expect_golden_structured_predictions <- function(found, golden, call) {
     }
     off <- lapply(choices, function(choice) {
       one <- new
-      for (k in seq_along(groups)) {
-        one[[groups[k]]] <- if (choice[k] == 0) "unseen" else choice[k]
-      }
+      for (k in seq_along(groups)) one[[groups[k]]] <- if (choice[k] == 0) "unseen" else choice[k]
       link <- predict(found$fit, one, type = "link", se.fit = TRUE)
       s2 <- link$se.fit^2 - unseen_variance(found, call, groups, choice, one)
       c(m = link$fit, s2 = s2)
@@ -112,11 +108,7 @@ expect_golden_structured_predictions <- function(found, golden, call) {
     for (kind in c("probit", "hinge")) {
       name <- c(probit = "prob_probit", hinge = "prob_hinge_exact")[[kind]]
       value <- expected[[name]][i]
-      tolerance <- if (kind == "probit") {
-        relative(value)
-      } else {
-        hinge_tolerance(best[["s2"]], value)
-      }
+      tolerance <- if (kind == "probit") relative(value) else hinge_tolerance(best[["s2"]], value)
       expect_within(link_probability(best[["m"]], best[["s2"]], kind), value, tolerance, kind)
     }
   }
@@ -146,11 +138,7 @@ unseen_variance <- function(found, call, groups, choice, new) {
     if (choice[match(block$group, groups)] > 0) next
     q <- found$variance[[l]]
     r <- length(block$columns)
-    mean <- if (r == 1) {
-      matrix(q$rate / (q$shape - 1))
-    } else {
-      q$scale / (q$df - r - 1)
-    }
+    mean <- if (r == 1) matrix(q$rate / (q$shape - 1)) else q$scale / (q$df - r - 1)
     row <- unlist(new[found$fit$holes$predictors])
     missing <- which(is.na(row))
     spread <- matrix(0, r, r)
@@ -215,9 +203,7 @@ new_design_rows <- function(golden, row) {
 }
 
 # Hinge: 1e-4 where s2 is small, as for prob.csv.
-hinge_tolerance <- function(s2, expected) {
-  ifelse(s2 < 0.0625, 1e-4, relative(expected))
-}
+hinge_tolerance <- function(s2, expected) ifelse(s2 < 0.0625, 1e-4, relative(expected))
 
 # Of the rows that new_design_rows() offers, the one that gives the numbers.
 matching_row <- function(golden, found, i) {
@@ -271,11 +257,7 @@ expect_golden_predict_method <- function(found, golden, call) {
       q <- found$variance[[l]]
       z <- golden_matrix(block$columns, new)
       r <- length(z)
-      mean <- if (r == 1) {
-        q$rate / (q$shape - 1)
-      } else {
-        q$scale / (q$df - r - 1)
-      }
+      mean <- if (r == 1) q$rate / (q$shape - 1) else q$scale / (q$df - r - 1)
       extra <- extra + drop(z %*% mean %*% t(z))
     }
     link <- predict(found$fit, new, type = "link", se.fit = TRUE)
@@ -286,11 +268,7 @@ expect_golden_predict_method <- function(found, golden, call) {
       prob <- predict(found$fit, new, type = "prob", link = kind)[, 2]
       name <- c(probit = "prob_probit", hinge = "prob_hinge_exact")[[kind]]
       value <- expected[[name]][i]
-      tolerance <- if (kind == "probit") {
-        relative(value)
-      } else {
-        hinge_tolerance(expected$s2[i], value)
-      }
+      tolerance <- if (kind == "probit") relative(value) else hinge_tolerance(expected$s2[i], value)
       expect_within(prob, value, tolerance, kind)
     }
   }

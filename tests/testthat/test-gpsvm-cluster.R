@@ -23,16 +23,12 @@ process_source <- function(source, ..., method = "vb", tune = FALSE, threads = 1
   )
 }
 
-same <- function(fit) {
-  fit[c("posterior", "draws", "trace", "inducing", "kernel", "nugget")]
-}
+same <- function(fit) fit[c("posterior", "draws", "trace", "inducing", "kernel", "nugget")]
 
 one <- process()
 
 test_that("threads do not change a bit", {
-  for (threads in c(2, 4)) {
-    expect_identical(same(process(threads = threads)), same(one))
-  }
+  for (threads in c(2, 4)) expect_identical(same(process(threads = threads)), same(one))
   expect_identical(
     predict(one, many$x, type = "link", se.fit = TRUE, threads = 2),
     predict(one, many$x, type = "link", se.fit = TRUE, threads = 1)
@@ -134,9 +130,7 @@ expect_same_messages <- function(found, expected) {
 # Classes, chains, and fits that leave workers nothing to do.
 expect_few_rows <- function(cluster) {
   d <- curved_data(90, classes = 3)
-  draw <- function(...) {
-    quick_process(y ~ x1 + x2, d, inducing = 12, ...)$draws
-  }
+  draw <- function(...) quick_process(y ~ x1 + x2, d, inducing = 12, ...)$draws
   expect_identical(draw(cluster = cluster), draw())
   small <- function(..., method = "vb", tune = FALSE) {
     flat(gpsvm)(
@@ -155,9 +149,7 @@ expect_few_rows <- function(cluster) {
   expect_same_messages(exact(method = "ep", cluster = cluster), exact(method = "ep"))
   # Powers of rows that differ between machines.
   for (method in c("vb", "ep")) {
-    balanced <- function(...) {
-      small(method = method, class_weights = "balanced", ...)
-    }
+    balanced <- function(...) small(method = method, class_weights = "balanced", ...)
     expect_identical(same(balanced(cluster = cluster)), same(balanced()))
     expect_false(identical(same(balanced()), same(small(method = method))))
   }
@@ -183,9 +175,7 @@ test_that("workers do not change a bit", {
   expect_identical(suppressWarnings(same(rate(cluster = cluster))), suppressWarnings(same(rate())))
   if (slow) {
     expect_same_messages(process(method = "ep", cluster = cluster[1], threads = 2), messages)
-    source <- function(...) {
-      process_source(row_source(many$x, many$y), method = "ep", ...)
-    }
+    source <- function(...) process_source(row_source(many$x, many$y), method = "ep", ...)
     expect_same_messages(source(cluster = cluster), source())
     expect_identical(source()$loo, messages$loo)
     expect_identical(same(process(cluster = cluster)), same(one))

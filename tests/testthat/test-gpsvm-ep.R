@@ -8,9 +8,7 @@ ep_process <- function(..., tune = FALSE, x = ep_x, y = ep_data$y, inducing = 20
   flat(gpsvm)(x, y, inducing = inducing, method = method, seed = 1, threads = 1, ..., tune = tune)
 }
 
-link_moments_of <- function(fit, x = ep_x) {
-  predict(fit, x, type = "link", se.fit = TRUE)
-}
+link_moments_of <- function(fit, x = ep_x) predict(fit, x, type = "link", se.fit = TRUE)
 
 test_that("standard deviations are those of the sampler, means near its", {
   for (inducing in list(15, "all")) {

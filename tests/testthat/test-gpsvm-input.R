@@ -71,9 +71,7 @@ test_that("a precomputed kernel", {
   for (inducing in list(10, good_x[1:3, ])) {
     expect_process_refusal(fit(inducing = inducing), "kernel", "inducing")
   }
-  for (tune in list(TRUE, "cv")) {
-    expect_process_refusal(fit(tune = tune), "kernel", "tune")
-  }
+  for (tune in list(TRUE, "cv")) expect_process_refusal(fit(tune = tune), "kernel", "tune")
   expect_process_refusal(fit(-k), "kernel", "eigenvalue of -")
   expect_process_refusal(fit(y = good$y[-1]), "dimension", "59")
   expect_process_refusal(fit(weights = 1:3), "dimension", "weights")
@@ -111,9 +109,7 @@ test_that("responses that are no classes", {
       "one class"
     )
   }
-  for (y in list(1:60 + 0, as.list(good$y))) {
-    expect_process_refusal(fit_x(y = y), "response", "y")
-  }
+  for (y in list(1:60 + 0, as.list(good$y))) expect_process_refusal(fit_x(y = y), "response", "y")
   expect_process_refusal(fit_x(y = good$y[-1]), "dimension", "59")
   expect_process_refusal(gpsvm(good_x, threads = 1,
     method = "vb", tune = FALSE), "response", "missing")
@@ -166,9 +162,7 @@ test_that("formulas", {
   expect_process_refusal(fit(y ~ x1 + offset(x2)), "argument", "offset")
   expect_process_refusal(fit(~x1), "argument", "response")
   expect_process_refusal(fit(y ~ nothing), "argument", "nothing")
-  for (empty in list(y ~ 1, y ~ 0)) {
-    expect_process_refusal(fit(empty), "dimension", "columns")
-  }
+  for (empty in list(y ~ 1, y ~ 0)) expect_process_refusal(fit(empty), "dimension", "columns")
   expect_process_refusal(
     gpsvm(y ~ x1, row_source(good_x, good$y), method = "vb", tune = FALSE), "argument", "source"
   )
@@ -219,9 +213,7 @@ test_that("settings", {
 })
 
 test_that("a cap on the passes warns", {
-  for (method in c("vb", "ecm")) {
-    expect_bk_warning(fit_x(method = method, max_iter = 2), "max_iter")
-  }
+  for (method in c("vb", "ecm")) expect_bk_warning(fit_x(method = method, max_iter = 2), "max_iter")
 })
 
 # Row sources -----------------------------------------------------------------

@@ -26,9 +26,7 @@ predict.known_gpsvm <- function(object, newdata, type, se.fit = FALSE, ...) {
     x <- as.matrix(newdata)[, object$columns, drop = FALSE]
     outer(x[, 1], seq_len(k))[, if (k == 2L) 2 else seq_len(k)] / 5
   }
-  if (type == "link") {
-    return(list(fit = f, se.fit = 0 * f + exp(x[, 1] / 20)))
-  }
+  if (type == "link") return(list(fit = f, se.fit = 0 * f + exp(x[, 1] / 20)))
   prob <- if (k == 2L) cbind(1 - pnorm(f), pnorm(f)) else pnorm(f)
   prob <- prob / rowSums(prob)
   colnames(prob) <- object$levels

@@ -152,9 +152,7 @@ test_that("a source of new rows, with holes", {
 })
 
 test_that("arguments that do not go together", {
-  refuse <- function(...) {
-    expect_process_refusal(predict(vb, new, ...), "argument", ".")
-  }
+  refuse <- function(...) expect_process_refusal(predict(vb, new, ...), "argument", ".")
   refuse(interval = "credible")
   refuse(type = "class", se.fit = TRUE)
   refuse(type = "prob", threshold = 0.3)

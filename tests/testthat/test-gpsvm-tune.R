@@ -197,8 +197,6 @@ test_that("with every row an inducing point tuning looks at fewer of many", {
   start <- gpsvm(x, y, inducing = "all", tune = FALSE, threads = 1, seed = 1)
   new <- matrix(rnorm(2000), 1000)
   label <- rbinom(1000, 1, stats::plogis(4 * sin(2 * new[, 1]) + 2 * new[, 2]))
-  loss <- function(fit) {
-    -mean(stats::dbinom(label, 1, predict(fit, new, "response"), log = TRUE))
-  }
+  loss <- function(fit) -mean(stats::dbinom(label, 1, predict(fit, new, "response"), log = TRUE))
   expect_lt(loss(fit), loss(start) - 0.02)
 })

@@ -63,9 +63,7 @@ test_that("a point at every row is the exact process", {
 })
 
 test_that("fewer points give a lower bound", {
-  bound <- vapply(c(5, 20, 50), function(m) {
-    last_bound(tight(rbf(1), vb_x[seq_len(m), ]))
-  }, 0)
+  bound <- vapply(c(5, 20, 50), function(m) last_bound(tight(rbf(1), vb_x[seq_len(m), ])), 0)
   expect_true(all(diff(bound) > 0))
   expect_lt(bound[3], last_bound(tight(rbf(1), "all")) + 1e-3)
 })

@@ -37,9 +37,7 @@ exact_deviance <- function(d) {
   sd <- exp(at$s / 2)
   expected <- f_mean <- matrix(0, nrow(at), nrow(d))
   for (rows in split(seq_len(nrow(d)), d$g)) {
-    f <- lapply(rows, function(i) {
-      at$a + at$b * d$x[i] + outer(sd, node)
-    })
+    f <- lapply(rows, function(i) at$a + at$b * d$x[i] + outer(sd, node))
     l <- Map(function(f, i) plogis((2 * d$y[i] - 1) * f, log.p = TRUE), f, rows)
     w <- t(t(exp(Reduce(`+`, l))) * mass)
     total <- rowSums(w)

@@ -156,9 +156,7 @@ test_that("what a fit of grouped rows says", {
   d <- grouped_frame(700, 60)
   fit <- grouped_fit(y ~ x + t + (1 | id), of_source(d, "y"))
   expect_equal(dim(ranef(fit)$id), c(60L, 1L))
-  if (requireNamespace("lme4", quietly = TRUE)) {
-    expect_equal(lme4::ngrps(fit), c(id = 60L))
-  }
+  if (requireNamespace("lme4", quietly = TRUE)) expect_equal(lme4::ngrps(fit), c(id = 60L))
   expect_output(print(fit), "id")
   expect_silent(capture.output(print(summary(fit))))
   expect_equal(nobs(fit), 700)

@@ -109,8 +109,7 @@ over_completions <- function(d, gone) {
     b[zero] <- as.double(seq_along(zero) <= i)
     b[one] <- as.double(seq_along(one) <= j)
     own <- grid_posterior(b, d$y, family = "probit", size = 120)
-    own$log_weight <- own$log_evidence +
-      dbinom(i, length(zero), share, log = TRUE) +
+    own$log_weight <- own$log_evidence + dbinom(i, length(zero), share, log = TRUE) +
       dbinom(j, length(one), share, log = TRUE)
     own
   }, counts$zero, counts$one)
@@ -171,11 +170,7 @@ test_that("a factor without effect, half of it missing, has none", {
 test_that("every family and method takes them, with holes in numbers too", {
   d <- with_holes()
   for (family in c("logit", "probit", "gaussian", "hinge")) {
-    formula <- if (family == "gaussian") {
-      number ~ f * w + x + (1 | g)
-    } else {
-      y ~ f * w + x + (1 | g)
-    }
+    formula <- if (family == "gaussian") number ~ f * w + x + (1 | g) else y ~ f * w + x + (1 | g)
     for (method in c("ep", "vb")) {
       fit <- suppressWarnings(quiet_bkm(formula, d, family, method = method))
       expect_length(fitted(fit), nrow(d))
@@ -324,9 +319,7 @@ test_that("with a fifth of a factor missing estimates are near the whole's", {
     # More of large x.
     holed$f[runif(n) < plogis(-1.6 + 0.8 * x)] <- NA
     whole <- bkm(y ~ f + x, full, threads = 1)
-    gap <- function(fit) {
-      sqrt(mean(((coef(fit) - coef(whole)) / sqrt(diag(vcov(whole))))^2))
-    }
+    gap <- function(fit) sqrt(mean(((coef(fit) - coef(whole)) / sqrt(diag(vcov(whole))))^2))
     c(
       model = gap(quiet_bkm(y ~ f + x, holed)),
       complete = gap(bkm(y ~ f + x, holed[!is.na(holed$f), ], threads = 1)),

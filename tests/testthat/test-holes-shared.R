@@ -134,9 +134,7 @@ with_few_fits <- function(code) {
     shared_segments = 20L, shared_warm = 5L
   )
   put <- function(values) {
-    for (name in names(values)) {
-      utils::assignInNamespace(name, values[[name]], "bayeskernel")
-    }
+    for (name in names(values)) utils::assignInNamespace(name, values[[name]], "bayeskernel")
   }
   before <- mget(names(few), asNamespace("bayeskernel"))
   on.exit(put(before))

@@ -26,9 +26,7 @@ put_uses <- function(x, row, column, predictor, base, slope, values) {
   x
 }
 
-standardised <- function(x, center, scale) {
-  sweep(sweep(unname(x), 2, center), 2, scale, "/")
-}
+standardised <- function(x, center, scale) sweep(sweep(unname(x), 2, center), 2, scale, "/")
 
 hole_formulas <- list(
   y ~ x, y ~ x * f + w, y ~ x * w + dose, y ~ log(dose + 1) + x + (x | g),

@@ -143,8 +143,7 @@ test_that("format() gives the code, print() the formula", {
 
 test_that("parameters go the way to the core and back, whatever their names", {
   kernel <- periodic(12, columns = "period") +
-    matern(5 / 2, ard = TRUE, columns = c("variance", "month")) *
-      categorical(3, columns = "month")
+    matern(5 / 2, ard = TRUE, columns = c("variance", "month")) * categorical(3, columns = "month")
   expect_equal(
     kernel_parameters(kernel), c(
       periodic.variance = 1, periodic.lengthscale = NA, periodic.period = 12,

@@ -8,9 +8,7 @@ new <- setdiff(seq_len(150), train)
 y <- iris$Species
 k <- exp(-as.matrix(dist(x))^2 / 2)
 fits <- list(
-  gpsvm = function(k, y, ...) {
-    flat(gpsvm)(k, y, kernel = precomputed(), threads = 1, seed = 1, ...)
-  },
+  gpsvm = function(k, y, ...) flat(gpsvm)(k, y, kernel = precomputed(), threads = 1, seed = 1, ...),
   mkprobit = function(k, y, ...) {
     flat(mkprobit)(k, y, kernel = precomputed(), threads = 1, seed = 1, ...)
   }
@@ -94,9 +92,7 @@ test_that("spaces are matched with each other, also those of new rows", {
 test_that("a matrix that is not positive definite has its eigenvalue", {
   uneven <- k[train, train] - 0.2 * diag(length(train))
   least <- min(eigen(uneven, TRUE, only.values = TRUE)$values)
-  for (fit_to in fits) {
-    expect_bk_error(fit_to(uneven, y[train]), "kernel", sprintf("%.3g", least))
-  }
+  for (fit_to in fits) expect_bk_error(fit_to(uneven, y[train]), "kernel", sprintf("%.3g", least))
 })
 
 test_that("variances of new rows are given, found by name, or missed", {

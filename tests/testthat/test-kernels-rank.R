@@ -21,9 +21,7 @@ cosine <- function(kernel) {
   abs(sum(direction_of(kernel) * c(1, -1, 1, rep(0, d - 3L)))) / sqrt(3)
 }
 
-refused <- function(object, ...) {
-  expect_error(object, ..., class = "bayeskernel_error")
-}
+refused <- function(object, ...) expect_error(object, ..., class = "bayeskernel_error")
 
 test_that("a kernel says its rank, and has no parameters before it is fitted", {
   kernel <- rbf(rank = 2, variance = 3)
@@ -151,9 +149,7 @@ test_that("classes find it, too, in terms and in gpsvm()", {
     p <- predict(fit, new, type = "prob")[, "yes"]
     -mean(log(ifelse(new$class == "yes", p, 1 - p)))
   }
-  terms <- function(kernel) {
-    bkm(class ~ gp(x1, x2, x3, x4, x5, x6, kernel = kernel), d, threads = 1)
-  }
+  terms <- function(kernel) bkm(class ~ gp(x1, x2, x3, x4, x5, x6, kernel = kernel), d, threads = 1)
   fit <- terms(rbf(rank = 1))
   ard <- terms(rbf(ard = TRUE))
   expect_gt(cosine(fit$design$smooths[[1]]$process$kernel), 0.95)

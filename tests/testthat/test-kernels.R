@@ -129,9 +129,7 @@ test_that("parameters out of range are errors of the kernel", {
   }
   expect_bk_error(rbf(variance = 0), "kernel", "variance")
   expect_bk_error(rbf(ard = NA), "argument", "ard")
-  for (bad in list(0, 1.5, -2, NA, c(1, 2))) {
-    expect_bk_error(polynomial(bad), "kernel", "degree")
-  }
+  for (bad in list(0, 1.5, -2, NA, c(1, 2))) expect_bk_error(polynomial(bad), "kernel", "degree")
   expect_bk_error(polynomial(offset = -0.1), "kernel", "offset")
   error <- tryCatch(rbf(-1), error = identity)
   expect_identical(error$call, quote(rbf(-1)))

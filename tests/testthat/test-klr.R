@@ -198,11 +198,7 @@ test_that("at the defaults chains of separable classes agree on directions", {
     set.seed(10 + set)
     x <- matrix(runif(800, -1, 1), 200)
     s <- drop(x %*% c(1, 1, -1, -1))
-    y <- if (set == 1) {
-      (s > -1 & s <= 0) | s > 1
-    } else {
-      (x[, 1] + x[, 2]) * (x[, 1] - x[, 3]) >= 0
-    }
+    y <- if (set == 1) (s > -1 & s <= 0) | s > 1 else (x[, 1] + x[, 2]) * (x[, 1] - x[, 3]) >= 0
     expect_no_warning(object <- klr(x, y, rank = set, seed = 1, threads = 2))
     expect_lt(max(object$diagnostics$table$rhat, na.rm = TRUE), 1.05 + 1e-12)
     expect_lt(stats::quantile(projection(object)$angles[, set], 0.9), 10)

@@ -245,9 +245,7 @@ test_that("moments without a row are those that its hinge makes the row's", {
   power <- c(1, 1, 0.3, 2)
   tilted <- tilt_hinge(mean, var, 2 * power)
   for (k in 1:3) {
-    law <- function(f) {
-      dnorm(f, mean[k], sqrt(var[k])) * exp(-2 * power[k] * pmax(1 - f, 0))
-    }
+    law <- function(f) dnorm(f, mean[k], sqrt(var[k])) * exp(-2 * power[k] * pmax(1 - f, 0))
     moment <- function(g) {
       integrate(function(f) g(f) * law(f), -40, 40, subdivisions = 2000L, rel.tol = 1e-10)$value
     }
@@ -338,9 +336,7 @@ test_that("every form of prediction has the link of its row", {
   fit <- bsvm(y ~ x + w + (1 | g), d, threads = 1)
   rows <- rbind(d[1:2, ], transform(d[1:2, ], g = "another"))
   f <- predict(fit, rows, type = "link", se.fit = TRUE)
-  by_hand <- function(link, k) {
-    bayeskernel:::calibrated_probability(link, f$fit[k], f$se.fit[k]^2)
-  }
+  by_hand <- function(link, k) bayeskernel:::calibrated_probability(link, f$fit[k], f$se.fit[k]^2)
   p <- c(by_hand(fit$link, 1:2), by_hand(fit$link$new, 3:4))
   expect_gt(max(abs(p - by_hand(fit$link, 1:4))), 0.01)
   expect_equal(predict(fit, rows, type = "response"), p)
@@ -424,9 +420,7 @@ test_that("a column that few rows have and that selection leaves open does not s
     s <- ifelse(y == "b", 1, -1)
     x <- matrix(rnorm(n * 6), n)
     x[, 1:2] <- x[, 1:2] + s %o% c(1, 0.7)
-    rare <- function(class, share) {
-      ifelse(y == class & runif(n) < share, exp(rnorm(n, 0, 1.5)), 0)
-    }
+    rare <- function(class, share) ifelse(y == class & runif(n) < share, exp(rnorm(n, 0, 1.5)), 0)
     data.frame(y = factor(y), x, z = rare("a", 0.04), w = rare("b", 0.03))
   }
   d <- rows(3)

@@ -1,7 +1,5 @@
 pairs_naive <- function(positive, score) {
-  won <- outer(score[positive], score[!positive], function(a, b) {
-    (a > b) + (a == b) / 2
-  })
+  won <- outer(score[positive], score[!positive], function(a, b) (a > b) + (a == b) / 2)
   mean(won)
 }
 

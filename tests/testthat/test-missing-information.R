@@ -60,12 +60,9 @@ missing_problem <- function(size) {
   th <- 1:6
   loading <- solve(precision[-th, -th], precision[-th, th])
   core <- list(
-    theta_mean = numeric(6), theta_cov = cov[th, th],
-    group_mean = matrix(0, 2, 5), share = share, mean = rnorm(n),
-    loading = t(loading),
-    group_cov = do.call(cbind, lapply(1:5, function(g) {
-      cov[6 + 2 * g - 1:0, 6 + 2 * g - 1:0]
-    })),
+    theta_mean = numeric(6), theta_cov = cov[th, th], group_mean = matrix(0, 2, 5), share = share,
+    mean = rnorm(n), loading = t(loading),
+    group_cov = do.call(cbind, lapply(1:5, function(g) cov[6 + 2 * g - 1:0, 6 + 2 * g - 1:0])),
     variance_f = rowSums((a %*% cov) * a)
   )
   u <- atom_scores(core, job) * a

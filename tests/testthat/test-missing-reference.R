@@ -29,9 +29,7 @@ reference_data <- function(seed, family = "gaussian", share = 0.8, by = "mcar",
   data.frame(y, x, z, g)
 }
 
-reference_fit <- function(d, family, ...) {
-  missing_gibbs(d$y, d$x, cbind(1, d$z), d$g, family, ...)
-}
+reference_fit <- function(d, family, ...) missing_gibbs(d$y, d$x, cbind(1, d$z), d$g, family, ...)
 
 # As the golden folder's names have it: b0, b1 (x), b2 (z), sigma, sd_group.
 reference_summary <- function(found) {

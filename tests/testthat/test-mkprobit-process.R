@@ -14,16 +14,12 @@ three_clouds <- function(n = 36, seed = 3) {
   list(x = cbind(u = cos(2 * at), v = sin(2 * at)) + rnorm(2 * n, sd = 0.8), y = y)
 }
 
-squared_distance <- function(x, z) {
-  outer(rowSums(x^2), rowSums(z^2), `+`) - 2 * tcrossprod(x, z)
-}
+squared_distance <- function(x, z) outer(rowSums(x^2), rowSums(z^2), `+`) - 2 * tcrossprod(x, z)
 
 # log of the integral of dnorm(u) prod_j pnorm(u + m_i - m_j), plain.
 log_orthant <- function(m, i) {
   log(stats::integrate(function(u) {
-    vapply(u, function(one) {
-      stats::dnorm(one) * prod(stats::pnorm(one + m[i] - m[-i]))
-    }, 0)
+    vapply(u, function(one) stats::dnorm(one) * prod(stats::pnorm(one + m[i] - m[-i])), 0)
   }, -9, 9, rel.tol = 1e-10)$value)
 }
 
@@ -219,9 +215,7 @@ test_that("the sampler has the posterior of three objects", {
   }
   weight <- p_class(f[1, , ], 1) * p_class(f[2, , ], 2) * p_class(f[3, , ], 3)
   right <- t(vapply(4:5, function(row) {
-    vapply(1:3, function(i) {
-      sum(weight * p_class(f[row, , ], i)) / sum(weight)
-    }, 0)
+    vapply(1:3, function(i) sum(weight * p_class(f[row, , ], i)) / sum(weight), 0)
   }, numeric(3)))
   expect_equal(unname(predict(fit, new, type = "prob")), right, tolerance = 0.03)
 })

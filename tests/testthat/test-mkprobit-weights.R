@@ -15,17 +15,13 @@ held <- mkprobit_prior(weights = c(3, 2), weight_hyper = "fixed")
 limits <- c(0.025, 0.5, 0.975)
 
 test_that("fixed parameters are those of the weights' own prior", {
-  draw <- function(...) {
-    flat_data(..., method = "gibbs", chains = 2, warmup = 100, ndraws = 700)
-  }
+  draw <- function(...) flat_data(..., method = "gibbs", chains = 2, warmup = 100, ndraws = 700)
   product <- draw("product", held)
   sum <- draw("sum", held)
   expect_false(any(grepl(
     "^(rho|pi|chi)", c(dimnames(product$draws)[[3]], dimnames(sum$draws)[[3]])
   )))
-  quantiles <- function(fit, name) {
-    stats::quantile(as.matrix(fit)[, name], limits, names = FALSE)
-  }
+  quantiles <- function(fit, name) stats::quantile(as.matrix(fit)[, name], limits, names = FALSE)
   # Gamma(3, 2), and Dirichlet(3 / 2, 3 / 2): on the scale of probabilities.
   found <- stats::pgamma(quantiles(product, "weight[a]"), 3, 2)
   expect_lt(max(abs(found - limits)), 0.06)

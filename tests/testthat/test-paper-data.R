@@ -127,13 +127,9 @@ test_that("StatLib's page of body fat is read between its lines of text", {
 test_that("feature spaces of numerals are read from blanks and from commas", {
   folder <- local_folder()
   set.seed(1)
-  spaces <- lapply(c(4, 3, 5, 2), function(p) {
-    matrix(stats::rnorm(20 * p), 20)
-  })
+  spaces <- lapply(c(4, 3, 5, 2), function(p) matrix(stats::rnorm(20 * p), 20))
   files <- file.path(folder, c("a", "b", "c", "d"))
-  for (k in 1:3) {
-    write_raw(format(spaces[[k]], digits = 15), folder, c("a", "b", "c")[k], " ")
-  }
+  for (k in 1:3) write_raw(format(spaces[[k]], digits = 15), folder, c("a", "b", "c")[k], " ")
   utils::write.csv(data.frame(spaces[[4]], class = rep(0:9, each = 2)), files[4], row.names = FALSE)
   got <- read_mfeat(stats::setNames(files, c("f", "k", "p", "z")))
   expect_equal(unname(unclass(got$p)), spaces[[3]], ignore_attr = TRUE)

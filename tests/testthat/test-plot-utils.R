@@ -43,9 +43,7 @@ test_that("titles end where their panel does, and every level has its name", {
   on.exit(grDevices::dev.off())
   bk_looks(6)
   long <- "gp(arithmetic):denominationother private schools of the county"
-  wide <- function(title) {
-    graphics::strwidth(title$main, "inches", cex = title$size)
-  }
+  wide <- function(title) graphics::strwidth(title$main, "inches", cex = title$size)
   room <- graphics::par("fin")[1] - graphics::par("mai")[2]
   expect_gt(wide(list(main = long, size = graphics::par("cex.main"))), room)
   expect_lte(wide(fit_title(long)), room)

@@ -17,9 +17,7 @@ texts <- function(code) {
   force(code)
   record <- grDevices::recordPlot()[[1]]
   grDevices::dev.off()
-  unlist(lapply(record, function(call) {
-    Filter(is.character, as.list(call[[2]])[-1])
-  }))
+  unlist(lapply(record, function(call) Filter(is.character, as.list(call[[2]])[-1])))
 }
 
 test_that("pictures of many rows show the largest and count the others", {
@@ -108,9 +106,8 @@ test_that("partial dependence of a linear model averages predictions", {
   at <- function(fit, name, value) {
     rows[[name]] <- value
     list(
-      mean = mean(predict(fit, rows, "response")), draws = rowMeans(predict(
-        fit, rows, "response", draws = TRUE, ndraws = 400, seed = 1
-      ))
+      mean = mean(predict(fit, rows, "response")),
+      draws = rowMeans(predict(fit, rows, "response", draws = TRUE, ndraws = 400, seed = 1))
     )
   }
   for (fit in fits) {
@@ -130,11 +127,7 @@ test_that("partial dependence of a linear model averages predictions", {
       whole <- plot(fit, "partial", pars = name, threads = 1)
       expect_equal(
         if (is.numeric(d[[name]])) range(whole$value) else levels(whole$value),
-        if (is.numeric(d[[name]])) {
-          range(d[[name]])
-        } else {
-          sort(unique(paste(d[[name]])))
-        }
+        if (is.numeric(d[[name]])) range(d[[name]]) else sort(unique(paste(d[[name]])))
       )
     }
     expect_setequal(plot(fit, "partial", threads = 1)$predictor, names)

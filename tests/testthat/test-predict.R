@@ -84,9 +84,7 @@ test_that("re.form = \"new\" takes every group as one that is new to the fit", {
     rows <- data[1:6, ]
     strange <- transform(rows, g = "strange", h = "strange")
     expected <- predict(fit, strange, "prob", se.fit = TRUE)
-    ask <- function(rows) {
-      predict(fit, rows, "prob", se.fit = TRUE, re.form = "new")
-    }
+    ask <- function(rows) predict(fit, rows, "prob", se.fit = TRUE, re.form = "new")
     expect_equal(ask(rows), expected)
     expect_false(isTRUE(all.equal(predict(fit, rows, "prob"), expected$fit)))
     # Slopes need their variable; groups need nothing.
@@ -96,9 +94,7 @@ test_that("re.form = \"new\" takes every group as one that is new to the fit", {
     rows$g[2] <- NA
     expect_equal(ask(rows), expected)
     # Rows of one group share its effect; one that names none has its own.
-    sampled <- function(rows) {
-      predict(fit, rows, draws = TRUE, re.form = "new", seed = 1)
-    }
+    sampled <- function(rows) predict(fit, rows, draws = TRUE, re.form = "new", seed = 1)
     draws <- sampled(rows[c(1, 1), ])
     expect_identical(draws[, 1], draws[, 2])
     draws <- sampled(bare[c(1, 1), ])

@@ -41,9 +41,7 @@ test_that("scales that data may leave unbounded are half t, unless said", {
   expect_equal(variance_prior(scaled)$rate, 0.09)
   expect_equal(variance_prior(scaled, scale = TRUE)$half_t, c(4, 3))
   # Of a random effect: by family.
-  size <- function(family, ...) {
-    random_prior(family_prior(bkm_prior(...), family))$half_t[2]
-  }
+  size <- function(family, ...) random_prior(family_prior(bkm_prior(...), family))$half_t[2]
   expect_equal(size("logit"), 2.5)
   expect_equal(size("probit"), 2.5 / 1.7)
   expect_equal(size("gaussian", sd_scale = 1), 1)

@@ -30,9 +30,7 @@ expect_same_fit <- function(a, b, tolerance = 1e-8) {
 # number, and are not averaged over.
 with_factors <- function(code) {
   core <- bayeskernel:::linear_ep_cpp
-  own <- function(data, prior, settings) {
-    core(data, prior, c(settings, variances = "vb"))
-  }
+  own <- function(data, prior, settings) core(data, prior, c(settings, variances = "vb"))
   utils::assignInNamespace("linear_ep_cpp", own, "bayeskernel")
   on.exit(utils::assignInNamespace("linear_ep_cpp", core, "bayeskernel"))
   code

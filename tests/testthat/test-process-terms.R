@@ -6,9 +6,7 @@ curve$f <- 2 * sin(2 * curve$x)
 curve$number <- curve$f + curve$w + rnorm(8)[curve$g] + rnorm(80, sd = 0.3)
 curve$class <- factor(ifelse(curve$f + curve$w + rlogis(80) > 0, "yes", "no"), c("no", "yes"))
 
-expect_refused <- function(object, ...) {
-  expect_error(object, ..., class = "bayeskernel_error")
-}
+expect_refused <- function(object, ...) expect_error(object, ..., class = "bayeskernel_error")
 
 test_that("a term is the dense process, given its variance", {
   z <- matrix(sort(curve$x))
@@ -99,11 +97,7 @@ test_that("derivatives in length-scales are those of the bound", {
         c(input$data, list(processes = input$columns$terms)), input$prior,
         golden_settings(
           most = 0L, factors = 1, family = family,
-          rule = if (family %in% c("hinge", "gaussian")) {
-            "augmented"
-          } else {
-            "direct"
-          },
+          rule = if (family %in% c("hinge", "gaussian")) "augmented" else "direct",
           noise = if (family == "gaussian") list(shape = 2, rate = 1)
         )
       )
@@ -122,8 +116,7 @@ for (method in c("ep", "vb", "gibbs")) {
     d <- curve
     d$h <- rep(c("a", "b"), 40)
     fit <- suppressWarnings(bkm(
-      class ~ h + gp(x, by = h, inducing = 8) + gp(x, by = w, inducing = 6) +
-        (1 | g), d,
+      class ~ h + gp(x, by = h, inducing = 8) + gp(x, by = w, inducing = 6) + (1 | g), d,
       method = method, threads = 1, chains = 2, control = list(warmup = 100), ndraws = 100,
       seed = 1
     ))
@@ -309,9 +302,7 @@ test_that("under the hinge the variance of a process stays where it is", {
   fit <- gpsvm(y ~ gp(x1, x2, inducing = 20), d, seed = 1, threads = 1)
   expect_identical(fit$method, "ep")
   expect_lt(max(abs(predict(fit, d, "link"))), 20)
-  loss <- function(fit) {
-    -mean(log(ifelse(d$y, fitted(fit), 1 - fitted(fit))))
-  }
+  loss <- function(fit) -mean(log(ifelse(d$y, fitted(fit), 1 - fitted(fit))))
   whole <- gpsvm(y ~ x1 + x2, d, seed = 1, threads = 1)
   expect_lt(loss(fit), loss(whole) + 0.05)
 })

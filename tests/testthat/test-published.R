@@ -28,15 +28,9 @@ test_that("each model of each paper is accepted by its function", {
       if (startsWith(model, "missing")) gaps$b[1:3] <- NA
       own <- switch(fitter,
         bsvm = list(
-          if (startsWith(model, "intercept")) {
-            class ~ a + (1 | g)
-          } else {
-            class ~ a + b + c
-          }, gaps
+          if (startsWith(model, "intercept")) class ~ a + (1 | g) else class ~ a + b + c, gaps
         ),
-        gpsvm = c(list(class ~ a + b + c, data), if (model != "susy") {
-          list(inducing = 8)
-        }),
+        gpsvm = c(list(class ~ a + b + c, data), if (model != "susy") list(inducing = 8)),
         mkprobit = list(
           if (model %in% c("single", "gibbs")) {
             list(s = x)
@@ -51,9 +45,7 @@ test_that("each model of each paper is accepted by its function", {
         list(number ~ a + b + c, data)
       )
       if (model == "susy") arguments$inducing <- 8
-      if (fitter == "mkprobit" && identical(arguments$combine, "product")) {
-        own$kernel <- rbf()
-      }
+      if (fitter == "mkprobit" && identical(arguments$combine, "product")) own$kernel <- rbf()
       if (!fitter %in% c("gpsvm", "seqkr", "mkprobit")) own$threads <- 1
       fit <- suppressWarnings(do.call(fitter, c(own, list(seed = 1), arguments)))
       expect_s3_class(fit, "bayeskernel_fit")

@@ -37,8 +37,7 @@ test_that("columns and groups are those of lme4", {
   )) {
     ours <- bsvm_design(formula, d)$random
     theirs <- lme4::mkReTrms(
-      lme4::findbars(formula), lme4::subbars(formula) |>
-        model.frame(data = d),
+      lme4::findbars(formula), lme4::subbars(formula) |> model.frame(data = d),
       reorder.terms = FALSE
     )
     expect_length(ours, length(theirs$cnms))

@@ -24,9 +24,7 @@ sqlite_of <- function(frame) {
   con
 }
 
-fit_source <- function(source, ...) {
-  flat(bsvm)(source, seed = 1, threads = 1, progress = FALSE, ...)
-}
+fit_source <- function(source, ...) flat(bsvm)(source, seed = 1, threads = 1, progress = FALSE, ...)
 
 # The message says what is wrong with which column, and every error carries the user's call.
 expect_source_refusal <- function(code, kind, regexp) {
@@ -62,9 +60,7 @@ test_that("blocks have their size whatever the reader gives", {
   given <- 0
   reader <- list(read = function(n) {
     given <<- given + 1
-    if (given > length(pieces)) {
-      return(NULL)
-    }
+    if (given > length(pieces)) return(NULL)
     rows <- sum(pieces[seq_len(given - 1)]) + seq_len(pieces[given])
     list(a = rows, y = rep_len(c(0, 1), length(rows)))
   })
@@ -337,9 +333,7 @@ test_that("names of files, separators and columns that are none", {
   }
   file <- csv_of(data.frame(a = 1:3, y = c(0, 1, 0)))
   odd <- list("", ",,", "\u00b7", "\xff", "\"", "\n", NA_character_, 1, c(",", ";"))
-  for (sep in odd) {
-    expect_source_refusal(row_source(file, y = "y", sep = sep), "argument", "sep")
-  }
+  for (sep in odd) expect_source_refusal(row_source(file, y = "y", sep = sep), "argument", "sep")
   expect_source_refusal(row_source(file, y = "\xff"), "argument", "`y`")
   writeBin(c(charToRaw("a,caf"), as.raw(0xe9), charToRaw("\n1,2\n")), file)
   expect_source_refusal(row_source(file), "dimension", "UTF-8")
@@ -436,9 +430,7 @@ test_that("integers that a connection cannot read are no missing values", {
 # inside of them MariaDB does not change their kind.
 logging_driver <- function(class, inside) {
   where <- globalenv()
-  define <- function(generic, signature, f) {
-    methods::setMethod(generic, signature, f, where = where)
-  }
+  define <- function(generic, signature, f) methods::setMethod(generic, signature, f, where = where)
   methods::setClass(class,
     contains = "DBIConnection", slots = c(log = "environment"), where = where
   )
@@ -515,9 +507,7 @@ chunk_driver <- function(frame, own_size = NULL) {
   log$at <- 0L
   log$cleared <- 0L
   where <- globalenv()
-  define <- function(generic, signature, f) {
-    methods::setMethod(generic, signature, f, where = where)
-  }
+  define <- function(generic, signature, f) methods::setMethod(generic, signature, f, where = where)
   arrow <- function(name) getExportedValue("DBI", name)
   methods::setClass("ChunkConnection",
     contains = "DBIConnection", slots = c(log = "environment"), where = where
@@ -533,9 +523,7 @@ chunk_driver <- function(frame, own_size = NULL) {
       methods::new("ChunkResult", log = conn@log)
     }
   )
-  define(DBI::dbColumnInfo, "ChunkResult", function(res, ...) {
-    data.frame(name = names(frame))
-  })
+  define(DBI::dbColumnInfo, "ChunkResult", function(res, ...) data.frame(name = names(frame)))
   define(DBI::dbClearResult, "ChunkResult", function(res, ...) {
     res@log$cleared <- res@log$cleared + 1L
     invisible(TRUE)

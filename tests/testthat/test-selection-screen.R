@@ -8,11 +8,7 @@ block_data <- function(n = 150, p = 600, family = "gaussian", seed = 1) {
   x <- sqrt(0.1) * x + sqrt(0.9) * shared
   colnames(x) <- paste0("v", seq_len(p))
   f <- 2 * x[, 3] - 2 * x[, 203] + 2 * x[, 403]
-  y <- if (family == "gaussian") {
-    f + stats::rnorm(n)
-  } else {
-    factor(f + stats::rlogis(n) > 0)
-  }
+  y <- if (family == "gaussian") f + stats::rnorm(n) else factor(f + stats::rlogis(n) > 0)
   list(x = x, y = y, true = c(3, 203, 403))
 }
 fit_screened <- function(d, family = "gaussian", polish = FALSE, select = TRUE, ...) {
@@ -20,9 +16,7 @@ fit_screened <- function(d, family = "gaussian", polish = FALSE, select = TRUE, 
     d$x, d$y, family = family, select = select, method = "vb", polish = polish, threads = 1, ...
   )
 }
-blocks_found <- function(fit) {
-  unique((unname(which(inclusion(fit) > 0.5)) - 1) %/% 5)
-}
+blocks_found <- function(fit) unique((unname(which(inclusion(fit) > 0.5)) - 1) %/% 5)
 
 test_that("sums over rows of standardised columns are those of plain R", {
   set.seed(1)

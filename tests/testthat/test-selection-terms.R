@@ -51,9 +51,8 @@ test_that("a regression has the term inclusions of importance sampling", {
   core <- function(unit) {
     out <- bsvm_gibbs_cpp(
       list(
-        x = design, center = numeric(4), scale = rep(1, 4), y = y,
-        weights = rep(1, n), offset = numeric(n), z = matrix(0, n, 0),
-        group = integer(), n_groups = 0L, kept = list(),
+        x = design, center = numeric(4), scale = rep(1, 4), y = y, weights = rep(1, n),
+        offset = numeric(n), z = matrix(0, n, 0), group = integer(), n_groups = 0L, kept = list(),
         selection = list(
           columns = 0:3, shape = 3, rate = 2, rho = 0.4, rho_beta = numeric(), unit = unit
         )

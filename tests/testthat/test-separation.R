@@ -27,9 +27,7 @@ separation_of <- function(code) {
 
 fits <- function(formula, data, method, family) {
   settings <- list(formula, data, method = method, threads = 1, seed = 1, progress = FALSE)
-  if (method == "gibbs") {
-    settings <- c(settings, chains = 2, warmup = 100, ndraws = 100)
-  }
+  if (method == "gibbs") settings <- c(settings, chains = 2, warmup = 100, ndraws = 100)
   if (family == "bsvm") {
     do.call(flat(bsvm), settings)
   } else {

@@ -20,14 +20,13 @@ shared_rows <- function(seed = 1, groups = 8L, size = 5L) {
   place <- which(gone, arr.ind = TRUE)
   list(
     y = rnorm(n), weight = runif(n, 0.5, 2), z = cbind(1, rnorm(n)),
-    group = rep(seq_len(groups), each = size),
-    x = cbind(1, matrix(rnorm(3 * n), n)), groups = groups, width = 2L,
+    group = rep(seq_len(groups), each = size), x = cbind(1, matrix(rnorm(3 * n), n)),
+    groups = groups, width = 2L,
     use = data.frame(
       row = place[, 1], column = place[, 2] + 1L, place = place[, 2],
       slope = 1.3, value = rnorm(nrow(place))
     ),
-    patterns = patterns,
-    open = aperm(replicate(groups, positive()), c(3, 1, 2))
+    patterns = patterns, open = aperm(replicate(groups, positive()), c(3, 1, 2))
   )
 }
 
@@ -64,9 +63,7 @@ test_that("the likelihood of groups is that of dense algebra, and its slopes", {
   h <- 1e-5
   slope <- function(f) (f(h) - f(-h)) / (2 * h)
   expect_equal(found$theta, vapply(1:4, function(j) {
-    slope(function(t) {
-      dense_likelihood(at, replace(theta, j, theta[j] + t), psi, 0.7)
-    })
+    slope(function(t) dense_likelihood(at, replace(theta, j, theta[j] + t), psi, 0.7))
   }, 0), tolerance = 1e-6)
   expect_equal(found$scale, slope(function(t) {
     dense_likelihood(at, theta, psi * exp(t), 0.7)

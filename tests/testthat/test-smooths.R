@@ -147,8 +147,7 @@ test_that("the dot leaves out the variables of smooths", {
 test_that("a grid covers the range of what was seen", {
   d <- meadow()
   design <- bsvm_design(
-    y ~ s(age) + t2(x, z) + f + s(x, by = f) + s(age, by = z) +
-      s(z, f, bs = "fs", k = 4), d,
+    y ~ s(age) + t2(x, z) + f + s(x, by = f) + s(age, by = z) + s(z, f, bs = "fs", k = 4), d,
     drop_aliased = FALSE
   )
   grid <- smooth_grid(design$info, 1)
@@ -314,9 +313,7 @@ test_that("the prior of a smooth does not depend on its basis", {
   evidence <- vapply(fits, function(fit) log_evidence(fit)[[1]], 0)
   expect_lt(diff(range(evidence)), 1.5)
   peer <- fitted(mgcv::gam(y ~ s(x, k = 20), data = data, method = "REML"))
-  for (fit in fits) {
-    expect_lt(sqrt(mean((predict(fit) - peer)^2)), 0.03)
-  }
+  for (fit in fits) expect_lt(sqrt(mean((predict(fit) - peer)^2)), 0.03)
 })
 
 test_that("the prior of a smooth moves with the unit of its columns", {

@@ -1,9 +1,7 @@
 # A fit that goes on may have been read from a file: its state is untrusted.
 
 leaves <- function(x, at = integer()) {
-  if (!is.list(x)) {
-    return(list(at))
-  }
+  if (!is.list(x)) return(list(at))
   unlist(lapply(seq_along(x), function(i) leaves(x[[i]], c(at, i))), FALSE)
 }
 
@@ -25,9 +23,7 @@ expect_states_checked <- function(part, go_on) {
   last <- length(part$state)
   for (at in leaves(part$state)) {
     name <- names(part$state[[at[-length(at)]]])[at[length(at)]]
-    if (at[1] == last && identical(name, "sweep")) {
-      damaged$state[[at]] <- part$state[[at]] + 1
-    }
+    if (at[1] == last && identical(name, "sweep")) damaged$state[[at]] <- part$state[[at]] + 1
   }
   expect_bk_error(go_on(stamped(damaged)), "argument", "differ in sweeps")
 }

@@ -11,9 +11,7 @@ rate_data <- function(n = 150, intercept = 0, seed = 1) {
 test_that("a rate is a power of every row", {
   d <- rate_data()
   for (method in c("vb", "ep")) {
-    fit <- function(...) {
-      flat(bsvm)(y ~ x + z, d, method = method, penalty = 1, threads = 1, ...)
-    }
+    fit <- function(...) flat(bsvm)(y ~ x + z, d, method = method, penalty = 1, threads = 1, ...)
     expect_equal(coef(fit(learning_rate = 0.4)), coef(fit(weights = rep(0.4, 150))))
     expect_equal(fit(learning_rate = 0.4)$weights, rep(1, 150))
   }

@@ -14,9 +14,7 @@ is_refused_or_answered <- function(code) {
       suppressWarnings(suppressMessages(utils::capture.output(code)))
       TRUE
     },
-    bayeskernel_error = function(e) TRUE, error = function(e) {
-      conditionMessage(e)
-    }
+    bayeskernel_error = function(e) TRUE, error = function(e) conditionMessage(e)
   )
 }
 
@@ -25,9 +23,7 @@ test_that("a fit that was changed raises no error of base R", {
   quick <- list(
     terms = function(fit) compare_terms(fit, "z"),
     exposure = function(fit) exposure(fit, ndraws = 10, threads = 1),
-    combine = function(fit) {
-      predict(combine_classifiers(list(fit, fit)), d[1:3, ], threads = 1)
-    },
+    combine = function(fit) predict(combine_classifiers(list(fit, fit)), d[1:3, ], threads = 1),
     parts = function(fit) predict(fit, d[1:3, ], "terms", exclude = "z"),
     rows = function(fit) augment(fit), frame = function(fit) model.frame(fit),
     effects = function(fit) insight::get_predicted(fit)
@@ -38,12 +34,8 @@ test_that("a fit that was changed raises no error of base R", {
       broken[name] <- odd[1 + nchar(name) %% length(odd)]
       for (what in names(quick)) {
         # Fits anew are slow: a few will do.
-        if (what == "terms" && !(name %in% c("posterior", "data", "n", "y"))) {
-          next
-        }
-        if (what == "effects" && !requireNamespace("insight", quietly = TRUE)) {
-          next
-        }
+        if (what == "terms" && !(name %in% c("posterior", "data", "n", "y"))) next
+        if (what == "effects" && !requireNamespace("insight", quietly = TRUE)) next
         expect_true(is_refused_or_answered(quick[[what]](broken)), info = paste(what, name))
       }
     }

@@ -101,9 +101,7 @@ test_that("a goal is a default of runs whose length is not said", {
 # The default passes are those that the page says.
 test_that("bsvm() takes its own numbers of passes, by method", {
   d <- typed_data()
-  passes <- function(...) {
-    flat(bsvm)(y ~ a + b, d, threads = 1, seed = 1, ...)$diagnostics$passes
-  }
+  passes <- function(...) flat(bsvm)(y ~ a + b, d, threads = 1, seed = 1, ...)$diagnostics$passes
   expect_identical(passes(), passes(tol = 1e-3, max_iter = 100))
   expect_identical(passes(method = "vb"), passes(method = "vb", tol = 1e-6, max_iter = 2000))
 })
