@@ -11,54 +11,38 @@ warning_kinds <- c(
   "link", "kernel", "identification", "outlier", "outside"
 )
 
-# Raise a classed error.
-# kind: one of `error_kinds`; becomes class `bayeskernel_error_<kind>`.
-# header: what is wrong, one line of fewer than 80 characters.
-# details: character vector, printed as bullets: what was found, where, and what would be accepted.
-# column, row, found, expected: data fields of the condition, for code.
-# call: the user's call, as a language object or `NULL`.
-# Returns does not return.
-bk_abort <- function(kind, header, details = NULL, column = NULL, row = NULL,
-                     found = NULL, expected = NULL, call = user_call()) {
+# kind: one of `error_kinds`, or of `warning_kinds`; becomes class bayeskernel_error_<kind>, or
+# bayeskernel_warning_<kind>. header: what is wrong, one line of fewer than 80 characters.
+# `...`: texts, each a bullet below the header: what was found, where, and what would be accepted;
+# or vectors of them. Of warnings, what has a name is a field for code, as `column`, `row`, `found`
+# and `expected` are of errors.
+bk_abort <- function(kind, header, ..., column = NULL, row = NULL, found = NULL, expected = NULL,
+                     call = user_call()) {
   stopifnot(kind %in% error_kinds)
-  stop(new_condition(
-    c(paste0("bayeskernel_error_", kind), "bayeskernel_error", "error"), header, details, call,
-    list(column = column, row = row, found = found, expected = expected)
-  ))
+  fields <- list(column = column, row = row, found = found, expected = expected)
+  stop(new_condition("error", kind, header, list(...), call, fields))
 }
 
-# Raise a classed warning.
-# See bk_abort() for what else it takes.
-# kind: one of `warning_kinds`; becomes `bayeskernel_warning_<kind>`.
-# ...: further named data fields of the condition.
-# Returns `NULL`, invisibly.
-bk_warn <- function(kind, header, details = NULL, ..., call = user_call()) {
+bk_warn <- function(kind, header, ..., call = user_call()) {
   stopifnot(kind %in% warning_kinds)
-  warning(new_condition(
-    c(paste0("bayeskernel_warning_", kind), "bayeskernel_warning", "warning"),
-    header, details, call, list(...)
-  ))
+  warning(new_condition("warning", kind, header, list(...), call))
   invisible(NULL)
 }
 
 # A message that code can tell apart, as a warning is.
-bk_inform <- function(kind, header, details = NULL, ..., call = user_call()) {
-  condition <- new_condition(
-    c(paste0("bayeskernel_message_", kind), "bayeskernel_message", "message"),
-    header, details, call, list(...)
-  )
+bk_inform <- function(kind, header, ..., call = user_call()) {
+  condition <- new_condition("message", kind, header, list(...), call)
   condition$message <- paste0(condition$message, "\n")
   message(condition)
 }
 
-new_condition <- function(class, header, details, call, fields) {
-  header <- readable(header)
-  bullets <- unlist(lapply(
-    readable(unlist(details)), strwrap, width = 79, initial = "* ", exdent = 2
-  ))
+new_condition <- function(type, kind, header, said, call, fields = said[nzchar(names(said))]) {
+  force(fields)
+  if (!is.null(names(said))) said <- said[!nzchar(names(said))]
+  bullets <- unlist(lapply(readable(unlist(said)), strwrap, 79, initial = "* ", exdent = 2))
   structure(
-    c(list(message = paste(c(header, bullets), collapse = "\n"), call = call), fields),
-    class = c(class, "condition")
+    c(list(message = paste(c(readable(header), bullets), collapse = "\n"), call = call), fields),
+    class = c(paste0("bayeskernel_", type, c(paste0("_", kind), "")), type, "condition")
   )
 }
 

@@ -163,7 +163,7 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
 # `codes`; the frame with others in their place.
 read_gaps <- function(frame, modelled, rows) {
   values <- predictor_matrix(frame, modelled$numeric)
-  check_observed(values, observed_moments(values), rows)
+  check_observed(values, observed_moments(values))
   levels <- holed_levels(frame, modelled$factors)
   codes <- factor_codes(frame, levels)
   list(
@@ -259,7 +259,7 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
   values <- if (modelled) x[, -1L, drop = FALSE]
   if (modelled) {
     moments <- observed_moments(x)
-    check_observed(values, lapply(moments, `[`, -1L), rows)
+    check_observed(values, lapply(moments, `[`, -1L))
   }
   fixed <- fixed_columns(
     x, standardize, drop_aliased, rows, moments,

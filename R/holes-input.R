@@ -169,7 +169,7 @@ abort_hole <- function(name, reason, at, rows, curve = NULL) {
 }
 
 # The values that are there have to tell a mean and a variance.
-check_observed <- function(x, moments, rows) {
+check_observed <- function(x, moments) {
   nowhere <- which(moments$missing == nrow(x))
   if (length(nowhere)) {
     name <- colnames(x)[nowhere[1]]

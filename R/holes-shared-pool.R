@@ -5,7 +5,7 @@
 pool_shared <- function(kept, rows, shared) {
   fits <- lapply(kept, `[[`, "fit")
   fit <- fits[[length(fits)]]
-  fit$posterior <- pool_posteriors(lapply(fits, `[[`, "posterior"), fit)
+  fit$posterior <- pool_posteriors(lapply(fits, `[[`, "posterior"))
   fit$fitted <- pool_fitted(lapply(fits, `[[`, "fitted"))
   each <- function(name) lapply(fits, `[[`, name)
   if (!is.null(fit$loo)) {
@@ -41,7 +41,7 @@ with_shared <- function(fit, kept, rows, shared) {
 # Beyond that a fit keeps the moments over completions alone.
 most_shared_numbers <- 2e7
 
-pool_posteriors <- function(all, fit) {
+pool_posteriors <- function(all) {
   out <- all[[length(all)]]
   count <- length(all)
   theta <- do.call(rbind, lapply(all, `[[`, "theta_mean"))

@@ -51,7 +51,7 @@ shared_holes <- function(rows, settings) {
   levels <- ifelse(gone(holes$codes), columns(holes$codes), NA_integer_)
   used <- intersect(factors, c(numbers, levels))
   if (length(used) == 0L) return(NULL)
-  refuse_shared(rows, settings)
+  refuse_shared(settings)
   lapply(used, function(k) {
     list(
       group = groups[[k]], first = which(!duplicated(groups[[k]])), numbers = which(numbers == k),
@@ -72,7 +72,7 @@ is_shared <- function(values, group) {
   sum(chance) < log(0.001)
 }
 
-refuse_shared <- function(rows, settings) {
+refuse_shared <- function(settings) {
   found <- c(
     if (!isFALSE(settings$select %||% FALSE)) "`select`", if (!is.null(settings$until)) "`until`",
     if (!is.null(settings$resume)) "`resume`"
@@ -192,7 +192,7 @@ fit_shared <- function(model, rows, settings, call, shared) {
     any_open <- any(lengths(lapply(shared, `[[`, "open")) > 0L)
     kept <- list()
     k <- if (any_open) 0L else shared_burn
-    most <- most_shared_fits(rows, settings)
+    most <- most_shared_fits(rows)
     said <- list()
     repeat {
       completed <- fill_shared(rows, state$x, state$codes, parts)
@@ -226,7 +226,7 @@ fit_shared <- function(model, rows, settings, call, shared) {
   })
 }
 
-most_shared_fits <- function(rows, settings) {
+most_shared_fits <- function(rows) {
   variances <- sum(vapply(rows$random, function(term) choose(length(term$columns) + 1, 2), 1))
   if (variances > 1) return(shared_fits[["least"]])
   cells <- length(rows$offset) * max(1, ncol(rows$x))

@@ -45,12 +45,12 @@ extend_linear <- function(object, newdata, y = NULL, weights = NULL,
   )
   if (isTRUE(core$status$interrupted)) abort_interrupted()
   out <- extended_fit(grown, core, q, a, y, weights)
-  out$stream <- watch_linear(object, newdata, rows, followed$outside)
+  out$stream <- watch_linear(object, rows, followed$outside)
   stamped(out)
 }
 
 # Columns that are no smooths', and variables of processes.
-watch_linear <- function(object, newdata, rows, outside) {
+watch_linear <- function(object, rows, outside) {
   smooths <- object$design$smooths
   of_terms <- unlist(lapply(smooths, `[[`, "at"))
   plain <- setdiff(seq_along(object$transform$center), c(1L, of_terms))

@@ -37,9 +37,7 @@ linear_job <- function(rows, settings, law = NULL) {
   } else {
     rows$data[setdiff(names(rows$data), "type")]
   }
-  data["selection"] <- list(
-    if (length(selected)) core_selection(selected, settings$prior, settings, rows)
-  )
+  data["selection"] <- list(if (length(selected)) core_selection(selected, settings$prior, rows))
   data["holes"] <- list(
     if (is.null(wide) && !is.null(rows$holes)) {
       core_holes(rows, blocks, settings$prior, length(selected) == 0L)
@@ -48,9 +46,7 @@ linear_job <- function(rows, settings, law = NULL) {
   data$atoms <- wide$atoms[c("row", "log_prior")]
   data$units <- if (!is.null(rows$units)) as.double(rows$units)
   if (settings$method == "svi") check_svi_model(data)
-  if (identical(settings$polish, "ep") && !is.null(data$selection)) {
-    refuse_ep_polish(settings, data, blocks)
-  }
+  if (identical(settings$polish, "ep") && !is.null(data$selection)) refuse_ep_polish(data, blocks)
   names <- if (settings$method == "gibbs") draw_names(rows, blocks, data, settings)
   job <- list(
     settings = settings, blocks = blocks, data = data, design = rows, response = response,

@@ -13,7 +13,7 @@ selected_columns <- function(design, settings) {
   selected
 }
 
-core_selection <- function(selected, prior, settings, design) {
+core_selection <- function(selected, prior, design) {
   of <- if (inherits(prior, "bkm_prior")) "slab" else "var"
   c(
     list(columns = as.integer(selected) - 1L), variance_prior(prior, of, scale = TRUE),
@@ -231,7 +231,7 @@ warn_unsettled_columns <- function(why, left) {
 }
 
 # What the sites of columns do not know.
-refuse_ep_polish <- function(settings, data, blocks, most = 1000L) {
+refuse_ep_polish <- function(data, blocks, most = 1000L) {
   columns <- length(blocks$precision)
   found <- if (!is.null(data$holes) || !is.null(data$atoms)) {
     "missing predictors that are modeled"

@@ -147,7 +147,7 @@ build_process <- function(term, frame, rows, standardize, centred) {
     if (k %in% coded) {
       as.double(match(as.character(frame[[own[k]]]), levels[[k]]))
     } else {
-      process_variable(frame[[own[k]]], own[k], term, rows)
+      process_variable(frame[[own[k]]], own[k], term)
     }
   }, numeric(n))
   dim(x) <- c(n, d)
@@ -209,7 +209,7 @@ process_label <- function(term, level) {
   paste0(label, if (!is.null(term$by)) paste0(":", term$by), level)
 }
 
-process_variable <- function(column, name, term, rows) {
+process_variable <- function(column, name, term) {
   if (is.logical(column) && all(is.na(column))) column <- as.double(column)
   if (is.factor(column) || is.character(column)) {
     abort_process(

@@ -25,7 +25,7 @@
 read_rows <- function(model, front, settings) {
   facts <- model$rows
   kind <- facts$response(settings)
-  source <- given_source(model, front, settings)
+  source <- given_source(model, front)
   if (!is.null(source)) return(source_rows(model, source, settings, front$formula))
   if ("formula" %in% ls(front)) {
     return(formula_rows(model, kind, formula_arguments(front), settings))

@@ -62,15 +62,6 @@ test_that("ordered classes are put in order", {
   )
 })
 
-test_that("labels swapped turn the latent function round", {
-  d <- bark_data()
-  turned <- transform(d, two = factor(two, rev(levels(two))))
-  f <- predict(long_bark(two ~ a, d, family = "binomial"), d, "link", se.fit = TRUE)
-  g <- predict(long_bark(two ~ a, turned, family = "binomial"), d, "link")
-  expect_lt(max(abs(f$fit + g) / f$se.fit), 1)
-  expect_gt(cor(f$fit, -g), 0.99)
-})
-
 test_that("every prior and setting goes through", {
   d <- bark_data()
   expect_fit <- function(...) {

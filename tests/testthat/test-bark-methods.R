@@ -368,27 +368,6 @@ test_that("the units of the data do not matter", {
   expect_equal(raw$draws, quick_bark(x, d$y, prior = prior)$draws, tolerance = 1e-6)
 })
 
-test_that("a saved fit answers the same", {
-  path <- tempfile()
-  on.exit(unlink(path))
-  for (fit in list(number, two, three, blocks)) {
-    saveRDS(fit, path)
-    again <- readRDS(path)
-    new <- if (is.null(fit$formula)) unname(cbind(x, x^2)) else d
-    expect_identical(
-      predict(again, new, draws = TRUE, seed = 1), predict(fit, new, draws = TRUE, seed = 1)
-    )
-    expect_equal(capture.output(print(again)), capture.output(print(fit)))
-  }
-})
-
-test_that("predict() on the rows of the fit is fitted()", {
-  expect_equal(predict(number), fitted(number))
-  expect_equal(predict(number, d), fitted(number))
-  expect_equal(predict(three, type = "prob"), fitted(three))
-  expect_equal(predict(two, d, "link", se.fit = TRUE), predict(two, type = "link", se.fit = TRUE))
-})
-
 test_that("slopes beside a linear part are those of f", {
   set.seed(4)
   rows <- data.frame(a = rnorm(90), b = 3 * rnorm(90), g = gl(9, 10))

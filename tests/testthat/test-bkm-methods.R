@@ -180,16 +180,7 @@ test_that("classes by prevalence, links, and the random effects left out", {
   expect_bk_error(predict(logit, d, "prob", link = "probit"), "argument", "link")
 })
 
-test_that("fits are saved, read and updated", {
-  for (object in all) {
-    file <- tempfile(fileext = ".rds")
-    saveRDS(object, file)
-    again <- readRDS(file)
-    unlink(file)
-    expect_equal(
-      predict(again, d, "link", se.fit = TRUE), predict(object, d, "link", se.fit = TRUE)
-    )
-  }
+test_that("update() changes formula, family and method", {
   less <- update(logit, . ~ . - z)
   expect_identical(names(coef(less)), c("(Intercept)", "x"))
   expect_identical(update(logit, family = "probit")$family, "probit")

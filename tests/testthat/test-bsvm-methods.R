@@ -49,16 +49,6 @@ test_that("draws from q have the moments of the fit, covariances too", {
   )
 })
 
-test_that("a seed reproduces draws and leaves R's generator alone", {
-  set.seed(5)
-  expected <- runif(1)
-  set.seed(5)
-  first <- as.matrix(fit, ndraws = 10, seed = 3)
-  expect_equal(runif(1), expected)
-  expect_identical(as.matrix(fit, ndraws = 10, seed = 3), first)
-  expect_false(identical(as.matrix(fit, ndraws = 10, seed = 4), first))
-})
-
 test_that("random effects come by grouping factor, levels as rows", {
   effects <- ranef(fit)
   expect_named(effects, "g")

@@ -231,20 +231,6 @@ test_that("shifting and scaling predictors changes coefficients alone", {
   expect_equal(coef(b)[-1] * c(1000, 1 / 30), coef(a)[-1], tolerance = 1e-5)
 })
 
-test_that("labels swapped flip the link and keep the probabilities", {
-  d <- make_data(34)
-  swapped <- transform(d, y = -y)
-  for (formula in formulas) {
-    a <- vb(formula, d, tol = 1e-12)
-    b <- vb(formula, swapped, tol = 1e-12)
-    expect_equal(bound_of(a), bound_of(b), tolerance = 1e-10)
-    expect_equal(predict(a, d, type = "link"), -predict(b, d, type = "link"), tolerance = 1e-5)
-    expect_equal(
-      predict(a, d, type = "prob")[, 2], predict(b, d, type = "prob")[, 1], tolerance = 1e-5
-    )
-  }
-})
-
 test_that("a whole weight counts as so many rows", {
   d <- make_data(35)
   d$times <- rep(1:3, length.out = nrow(d))

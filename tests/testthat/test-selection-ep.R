@@ -106,10 +106,7 @@ test_that("what it does not fit is refused in words", {
   d$data$v2[1:5] <- NA
   expect_bk_error(fit(select = TRUE, polish = "ep", missing = "model"), "argument", "missing")
   expect_bk_error(
-    refuse_ep_polish(
-      list(polish = "ep"), list(selection = list()), list(precision = numeric(1001))
-    ),
-    "argument", "1001"
+    refuse_ep_polish(list(selection = list()), list(precision = numeric(1001))), "argument", "1001"
   )
 })
 
