@@ -94,7 +94,6 @@ pool_random <- function(terms, away, sigma, pooled) {
   }
   out$cov[] <- cov
   if (!isTRUE(out$eliminated) || length(out$loading) == 0L) return(out)
-  p <- ncol(away)
   inverse <- chol2inv(chol(pooled))
   for (g in seq_len(size[1L])) {
     # Cov(u_g, theta).

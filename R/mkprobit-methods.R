@@ -347,7 +347,6 @@ predict.combined_classifiers <- function(object, newdata = NULL,
                                          type = c("class", "prob", "logprob"), ...) {
   type <- check_choice(type, c("class", "prob", "logprob"), "type")
   fits <- object$fits
-  count <- length(fits)
   rows <- rows_by_fit(fits, newdata)
   logs <- unname(Map(function(fit, rows) {
     out <- if (is_joint(fit)) {

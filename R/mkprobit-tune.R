@@ -19,7 +19,6 @@ tuning_directions <- function(spaces, settings) {
   one <- function(kind, space = 0L, at = integer()) list(kind = kind, space = space, at = at)
   each <- function(s) {
     at <- scales[[s]]
-    roles <- parameter_roles(spaces[[s]]$kernel)[at]
     c(
       if (length(at) > 1L && length(spaces) > 1L) list(one("scale", s, at)),
       lapply(at, function(k) one("scale", s, k))

@@ -176,7 +176,6 @@ groups_of_atoms <- function(model, rows) {
   if (is.null(by_row) || is.null(rows$y)) {
     return(list(model = model, codes = model_codes(model, rows$random, nrow(rows$holes$x))))
   }
-  width <- length(model$where)
   code <- integer(nrow(rows$holes$x))
   code[by_row$row] <- seq_along(by_row$row)
   model$groups <- list(list(mean = by_row$mean, var = by_row$var, cov = model$groups[[1L]]$cov))

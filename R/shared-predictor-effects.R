@@ -217,7 +217,7 @@ apart_score <- function(at, theta, precision, noise) {
   n <- length(at$y)
   r <- ncol(at$z)
   slope <- missing_slopes(at, theta)
-  spread <- moved <- slope
+  spread <- slope
   extra <- matrix(0, n, at$width)
   for (one in at$patterns) {
     rows <- one$at
