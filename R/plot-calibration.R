@@ -52,7 +52,7 @@ calibration_title <- function(x, newdata, link) {
   } else if (is.null(link) && !is.null(left_out_prob(x))) {
     "Calibration, each row left out"
   } else {
-    "Calibration on its own rows, which flatters"
+    "Calibration on its own rows: looks too good"
   }
 }
 
