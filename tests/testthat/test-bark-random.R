@@ -324,7 +324,7 @@ test_that("chains that disagree are stacked with their effects", {
 test_that("tables and pictures have the groups", {
   skip_if_not_installed("rstantools")
   text <- capture.output(fit)
-  expect_match(text, "Groups: +h 6", all = FALSE)
+  expect_match(text, "groups: h 6", all = FALSE)
   expect_match(text, "Variance components", all = FALSE)
   rows <- generics::tidy(fit)
   at <- rows[rows$effect == "ran_pars", ]

@@ -50,7 +50,7 @@ test_that("crossed terms agree with dense columns, means and intervals", {
   expect_equal(is.na(one$fit), is.na(two$fit))
   expect_lt(max(abs(one$fit - two$fit) / two$se.fit, na.rm = TRUE), 0.05)
   expect_equal(unname(one$se.fit), unname(two$se.fit), tolerance = 0.02)
-  expect_output(print(fit), "a exact given b, whose levels")
+  expect_output(print(summary(fit)), "a exact given b, whose levels")
 })
 
 test_that("predictions for the rows of a crossed fit are those of the fit", {
@@ -124,7 +124,7 @@ test_that("a crossed Gibbs fit agrees with the dense one", {
   details <- startsWith(names(spread), "Sigma")
   expect_true(all(abs(spread[!details] - 1) < 0.2))
   expect_equal(predict(fit, d, type = "prob"), predict(dense, d, type = "prob"), tolerance = 0.02)
-  expect_output(print(fit), "a and b, drawn jointly")
+  expect_output(print(summary(fit)), "a and b, drawn jointly")
 })
 
 test_that("crossed fits do not depend on threads, and chains can go on", {

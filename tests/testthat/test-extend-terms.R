@@ -217,7 +217,7 @@ test_that("particles that are tuned anew go where their stream is", {
   expect_identical(follows$log_evidence, stays$log_evidence)
   expect_identical(nobs(follows), 240L)
   expect_equal(unname(follows$transform$center), mean(d$x))
-  expect_match(capture.output(print(follows)), "after row 240", all = FALSE)
+  expect_match(capture.output(print(summary(follows))), "after row 240", all = FALSE)
   expect_identical(extend(stays, d[0, ], retune = TRUE)$posterior, follows$posterior)
   classes <- seqkr(class ~ x, d[1:100, ],
     family = "binomial", particles = 20, threads = 1, seed = 1, tune = FALSE
