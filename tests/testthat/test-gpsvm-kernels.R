@@ -284,7 +284,7 @@ test_that("arguments of other packages are answered by what replaces them", {
   says(gpsvm(x, rep(0:1, 5), gamma = 1), "rbf[(]1 / sqrt[(]2 [*] gamma[)]")
   says(mkprobit(x, rep(0:1, 5), sigma = 1), "rbf[(]1 / sqrt[(]2 [*] sigma[)]")
   says(mkprobit(x, rep(0:1, 5), degree = 3), "polynomial[(]degree[)]")
-  says(bsvm(x, rep(0:1, 5), gamma = 1), "gpsvm[(][)], which has kernels")
+  says(bsvm(x, rep(0:1, 5), gamma = 1), "kernel.s width is of gpsvm[(][)]")
   says(bsvm(x, rep(0:1, 5), C = 1), "penalty")
   d <- data.frame(n = rnorm(100), x = rnorm(100))
   expect_bk_error(gpsvm(n ~ x, d), "response", "100 values name no classes")

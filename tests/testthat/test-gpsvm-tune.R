@@ -115,7 +115,7 @@ test_that("cross-validation picks from its grid the smallest loss", {
     expect_true(all(is.finite(grid$log_loss) & grid$log_loss > 0))
     expect_lt(min(grid$log_loss), log(2))
   }
-  expect_output(print(fit), "5-fold cross-validation over 20 settings")
+  expect_output(print(summary(fit)), "5-fold cross-validation over 20 settings")
   linear_fit <- process(kernel = linear(), tune = "cv")
   expect_equal(nrow(linear_fit$tuned$grid), 4)
 })
