@@ -8,7 +8,8 @@ prediction <- function(x, newdata, type, link = NULL, ...) {
 
 # The probability of each class given the other rows, where the fit has it, else NULL.
 left_out_prob <- function(x) {
-  usable <- length(x$levels) == 2L && length(x$loo) == x$n && is.null(x$units) && !anyNA(x$loo)
+  usable <- length(x$levels) == 2L && isTRUE(length(x$loo) == x$n) && is.null(x$units) &&
+    !anyNA(x$loo)
   if (!usable) return(NULL)
   own <- exp(x$loo)
   positive <- ifelse(own_classes(x) == 2L, own, 1 - own)

@@ -92,8 +92,8 @@ test_that("the evidence is above the bound, and is no evidence of the data", {
 })
 
 test_that("print says how, and a leave-one-out score", {
-  text <- paste(capture.output(print(ep_process())), collapse = "\n")
-  expect_match(text, "expectation propagation, [0-9]+ passes")
+  text <- paste(capture.output(print(summary(ep_process()))), collapse = "\n")
+  expect_match(text, "onverged after [0-9]+ pass")
   expect_match(text, "leave-one-out -[0-9.]+")
 })
 

@@ -211,8 +211,8 @@ test_that("a sparse prior drops regressors that nobody misses", {
     # What is dropped has no coefficient.
     gone <- rowSums(fit$coefficients$mean != 0)
     expect_true(all(gone <= kept))
-    expect_output(print(fit), "Relevant", fixed = TRUE)
-    expect_output(print(fit), paste(kept[[1]], "of 40|", kept[[1]]))
+    expect_output(print(summary(fit)), "Relevant", fixed = TRUE)
+    expect_output(print(summary(fit)), paste(kept[[1]], "of 40|", kept[[1]]))
     # The same prior without dropping.
     all <- fit_to(prior = mkprobit_prior(tau = 1e-6, nu = 1e-6))
     expect_null(all$relevant)
