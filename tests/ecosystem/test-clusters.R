@@ -26,9 +26,11 @@ Sys.setenv(R_LIBS = paste(.libPaths(), collapse = .Platform$path.sep))
 for (name in names(makers)) {
   test_that(paste("fits by workers of", name, "equal those of one process"), {
     skip_if_not_installed(name)
-    # Workers of Rmpi end with the process that has them.
-    if (name == "Rmpi") skip_if(!nzchar(Sys.which("mpirun")), "there is no mpirun")
-    cluster <- makers[[name]][[1]]()
+    # MPI gives a process no workers where it was not started by mpirun with slots for them.
+    cluster <- tryCatch(makers[[name]][[1]](), error = function(e) {
+      if (name != "Rmpi") stop(e)
+      skip(paste("MPI starts no workers:", conditionMessage(e)))
+    })
     on.exit(makers[[name]][[2]](cluster))
     info <- list(cluster = cluster, name = name)
     rows <- bdf[rep(seq_len(nrow(bdf)), 3), ]
