@@ -114,7 +114,7 @@ plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL, y 
   )
   draw <- asked$picture$draw
   do.call(draw, asked$given[names(formals(draw))], quote = TRUE)
-  invisible(asked$given$data)
+  invisible(without_marks(asked$given$data))
 }
 
 #' The data of a plot
@@ -138,7 +138,13 @@ plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL, y 
 #' @export
 plot_data <- function(object, type = NULL, ...) {
   asked <- asked_picture(object, type, ...)
-  asked$given$data
+  without_marks(asked$given$data)
+}
+
+# A data frame without the attributes that only its drawing reads.
+without_marks <- function(data) {
+  if (is.data.frame(data)) attributes(data) <- attributes(data)[c("names", "row.names", "class")]
+  data
 }
 
 # The picture that is asked for, as plot() finds it, with its data.

@@ -92,11 +92,10 @@ test_that("calibration takes labels from the new rows or from y", {
     by_frame, drawn(plot(fits$two, "calibration", newdata = d, y = d$two, bins = 4))$value
   )
   expect_equal(
-    by_frame, calibration(d$two, predict(fits$two, d, "prob"), 4), ignore_attr = "probability"
+    by_frame, calibration(d$two, predict(fits$two, d, "prob"), 4)
   )
   expect_equal(
-    drawn(plot(fits$three, "fit", bins = 4))$value, calibration(d$three, fitted(fits$three), 4),
-    ignore_attr = "probability"
+    drawn(plot(fits$three, "fit", bins = 4))$value, calibration(d$three, fitted(fits$three), 4)
   )
   expect_bark_refusal(
     plot(fits$two, "calibration", newdata = d, y = rep("yes", 60)), "response", "yes"

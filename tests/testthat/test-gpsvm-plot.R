@@ -169,8 +169,7 @@ test_that("calibration of new rows is that of calibration()", {
   table <- NULL
   drawn(table <- plot(two, "calibration", newdata = rows, y = y, bins = 4))
   expect_equal(
-    table, calibration(factor(y, two$levels), predict(two, rows, "prob"), bins = 4),
-    ignore_attr = "probability"
+    table, calibration(factor(y, two$levels), predict(two, rows, "prob"), bins = 4)
   )
   y <- replace(y, 3, NA)
   drawn(table <- plot(two, "calibration", newdata = rows, y = y, bins = 4))
@@ -179,8 +178,7 @@ test_that("calibration of new rows is that of calibration()", {
   y <- sample(three$levels, 50, TRUE)
   drawn(table <- plot(three, "calibration", newdata = rows, y = y))
   expect_equal(
-    table, calibration(factor(y, three$levels), predict(three, rows, "prob")),
-    ignore_attr = "probability"
+    table, calibration(factor(y, three$levels), predict(three, rows, "prob"))
   )
 })
 
@@ -192,18 +190,18 @@ test_that("calibration of the fit's rows sets their labels beside predict()", {
   fit <- known_gpsvm(c("a", "b"), fitted = kept, y = y)
   table <- NULL
   drawn(table <- plot(fit, "calibration", bins = 5))
-  expect_equal(table, calibration(y, pnorm(mean), 5), ignore_attr = "probability")
+  expect_equal(table, calibration(y, pnorm(mean), 5))
   # A row that na.exclude() left out has a prediction, NA, and no label.
   fit$na.action <- structure(2L, class = "exclude")
   fit$fitted$mean <- append(mean, NA, 1)
   drawn(table <- plot(fit, "calibration", bins = 5))
-  expect_equal(table, calibration(y, pnorm(mean), 5), ignore_attr = "probability")
+  expect_equal(table, calibration(y, pnorm(mean), 5))
   kept$mean <- cbind(mean, -mean, 0.1)
   y <- sample(3, 40, TRUE)
   fit <- known_gpsvm(c("a", "b"), c("x", "y", "z"), fitted = kept, y = y)
   drawn(table <- plot(fit, "calibration", bins = 5))
   prob <- unname(predict(fit, type = "prob"))
-  expect_equal(table, calibration(factor(y), prob, 5), ignore_attr = "probability")
+  expect_equal(table, calibration(factor(y), prob, 5))
 })
 
 test_that("ticks of a logarithmic axis are round, inside and not too many", {
