@@ -289,7 +289,7 @@ linear_left_out <- function(fit, core, job, rows) {
   out <- if (!is.null(core$left_out)) {
     out <- core$left_out
     if (!is.null(job$atoms)) {
-      out <- pool_atoms(out, exp(job$data$atoms$log_prior), job$atoms$row)[c("mean", "var")]
+      out <- pool_completed(out, exp(job$data$atoms$log_prior), job$atoms$row)[c("mean", "var")]
     }
     put_back_copies(out, core$mean, core$variance_f, copies)
   } else if (length(core$influence$mean) == length(y)) {
@@ -309,7 +309,7 @@ linear_left_out <- function(fit, core, job, rows) {
   }
   # Missing values of these rows have seen the response.
   if (is.null(core$left_out) && !is.null(rows$holes)) {
-    weights <- weights * rows_without_holes(rows$holes)
+    weights <- weights * rows_without_missing(rows$holes)
   }
   c(out, list(
     y = (y + 1) / 2, weights = weights, counted = rows$counted,

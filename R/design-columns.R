@@ -18,7 +18,7 @@ fixed_columns <- function(x, standardize, drop_aliased, rows, moments = observed
   scale <- moments$sd
   center[is_intercept | constant | penalised] <- 0
   scale[is_intercept | constant | penalised] <- 1
-  if (holes) x <- fill_holes(x, moments, center * standardize)
+  if (holes) x <- fill_missing(x, moments, center * standardize)
   keep <- which(!useless)
   candidates <- which(!useless & !penalised & !apart)
   aliased <- integer()
@@ -50,7 +50,7 @@ observed_moments <- function(x) {
   moments
 }
 
-fill_holes <- function(x, moments, values) {
+fill_missing <- function(x, moments, values) {
   for (j in which(moments$missing > 0)) x[is.na(x[, j]), j] <- values[j]
   x
 }

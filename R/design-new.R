@@ -7,7 +7,7 @@
 # Returns a list: `x` (rows x p, data scale); `random`, a list of `z` and `group`, 0 for a level
 #   without training rows; `offset`; `complete`, FALSE for rows where anything is missing, whose
 #   other entries mean nothing. With modeled holes these are not counted as missing: `holes`, by
-#   new_holes(), tells them, and x and z have the center of the column in their place.
+#   new_missing(), tells them, and x and z have the center of the column in their place.
 design_new <- function(info, newdata, first = 0) {
   out <- if (info$type == "matrix") {
     new_matrix_rows(info, newdata)
@@ -51,7 +51,7 @@ design_new <- function(info, newdata, first = 0) {
   }
   out$complete <- out$complete & !is.na(out$offset)
   if (!is.null(info$holes)) {
-    found <- new_holes(info$holes, values, cells, out$complete, factors)
+    found <- new_missing(info$holes, values, cells, out$complete, factors)
     out[c("complete", "holes")] <- found[c("complete", "holes")]
   }
   out

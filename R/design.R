@@ -21,7 +21,7 @@ largest_magnitude <- 1e150
 #   `rows` then names the row of the data.
 # Returns a list: `y`, `levels`, `response`; `x` (n x p, data scale), `center`, `scale`, `assign`
 #   (term of each column, 0 for the intercept, NA in a smooth), `term_labels`; `smooths`, by
-#   smooth_summary(); `holes`, by hole_model(); `weights`, `offset`; `random`, a list of terms;
+#   smooth_summary(); `holes`, by missing_model(); `weights`, `offset`; `random`, a list of terms;
 #   `terms`, `xlevels`, `contrasts`, `formula`, `dropped`, `na.action`, `n_omitted`,
 #   `n_zero_weight`, `rows` (of the data, `NULL` for all), `n`, `frame`, and `info`, the part that
 #   `design_new()` reads and a fit keeps.
@@ -37,14 +37,14 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
   numeric <- if (missing == "model") modelled_variables(parsed, built$frame)
   usable <- usable_rows(
     built$frame, built$rows, na.action, missing, numeric$allowed,
-    function(frame, rows) check_holes(parsed, frame, numeric$allowed, info$variables, rows)
+    function(frame, rows) check_missing_model(parsed, frame, numeric$allowed, info$variables, rows)
   )
   rows <- original_rows(usable$keep, built$rows)
   frame <- frame_rows(built$frame, usable$keep)
   given <- row_vector(frame[["(weights)"]], .row_names_info(frame, 2L), 1)
   counted <- if (is_counts(frame[[1L]])) spread_frame(frame, parsed$response, kind)
   if (!is.null(counted)) {
-    if (missing == "model") abort_counted_holes(parsed$response)
+    if (missing == "model") abort_counted_missing(parsed$response)
     rows <- original_rows(counted$at, rows)
     frame <- counted$frame
     # Their positions are those of rows before the counts were spread.
@@ -113,8 +113,8 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
   attr(x, "contrasts") <- NULL
   if (!is.null(gaps)) {
     made <- predictor_columns(assign, info$terms, colnames(gaps$mask))
-    cells <- hole_cells(x, made, gaps$mask)
-    x <- punch_factors(punch_holes(x, cells), assign, info$terms, is.na(gaps$codes))
+    cells <- missing_cells(x, made, gaps$mask)
+    x <- clear_factors(clear_missing(x, cells), assign, info$terms, is.na(gaps$codes))
   }
   before <- ncol(x)
   lean <- FALSE
@@ -164,7 +164,7 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
 read_gaps <- function(frame, modelled, rows) {
   values <- predictor_matrix(frame, modelled$numeric)
   check_observed(values, observed_moments(values))
-  levels <- holed_levels(frame, modelled$factors)
+  levels <- missing_levels(frame, modelled$factors)
   codes <- factor_codes(frame, levels)
   list(
     values = values, mask = is.na(values), levels = levels, codes = codes,
@@ -180,7 +180,7 @@ model_gaps <- function(gaps, fixed, coded, info, random, smooths, built, x, stan
   wide <- completed_rows(
     gaps$codes, gaps$levels, coded$frame, info, smooth_columns, lapply(built, `[[`, "rows"), built
   )
-  hole_model(
+  missing_model(
     gaps$values, fixed, c(random, lapply(built, process_part, numeric, gaps$mask)), standardize,
     shared_variables(info$frame_terms, c(numeric, names(gaps$levels)), info$variables),
     list(
@@ -200,7 +200,7 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
   check_predictors(x)
   counted <- spread_counts(y, "y", nrow(x), kind, weights)
   if (!is.null(counted)) {
-    if (missing == "model") abort_counted_holes("y")
+    if (missing == "model") abort_counted_missing("y")
     out <- design_from_matrix(
       x[counted$at, , drop = FALSE], counted$y, counted$weights,
       if (is.null(offset)) NULL else offset[counted$at], standardize,
@@ -265,7 +265,7 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
     x, standardize, drop_aliased, rows, moments,
     apart = c(FALSE, rep(isTRUE(indicators), length(columns))), holes = modelled
   )
-  holes <- matrix_holes(values, fixed, standardize)
+  holes <- matrix_missing(values, fixed, standardize)
   c(
     response, fixed[c("x", "center", "scale", "dropped")],
     list(
@@ -289,7 +289,7 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
 }
 
 # Every column of a matrix is a predictor of its own.
-matrix_holes <- function(values, fixed, standardize) {
+matrix_missing <- function(values, fixed, standardize) {
   if (is.null(values)) return(NULL)
   own <- seq_len(ncol(values)) + 1L
   columns <- keep_columns(list(made = as.list(own), itself = own), fixed$keep)
@@ -297,7 +297,7 @@ matrix_holes <- function(values, fixed, standardize) {
   cells <- list(row = at[, 1], column = at[, 2] + 1L, predictor = at[, 2], slope = rep(1, nrow(at)))
   fixed$made <- columns
   fixed$cells <- keep_cells(lapply(cells, unname), fixed$keep)
-  hole_model(values, fixed, list(), standardize, list())
+  missing_model(values, fixed, list(), standardize, list())
 }
 
 # Predictors that are not all numbers go the way of a formula.
@@ -352,7 +352,7 @@ spread_frame <- function(frame, name, kind) {
   list(frame = frame, at = counted$at)
 }
 
-abort_counted_holes <- function(name) {
+abort_counted_missing <- function(name) {
   bk_abort(
     "argument", "Counts cannot be had with `missing = \"model\"`.",
     "A row of counts enters as rows, which would miss different values.",

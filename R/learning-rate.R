@@ -105,8 +105,8 @@ settle_learning_rate <- function(job, rows) {
   rate <- settings$learning_rate %||%
     # At the paper's rate selection lets noise in and predictors with missing values get effects
     # that they do not have. Both go with n (eta sum g^2 - sum h), 0 at the calibrated rate.
-    if (is.null(job$data$selection) && !models_holes(job)) 1 else "calibrated"
-  if (identical(rate, 1) && models_holes(job)) warn_rate_of_holes()
+    if (is.null(job$data$selection) && !models_missing(job)) 1 else "calibrated"
+  if (identical(rate, 1) && models_missing(job)) warn_rate_of_missing()
   if (identical(rate, "calibrated")) {
     rate <- tryCatch(
       calibrated_rate(rows, settings),
@@ -123,13 +123,13 @@ settle_learning_rate <- function(job, rows) {
   job
 }
 
-models_holes <- function(job) !is.null(job$data$holes) || !is.null(job$atoms)
+models_missing <- function(job) !is.null(job$data$holes) || !is.null(job$atoms)
 
 # Where it cannot be found, as with too few complete rows, and nobody asked for it by name: about
 # what it is of balanced classes.
 typical_rate <- 0.3
 
-warn_rate_of_holes <- function() {
+warn_rate_of_missing <- function() {
   bk_warn(
     "learning_rate", "Effects of predictors with missing values are exaggerated.",
     "At learning_rate = 1 a predictor without effect, half of it missing,",
@@ -187,7 +187,7 @@ spread_by_class <- function(y, size) {
 
 # The rows of a design without missing predictors.
 whole_rows <- function(rows) {
-  keep <- rows_without_holes(rows$holes)
+  keep <- rows_without_missing(rows$holes)
   if (sum(keep) < 10L || length(unique(rows$y[keep])) < 2L) {
     bk_abort(
       "argument", "There are too few complete rows to calibrate.",

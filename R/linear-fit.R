@@ -7,7 +7,7 @@ linear_job <- function(rows, settings, law = NULL) {
   if (identical(rows$data$type, "file") && is.null(rows$sample)) rows <- source_design(rows)
   settings <- settle_family(rows, settings)
   if (length(rows$processes)) refuse_with_processes(rows, settings)
-  if (length(rows$holes$levels)) refuse_factor_holes(rows, settings)
+  if (length(rows$holes$levels)) refuse_missing_factors(rows, settings)
   if (settings$family == "hinge") rows <- weigh_classes(rows, settings)
   response <- if (settings$family == "gaussian") linear_response_scale(rows, settings)
   if (!is.null(response)) rows <- scale_response(rows, response)
@@ -28,9 +28,9 @@ linear_job <- function(rows, settings, law = NULL) {
     sampled = settings$method == "gibbs", standardize = settings$standardize,
     family = settings$family
   )
-  wide <- if (!is.null(rows$holes) && uses_atoms(rows, settings)) {
-    model <- law %||% atom_model(rows)
-    atom_rows(rows, rows$info$holes$parts, model)
+  wide <- if (!is.null(rows$holes) && uses_completed(rows, settings)) {
+    model <- law %||% completion_model(rows)
+    rows_of_completions(rows, rows$info$holes$parts, model)
   }
   data <- if (is.null(rows$data)) {
     linear_data(wide %||% rows, blocks)
@@ -40,7 +40,7 @@ linear_job <- function(rows, settings, law = NULL) {
   data["selection"] <- list(if (length(selected)) core_selection(selected, settings$prior, rows))
   data["holes"] <- list(
     if (is.null(wide) && !is.null(rows$holes)) {
-      core_holes(rows, blocks, settings$prior, length(selected) == 0L)
+      core_missing(rows, blocks, settings$prior, length(selected) == 0L)
     }
   )
   data$atoms <- wide$atoms[c("row", "log_prior")]
@@ -50,7 +50,7 @@ linear_job <- function(rows, settings, law = NULL) {
   names <- if (settings$method == "gibbs") draw_names(rows, blocks, data, settings)
   job <- list(
     settings = settings, blocks = blocks, data = data, design = rows, response = response,
-    atoms = wide$atoms, atom_model = if (!is.null(wide)) model, names = names,
+    atoms = wide$atoms, completion_model = if (!is.null(wide)) model, names = names,
     wide = if (settings$method == "gibbs") {
       wide[intersect(c("x", "random", "offset", "open"), names(wide))]
     },
@@ -159,7 +159,7 @@ linear_collect <- function(fit, core, job, rows) {
     fit <- collect_gibbs(fit, core, job)
     core$influence <- gibbs_influence(fit, job)
   } else {
-    if (!is.null(job$data$atoms)) core <- collect_atoms(core, job)
+    if (!is.null(job$data$atoms)) core <- collect_completed(core, job)
     if (!is.null(job$response)) core <- rescale_answer(core, job$response, rows$weights)
     fit <- collect_vb(fit, core, job)
     if (fit$method == "ep") fit <- collect_ep(fit, core, job)
@@ -368,7 +368,7 @@ collect_vb <- function(fit, core, job) {
   posterior$holes <- core$holes
   fit$posterior <- posterior
   fit$imputed <- if (!is.null(job$atoms)) {
-    imputed_atoms(core, job)
+    imputed_completed(core, job)
   } else if (!is.null(core$holes)) {
     imputed_vb(core$holes, design)
   }

@@ -28,10 +28,10 @@ collect_gibbs <- function(fit, core, job) {
   if (is.null(job$atoms)) {
     fit$imputed <- imputed_gibbs(core$holes, design)
     fit$fitted <- averaged_fitted(fit, design)
-    fit$fitted <- replace_hole_rows(fit$fitted, core$fitted_holes, job$response)
+    fit$fitted <- replace_incomplete_rows(fit$fitted, core$fitted_holes, job$response)
   } else {
-    fit$imputed <- imputed_atoms(core, job)
-    fit$fitted <- fitted_atoms(fit, core, job)
+    fit$imputed <- imputed_completed(core, job)
+    fit$fitted <- fitted_completed(fit, core, job)
   }
   fit$expected <- gibbs_expected(fit, job)
   warn_separation(fit$posterior$theta_mean, design$y * fit$fitted$mean, fit, job)
@@ -39,18 +39,18 @@ collect_gibbs <- function(fit, core, job) {
 }
 
 # Moments of rows from those of their atoms, by how often each was drawn.
-fitted_atoms <- function(fit, core, job) {
+fitted_completed <- function(fit, core, job) {
   rows <- job$wide
   rows$random <- forget_groups(fit, rows$random)
   all <- latent.bsvm(fit, rows, linear_links(fit))
-  own_moments(pool_atoms(all, core$share, job$atoms$row))
+  own_moments(pool_completed(all, core$share, job$atoms$row))
 }
 
 # What the rows do to a support vector machine by its draws, at most 1000 of them, some rows at a
 # time; S is their covariance. NULL where random effects are not kept.
 gibbs_influence <- function(fit, job) {
   design <- job$design
-  if (fit$family != "hinge" || !is.null(job$data$selection) || models_holes(job) ||
+  if (fit$family != "hinge" || !is.null(job$data$selection) || models_missing(job) ||
     (length(design$random) > 0L && !job$settings$keep_ranef)) {
     return(NULL)
   }
@@ -87,7 +87,7 @@ by_drawn_rows <- function(fit, design, size, visit) {
 # to be had from these, or there is no likelihood.
 gibbs_expected <- function(fit, job) {
   design <- job$design
-  if (fit$family == "hinge" || models_holes(job) ||
+  if (fit$family == "hinge" || models_missing(job) ||
     (length(design$random) > 0L && !job$settings$keep_ranef)) {
     return(NULL)
   }
@@ -195,7 +195,7 @@ gibbs_selection <- function(draws, design, data, prior) {
 }
 
 # Rows with holes were averaged by the sampler itself, over their imputed values.
-replace_hole_rows <- function(fitted, holes, response) {
+replace_incomplete_rows <- function(fitted, holes, response) {
   if (!is.null(holes) && !is.null(response)) {
     holes$mean <- response[["center"]] + response[["scale"]] * holes$mean
     holes$var <- response[["scale"]]^2 * holes$var

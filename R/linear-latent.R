@@ -64,7 +64,7 @@ latent.bsvm <- function(object, rows = NULL, links = character(),
   if (is.null(rows)) return(kept_latent(object, links))
   if (!is.null(rows$holes)) {
     if (has_shared(object, rows)) return(latent_shared(object, rows, links, threads))
-    if (!is.null(object$holes$model)) return(latent_atoms(object, rows, links, threads))
+    if (!is.null(object$holes$model)) return(latent_completed(object, rows, links, threads))
   }
   if (is_regression(object)) links <- character()
   threads <- check_threads(threads)
@@ -97,11 +97,11 @@ latent.bkm <- latent.bsvm
 latent_draws.bsvm <- function(object, rows = NULL, take = NULL, response = FALSE,
                               threads = getOption("bayeskernel.threads", 2L)) {
   if (has_shared(object, rows)) return(latent_draws_shared(object, rows, take, response, threads))
-  if (has_atoms(object, rows)) return(latent_draws_atoms(object, rows, take, response, threads))
+  if (has_completed(object, rows)) return(latent_draws_completed(object, rows, take, response, threads))
   if (is.null(take) && !is_sampled(object)) take <- 1000L
   rows <- fill_processes(object, rows, check_threads(threads))
   parts <- draw_parts(object, used_levels(rows), take)
-  patterns <- hole_patterns(rows$holes)
+  patterns <- missing_patterns(rows$holes)
   noise <- lapply(patterns, function(pattern) {
     lapply(pattern$rows, function(row) normal_matrix(nrow(parts$theta), length(pattern$predictors)))
   })
@@ -161,12 +161,12 @@ core_rows <- function(x, offset, terms, holes, uses) {
   list(
     x = if (is.double(x)) x else x + 0, offset = as.double(offset), terms = terms, uses = uses$x,
     predictors = if (is.null(holes)) matrix(0, nrow(x), 0L) else uses$predictors,
-    patterns = lapply(hole_patterns(holes), function(pattern) lapply(pattern, `-`, 1L))
+    patterns = lapply(missing_patterns(holes), function(pattern) lapply(pattern, `-`, 1L))
   )
 }
 
 # Rows with missing predictors by those that are missing.
-hole_patterns <- function(holes) {
+missing_patterns <- function(holes) {
   if (is.null(holes)) return(list())
   missing <- is.na(holes$x)
   rows <- which(rowSums(missing) > 0)

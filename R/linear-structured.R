@@ -30,7 +30,7 @@ by_term <- function(prior) identical(prior$inclusion, "term")
 
 # Holes in the columns of x, then those in the columns of random terms, which are columns of theta
 # (kept terms) or of z (the eliminated one).
-core_holes <- function(design, blocks, prior, groups = TRUE) {
+core_missing <- function(design, blocks, prior, groups = TRUE) {
   holes <- design$holes
   predictors <- length(holes$predictors)
   out <- holes[c(
@@ -101,18 +101,18 @@ structured_names <- function(design, data, settings) {
       )
     },
     if (!is.null(holes)) {
-      c(predictor_names_of_draws(holes$predictors), if (settings$keep_imputed) hole_names(design))
+      c(predictor_names_of_draws(holes$predictors), if (settings$keep_imputed) missing_names(design))
     }
   )
 }
 
 # By row, then predictor; rows as they are counted in the data.
-hole_names <- function(design) {
-  places <- hole_places(design$holes$x)
+missing_names <- function(design) {
+  places <- missing_places(design$holes$x)
   sprintf("x[%d,%s]", data_rows(design, places$row), design$holes$predictors[places$predictor])
 }
 
-hole_places <- function(x) {
+missing_places <- function(x) {
   at <- which(t(is.na(x)), arr.ind = TRUE)
   list(row = unname(at[, 2]), predictor = unname(at[, 1]))
 }

@@ -140,7 +140,7 @@ check_starts <- function(starts, name) {
 
 linear_model <- list(
   samplers = "gibbs", links = function(object) linear_links(object), linear = TRUE,
-  shared = shared_holes, job = linear_job, run = linear_run, chains = linear_chains,
+  shared = shared_missing, job = linear_job, run = linear_run, chains = linear_chains,
   draws = linear_draws_of, collect = linear_collect, left_out = linear_left_out,
   limits = point_limits, watched = function(draws) !is_detail(dimnames(draws)[[3]])
 )

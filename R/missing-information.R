@@ -9,14 +9,14 @@
 most_missing <- 0.95
 
 # Widens the core's answer by that, before it is scaled back.
-widen_atoms <- function(core, job) {
+widen_completed <- function(core, job) {
   atoms <- job$data$atoms
   p <- length(core$theta_mean)
   # Rows of which more than one atom is possible.
   open <- tabulate(atoms$row[core$share > 1e-6], max(atoms$row)) > 1L
   if (p == 0L || length(core$basis) || !any(open)) return(core)
   columns <- centred_columns(job, core)
-  score <- atom_scores(core, job)
+  score <- completion_scores(core, job)
   missing <- matrix(0, p, p)
   for (rows in split_units(which(open[atoms$row]), atoms$row, p)) {
     unit <- atoms$row[rows]
@@ -105,7 +105,7 @@ centred_columns <- function(job, core) {
 }
 
 # E dl / df of each atom under q, with its weight.
-atom_scores <- function(core, job) {
+completion_scores <- function(core, job) {
   data <- job$data
   noise <- if (job$settings$family == "gaussian") {
     core$noise$precision %||% (core$noise$shape / core$noise$rate)

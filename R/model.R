@@ -38,7 +38,7 @@ model_of.bark <- function(object) bark_model
 #   follows reads;
 # * `run(job)`: the core's answer for engines without draws; `chains(control, ...)`, `draws(core,
 #   job, rows)`: see sample_chains();
-# * `shared(rows, settings)`: predictors that groups miss, by shared_holes(), or `NULL`;
+# * `shared(rows, settings)`: predictors that groups miss, by shared_missing(), or `NULL`;
 # * `collect(fit, core, job, rows)`: the fit, completed; `left_out(fit, core, job, rows)`: what
 #   add_link() asks for, or `NULL`.
 # call: what match.call() says in the method that was called.

@@ -171,7 +171,7 @@ row_information <- function(cov, gap, seen, where) {
 
 # What atoms_cpp() reads of groups: of rows of the fit those of the rows themselves, where the model
 # has them.
-groups_of_atoms <- function(model, rows) {
+groups_of_completed <- function(model, rows) {
   by_row <- model$by_row
   if (is.null(by_row) || is.null(rows$y)) {
     return(list(model = model, codes = model_codes(model, rows$random, nrow(rows$holes$x))))

@@ -1,6 +1,6 @@
 # The model of predictors with missing values where the response is no line in these, or where
 # groups have effects on it and levels of their own: the joint normal law of both, by which a
-# Gaussian response is taken into account (linear-atoms.R), is where one begins. From then on the
+# Gaussian response is taken into account (linear-completed.R), is where one begins. From then on the
 # model is fitted to the completed rows at their probabilities given the response, and fit and model
 # follow each other: steps of EM.
 
@@ -17,7 +17,7 @@ settle_predictors <- function(job, rows, settings) {
     at <- if (job$settings$method == "vb") job else linear_job(rows, steps, job$atom_model)
     core <- run_vb(at)
     if (anyNA(core$share) || isTRUE(core$status$interrupted)) break
-    model <- refit_atom_model(at, core$share)
+    model <- refit_completion_model(at, core$share)
     moved <- model_move(job$atom_model, model)
     job <- linear_job(rows, settings, model)
     if (moved < law_still) break
@@ -38,7 +38,7 @@ bends_response <- function(job) {
   many(parts[[1L]], 1L) || any(vapply(in_process, many, NA, 0L))
 }
 
-refit_atom_model <- function(job, share) {
+refit_completion_model <- function(job, share) {
   holes <- job$design$holes
   atoms <- job$atoms
   old <- job$atom_model
@@ -56,7 +56,7 @@ refit_atom_model <- function(job, share) {
   if (length(codes) > 0L) {
     # From what is seen: the completed rows know the response.
     new <- core_call(predictor_effects_cpp(
-      x, integer(), hole_codes(holes), new, lapply(own, `[[`, "code")
+      x, integer(), missing_codes(holes), new, lapply(own, `[[`, "code")
     ))
     new <- expand_groups(new, lapply(own, `[[`, "used"), lapply(old$groups, `[[`, "term"))
     return(add_tilt(

@@ -507,7 +507,7 @@ process_variables <- function(parsed) {
   }))
 }
 
-# A process's variables as a part of hole_model().
+# A process's variables as a part of missing_model().
 process_part <- function(smooth, predictors, mask) {
   names <- smooth$names
   names <- names[seq_len(ncol(smooth$rows$x))]
@@ -520,7 +520,7 @@ process_part <- function(smooth, predictors, mask) {
   )
   list(
     center = smooth$process$center, scale = smooth$process$scale, made = made,
-    cells = hole_cells(x, made, mask)
+    cells = missing_cells(x, made, mask)
   )
 }
 

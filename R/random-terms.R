@@ -51,7 +51,7 @@ check_distinct_bars <- function(bars) {
 
 # One entry of `random` of the design, from a frame with 1 in the holes of the predictors that
 # `mask` (n x predictors) marks, and a level in those of the factors that `gone` marks. The element
-# `info` is what prediction needs of it; `made` and `cells` are for hole_model().
+# `info` is what prediction needs of it; `made` and `cells` are for missing_model().
 random_term <- function(bar, frame, standardize, rows, gaps = NULL) {
   names <- vapply(bar$leaves, deparse1, "")
   group <- group_index(unclass(frame)[names], bar$label)
@@ -67,11 +67,11 @@ random_term <- function(bar, frame, standardize, rows, gaps = NULL) {
   made <- cells <- NULL
   if (!is.null(gaps)) {
     made <- predictor_columns(assign, bar$terms, colnames(gaps$mask))
-    cells <- hole_cells(z, made, gaps$mask)
+    cells <- missing_cells(z, made, gaps$mask)
   }
   if (any(numeric_column)) {
     if (!is.null(gaps)) {
-      z <- punch_factors(punch_holes(z, cells), assign, bar$terms, is.na(gaps$codes))
+      z <- clear_factors(clear_missing(z, cells), assign, bar$terms, is.na(gaps$codes))
     }
     moments <- observed_moments(z)
     check_columns(
@@ -82,7 +82,7 @@ random_term <- function(bar, frame, standardize, rows, gaps = NULL) {
     usable <- numeric_column & !constant_columns(moments) & standardize
     if (shift) center[usable] <- moments$mean[usable]
     scale[usable] <- moments$sd[usable]
-    z <- fill_holes(z, moments, center)
+    z <- fill_missing(z, moments, center)
   }
   list(
     label = bar$label, columns = colnames(z), group = group$group,

@@ -147,7 +147,7 @@ take_rows <- function(rows, at) {
   if (length(at) == length(rows$offset)) return(rows)
   rows$x <- rows$x[at, , drop = FALSE]
   rows$offset <- rows$offset[at]
-  rows$holes <- take_holes(rows$holes, at)
+  rows$holes <- take_missing(rows$holes, at)
   rows$random <- lapply(rows$random, function(term) {
     term$z <- term$z[at, , drop = FALSE]
     term$group <- term$group[at]
@@ -164,7 +164,7 @@ take_rows <- function(rows, at) {
 take_process <- function(own, at) list(x = own$x[at, , drop = FALSE], inside = own$inside[at])
 
 # The part of `holes` of some rows, counted anew.
-take_holes <- function(holes, rows) {
+take_missing <- function(holes, rows) {
   if (is.null(holes)) return(NULL)
   pick <- function(uses, row) pick_uses(uses, rows, row)
   fields <- c("use_row", "use_column", "use_predictor", "use_base", "use_slope")

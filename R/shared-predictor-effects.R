@@ -265,8 +265,8 @@ normal_responses <- function(at, core, job) {
   at_f <- core$mean
   curvature <- job$data$weights * pmax(density(at_f)^2 / (prob(at_f) * prob(-at_f)), 1e-8)
   row <- job$atoms$row
-  at$weight <- over_atoms(curvature, core$share, row)
-  at$y <- over_atoms(curvature * f + atom_scores(core, job), core$share, row) / at$weight
+  at$weight <- over_completed(curvature, core$share, row)
+  at$y <- over_completed(curvature * f + completion_scores(core, job), core$share, row) / at$weight
   at
 }
 

@@ -17,13 +17,13 @@ test_that("scores are derivatives of the expected log-likelihood", {
       }, -12, 12, rel.tol = 1e-12, subdivisions = 1000)$value
     }, 0)
     job$settings <- list(family = family)
-    expect_equal(atom_scores(core, job), job$data$weights * expected, tolerance = 1e-9)
+    expect_equal(completion_scores(core, job), job$data$weights * expected, tolerance = 1e-9)
   }
   job$settings <- list(family = "hinge")
-  expect_equal(atom_scores(core, job), job$data$weights * 2 * y * pnorm((1 - y * m) / sqrt(var)))
+  expect_equal(completion_scores(core, job), job$data$weights * 2 * y * pnorm((1 - y * m) / sqrt(var)))
   job$settings <- list(family = "gaussian")
   for (noise in list(list(precision = 4), list(shape = 8, rate = 2))) {
-    expect_equal(atom_scores(c(core, list(noise = noise)), job), job$data$weights * 4 * (y - m))
+    expect_equal(completion_scores(c(core, list(noise = noise)), job), job$data$weights * 4 * (y - m))
   }
 })
 
@@ -65,7 +65,7 @@ missing_problem <- function(size) {
     group_cov = do.call(cbind, lapply(1:5, function(g) cov[6 + 2 * g - 1:0, 6 + 2 * g - 1:0])),
     variance_f = rowSums((a %*% cov) * a)
   )
-  u <- atom_scores(core, job) * a
+  u <- completion_scores(core, job) * a
   centred <- u - rowsum(share * u, row)[row, ]
   missing <- crossprod(sqrt(share) * centred)
   list(core = core, job = job, a = a, cov = cov, wide = solve(precision - missing))
@@ -73,7 +73,7 @@ missing_problem <- function(size) {
 
 test_that("to first order the inverse of the precision less its variance", {
   case <- missing_problem(0.02)
-  found <- widen_atoms(case$core, case$job)
+  found <- widen_completed(case$core, case$job)
   add <- case$wide - case$cov
   th <- 1:6
   own <- found$theta_cov - case$core$theta_cov
@@ -97,22 +97,22 @@ test_that("it is exact without groups, and never more than is there", {
     matrix(0, 0, 0), matrix(0, 0, 0), matrix(0, 0, 0)
   )
   a <- case$a[, 1:6]
-  u <- atom_scores(core, job) * a
+  u <- completion_scores(core, job) * a
   row <- job$data$atoms$row
   centred <- u - rowsum(core$share * u, row)[row, ]
   missing <- crossprod(sqrt(core$share) * centred)
-  found <- widen_atoms(core, job)
+  found <- widen_completed(core, job)
   expect_equal(found$theta_cov, solve(solve(core$theta_cov) - missing))
   add <- found$theta_cov - core$theta_cov
   expect_equal(found$variance_f - core$variance_f, rowSums((a %*% add) * a))
   # More is missing than there is: a bound on the widening.
   job$data$weights <- 50 * job$data$weights
-  far <- widen_atoms(core, job)$theta_cov
+  far <- widen_completed(core, job)$theta_cov
   ratio <- eigen(solve(core$theta_cov, far))$values
   expect_equal(max(Re(ratio)), 1 / (1 - most_missing), tolerance = 1e-8)
   whole <- core
   whole$share <- as.double(!duplicated(row))
-  expect_identical(widen_atoms(whole, job), whole)
+  expect_identical(widen_completed(whole, job), whole)
 })
 
 test_that("slices have whole units, and all of them", {

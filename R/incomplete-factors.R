@@ -19,7 +19,7 @@ observed_levels <- function(column) {
 }
 
 # Levels of the factors of a frame that miss values.
-holed_levels <- function(frame, allowed) {
+missing_levels <- function(frame, allowed) {
   names <- Filter(function(name) anyNA(frame[[name]]), allowed)
   levels <- lapply(frame[names], observed_levels)
   for (name in names) {
@@ -100,7 +100,7 @@ first_levels <- function(codes) {
 }
 
 # NA in the columns of a model matrix that are made with a missing factor.
-punch_factors <- function(x, assign, terms, gone) {
+clear_factors <- function(x, assign, terms, gone) {
   made <- predictor_columns(assign, terms, colnames(gone))$made
   for (name in names(made)) x[gone[, name], made[[name]]] <- NA
   x
@@ -158,7 +158,7 @@ put_process_codes <- function(x, codes, term, levels) {
 }
 
 # Rows of a design without holes.
-rows_without_holes <- function(holes) {
+rows_without_missing <- function(holes) {
   rowSums(is.na(holes$x)) == 0 &
     (if (is.null(holes$codes)) TRUE else rowSums(is.na(holes$codes)) == 0)
 }
@@ -177,7 +177,7 @@ take_wide <- function(wide, rows) {
 }
 
 # What the atoms do not go with.
-refuse_factor_holes <- function(rows, settings) {
+refuse_missing_factors <- function(rows, settings) {
   found <- c(
     if (settings$method == "svi") "method = \"svi\"",
     if (!isFALSE(settings$select %||% FALSE)) "`select`"
@@ -208,7 +208,7 @@ imputed_levels <- function(core, job) {
     rows <- which(is.na(holes$codes[, f]))
     levels <- holes$levels[[f]]
     prob <- vapply(seq_along(levels), function(k) {
-      over_atoms(atoms$codes[, f] == k, core$share, atoms$row)[rows]
+      over_completed(atoms$codes[, f] == k, core$share, atoms$row)[rows]
     }, numeric(length(rows)))
     prob <- matrix(prob, length(rows))
     data.frame(

@@ -31,8 +31,8 @@ test_that("every completed row is the row of complete data", {
   for (formula in formulas) {
     design <- bsvm_design(formula, d, missing = "model")
     truth <- bsvm_design(formula, full)
-    model <- atom_model(design)
-    rows <- atom_rows(design, design$info$holes$parts, model)
+    model <- completion_model(design)
+    rows <- rows_of_completions(design, design$info$holes$parts, model)
     # The true number in place of the nodes, at the true level.
     codes <- as.integer(full$f)[rows$atoms$row]
     at <- which(rows$atoms$codes[, 1] == codes)
@@ -77,7 +77,7 @@ test_that("levels have the probabilities of Bayes' rule given predictors", {
   holed <- d
   holed$f[1:100] <- NA
   design <- bsvm_design(y ~ f + x + h, holed, missing = "model")
-  atoms <- atom_rows(design, design$info$holes$parts, atom_model(design))$atoms
+  atoms <- rows_of_completions(design, design$info$holes$parts, completion_model(design))$atoms
   # Linear discriminants of the complete rows, where no number is missing.
   u <- cbind(d$x, d$h == "up")
   seen <- 101:400

@@ -5,7 +5,7 @@
 
 # The hinge keeps the factor of Luts and Ormerod in mean field, and samplers draw the values; where
 # factors miss values they draw the atom of each row.
-uses_atoms <- function(rows, settings) {
+uses_completed <- function(rows, settings) {
   !is.null(rows$holes) && (settings$method == "ep" ||
     settings$method == "gibbs" && length(rows$holes$levels) > 0L ||
     settings$method == "vb" &&
@@ -18,7 +18,7 @@ uses_atoms <- function(rows, settings) {
 # often in one class, which would otherwise bias it. A Gaussian response counts as one predictor
 # more, and is averaged over again: what is seen then may depend on it. Grouping factors of the
 # formula have effects on the predictors that miss values (predictor-groups.R).
-atom_model <- function(rows) {
+completion_model <- function(rows) {
   holes <- rows$holes
   x <- explained(holes)
   where <- which(colSums(is.na(x)) > 0)
@@ -45,7 +45,7 @@ atom_model <- function(rows) {
   # Of rows in groups the other responses of a group tell about its effects.
   joint <- response && length(codes) > 0L && length(holes$levels) == 0L
   model <- core_call(predictor_model_cpp(
-    x, class, hole_codes(holes), lengths(holes$levels),
+    x, class, missing_codes(holes), lengths(holes$levels),
     lapply(own, `[[`, "code"), where, response && !joint, numeric()
   ))
   if (length(codes) == 0L) return(model)
@@ -59,10 +59,10 @@ explained <- function(holes) {
   unname(if (is.null(holes$guides)) holes$x else cbind(holes$x, holes$guides))
 }
 
-hole_codes <- function(holes) unname(holes$codes) %||% matrix(0L, nrow(holes$x), 0L)
+missing_codes <- function(holes) unname(holes$codes) %||% matrix(0L, nrow(holes$x), 0L)
 
 misses_by_class <- function(holes, class) {
-  counts <- table(factor(!rows_without_holes(holes), c(FALSE, TRUE)), factor(class, 1:2))
+  counts <- table(factor(!rows_without_missing(holes), c(FALSE, TRUE)), factor(class, 1:2))
   all(rowSums(counts) > 0) && seen_by_class(holes, class) &&
     stats::fisher.test(counts)$p.value < 0.01
 }
@@ -81,16 +81,16 @@ seen_by_class <- function(holes, class) {
 # Rows, each as its atoms.
 # rows: `x`, `random`, `offset`, `holes` as in a design or by new_rows(), scale of the data; `y`,
 #   `weights` if there.
-# parts: centres and scales of the columns of x and of each z, as hole_model() has them.
-# model: by atom_model().
+# parts: centres and scales of the columns of x and of each z, as missing_model() has them.
+# model: by completion_model().
 # Returns the rows, one an atom, without `holes`; `atoms`, a list of `row`, `log_prior`,
 #   `predictors` (model scale) and `codes` of factors.
-atom_rows <- function(rows, parts, model) {
+rows_of_completions <- function(rows, parts, model) {
   holes <- rows$holes
-  known <- groups_of_atoms(model, rows)
-  atoms <- core_call(atoms_cpp(explained(holes), hole_codes(holes), known$model, known$codes))
+  known <- groups_of_completed(model, rows)
+  atoms <- core_call(atoms_cpp(explained(holes), missing_codes(holes), known$model, known$codes))
   at <- atoms$row
-  sources <- atom_sources(rows, atoms)
+  sources <- completion_sources(rows, atoms)
   fill <- function(values, uses, part) {
     place <- sources$place
     values <- values[place, , drop = FALSE]
@@ -128,7 +128,7 @@ atom_rows <- function(rows, parts, model) {
 
 # Which rows the atoms complete, the wide ones where factors are missing: their matrices, the uses
 # of numbers in these, and the `place` of each atom.
-atom_sources <- function(rows, atoms) {
+completion_sources <- function(rows, atoms) {
   wide <- rows$holes$wide
   z <- function(random) lapply(random, `[[`, "z")
   x <- function(processes) lapply(processes, `[[`, "x")
@@ -150,38 +150,38 @@ atom_sources <- function(rows, atoms) {
 }
 
 # Sums over the atoms of each row; `share` their probabilities.
-over_atoms <- function(value, share, row) {
+over_completed <- function(value, share, row) {
   drop(rowsum(as.double(share * value), row, reorder = FALSE))
 }
 
 # Moments of rows from those of their atoms.
-pool_atoms <- function(moments, share, row) {
-  mean <- over_atoms(moments$mean, share, row)
-  out <- list(mean = mean, var = over_atoms(moments$var + (moments$mean - mean[row])^2, share, row))
+pool_completed <- function(moments, share, row) {
+  mean <- over_completed(moments$mean, share, row)
+  out <- list(mean = mean, var = over_completed(moments$var + (moments$mean - mean[row])^2, share, row))
   if (length(moments$prob)) {
-    out$prob <- lapply(moments$prob, over_atoms, share, row)
+    out$prob <- lapply(moments$prob, over_completed, share, row)
     out$prob_sd <- Map(function(p, sd, mean) {
-      sqrt(pmax(over_atoms(sd^2 + (p - mean[row])^2, share, row), 0))
+      sqrt(pmax(over_completed(sd^2 + (p - mean[row])^2, share, row), 0))
     }, moments$prob, moments$prob_sd[names(moments$prob)], out$prob)
   }
   lapply(out, function(x) if (is.list(x)) lapply(x, unname) else unname(x))
 }
 
 # New rows whose missing values are averaged over.
-latent_atoms <- function(object, rows, links, threads) {
-  wide <- atom_rows(rows, object$design$holes$parts, object$holes$model)
+latent_completed <- function(object, rows, links, threads) {
+  wide <- rows_of_completions(rows, object$design$holes$parts, object$holes$model)
   out <- latent(object, wide, links, threads)
   if (length(links) && is.null(out$prob_sd)) {
     out$prob_sd <- lapply(stats::setNames(nm = names(out$prob)), function(l) {
       probability_sd(out$mean, out$var, l)
     })
   }
-  pool_atoms(out, exp(wide$atoms$log_prior), wide$atoms$row)
+  pool_completed(out, exp(wide$atoms$log_prior), wide$atoms$row)
 }
 
 # Draws of f, each at one atom of every row.
-latent_draws_atoms <- function(object, rows, take, response, threads) {
-  wide <- atom_rows(rows, object$design$holes$parts, object$holes$model)
+latent_draws_completed <- function(object, rows, take, response, threads) {
+  wide <- rows_of_completions(rows, object$design$holes$parts, object$holes$model)
   out <- latent_draws(object, wide, take, response, threads)
   row <- wide$atoms$row
   n <- nrow(out$f)
@@ -198,23 +198,23 @@ latent_draws_atoms <- function(object, rows, take, response, threads) {
   out
 }
 
-has_atoms <- function(object, rows) !is.null(object$holes$model) && !is.null(rows$holes)
+has_completed <- function(object, rows) !is.null(object$holes$model) && !is.null(rows$holes)
 
 # Of the atoms' answers those of the rows, and the values that were missing.
-collect_atoms <- function(core, job) {
-  core <- move_shared(widen_atoms(core, job), job)
+collect_completed <- function(core, job) {
+  core <- move_shared(widen_completed(core, job), job)
   rows <- job$data$atoms$row
-  own <- pool_atoms(list(mean = core$mean, var = core$variance_f), core$share, rows)
+  own <- pool_completed(list(mean = core$mean, var = core$variance_f), core$share, rows)
   core$mean <- own$mean
   core$variance_f <- own$var
   core
 }
 
-imputed_atoms <- function(core, job) {
+imputed_completed <- function(core, job) {
   numbers <- imputed_numbers(core, job)
   if (length(job$design$holes$levels) == 0L) return(numbers)
   numbers$level <- rep(NA_character_, nrow(numbers))
-  numbers$own <- hole_places(job$design$holes$x)$row
+  numbers$own <- missing_places(job$design$holes$x)$row
   out <- rbind(numbers, imputed_levels(core, job))
   out <- out[order(out$own), c("row", "column", "level", "mean", "sd")]
   rownames(out) <- NULL
@@ -224,13 +224,13 @@ imputed_atoms <- function(core, job) {
 imputed_numbers <- function(core, job) {
   atoms <- job$atoms
   design <- job$design
-  at <- hole_places(design$holes$x)
+  at <- missing_places(design$holes$x)
   x <- atoms$predictors
   row <- atoms$row
   mean <- square <- matrix(0, nrow(design$holes$x), ncol(x))
   for (j in seq_along(design$holes$predictors)) {
-    mean[, j] <- over_atoms(x[, j], core$share, row)
-    square[, j] <- over_atoms((x[, j] - mean[row, j])^2, core$share, row)
+    mean[, j] <- over_completed(x[, j], core$share, row)
+    square[, j] <- over_completed((x[, j] - mean[row, j])^2, core$share, row)
   }
   cell <- cbind(at$row, at$predictor)
   scale <- design$holes$scale_x[at$predictor]

@@ -1,4 +1,4 @@
-# Fits over completions of groups as one fit (holes-shared.R): moments, points of the mixture,
+# Fits over completions of groups as one fit (incomplete-shared.R): moments, points of the mixture,
 # imputed values, and what it says of new rows.
 
 # One fit of many: moments over them, and each a point.
@@ -29,7 +29,7 @@ pool_shared <- function(kept, rows, shared) {
 # What every fit over completions keeps, by whatever engine.
 with_shared <- function(fit, kept, rows, shared) {
   fit$imputed <- pool_imputed(kept, rows, shared)
-  fit$holes$model <- fit$holes$model %||% atom_model(rows)
+  fit$holes$model <- fit$holes$model %||% completion_model(rows)
   fit$shared <- shared_values(kept, rows, shared)
   fit$holes$shared <- c(
     rows$holes$predictors[unlist(lapply(shared, `[[`, "numbers"))],

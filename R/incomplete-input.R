@@ -55,7 +55,7 @@ term_factors <- function(terms) {
 
 # A hole that the model cannot describe is refused with the reason; whether other missing values are
 # an error is for `na.action` to say.
-check_holes <- function(parsed, frame, allowed, variables, rows) {
+check_missing_model <- function(parsed, frame, allowed, variables, rows) {
   with_na <- names(frame)[vapply(frame, anyNA, NA)]
   smooth <- smooth_names(parsed)
   # A missing response, weight or offset is refused like anywhere else.
@@ -78,7 +78,7 @@ check_holes <- function(parsed, frame, allowed, variables, rows) {
       } else if (NCOL(frame[[name]]) > 1L) {
         inside_of(name)
       }
-      abort_hole(name, reason, missing_rows(frame[[name]]), rows, curve)
+      abort_missing_predictor(name, reason, missing_rows(frame[[name]]), rows, curve)
     }
   }
   holed <- Filter(function(name) !is_factor_like(frame[[name]]), intersect(with_na, allowed))
@@ -88,7 +88,7 @@ check_holes <- function(parsed, frame, allowed, variables, rows) {
     both <- which(is.na(c(frame[[pair[1]]])) & is.na(c(frame[[pair[2]]])))
     # x and log(x) missing together are one unknown value, not two normal ones.
     if (length(both)) {
-      abort_hole(
+      abort_missing_predictor(
         pair[1], sprintf("It is missing together with `%s`, made of the same variable.", pair[2]),
         both, rows, intersect(inside_of(pair[1]), inside_of(pair[2]))
       )
@@ -113,7 +113,7 @@ check_products <- function(parsed, holed, frame, rows) {
     bad <- which(colSums(unknown) > 1L)
     if (length(bad)) {
       both <- intersect(names[factors[, bad[1]]], holed)
-      abort_hole(
+      abort_missing_predictor(
         both[2],
         sprintf(
           "It is in the product `%s` with `%s`, which has missing values too.",
@@ -148,7 +148,7 @@ smooth_inputs <- function(term, name) {
 inside_of <- function(name) tryCatch(all.vars(str2lang(name)), error = function(e) name)
 
 # `curve`: variables of which the term is a function that is no line.
-abort_hole <- function(name, reason, at, rows, curve = NULL) {
+abort_missing_predictor <- function(name, reason, at, rows, curve = NULL) {
   row <- original_rows(at[1], rows)
   bk_abort(
     "missing", fit_header("Missing values of `%s` cannot be modeled.", name), reason,

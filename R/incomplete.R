@@ -38,7 +38,7 @@ keep_cells <- function(cells, keep) {
 
 # Cells (row, column) that depend on a hole, and the slope: the entry of x, which was computed with
 # 1 in every hole. Where that is 0 the entry is known.
-hole_cells <- function(x, columns, mask) {
+missing_cells <- function(x, columns, mask) {
   parts <- list()
   for (j in which(colSums(mask) > 0)) {
     rows <- which(mask[, j])
@@ -64,7 +64,7 @@ bind_cells <- function(parts) {
 
 take_cells <- function(cells, at) lapply(cells, `[`, at)
 
-punch_holes <- function(x, cells) {
+clear_missing <- function(x, cells) {
   x[cbind(cells$row, cells$column)] <- NA
   x
 }
@@ -95,7 +95,7 @@ fill_frame <- function(frame, names) {
 # slopes that are a numeric variable, and whatever else has holes.
 # values: variables, n x candidates, data scale.
 # fixed, random: the columns of x, and of z of each random term: `center`, `scale`, `made` by
-#   predictor_columns(), `cells` by hole_cells().
+#   predictor_columns(), `cells` by missing_cells().
 # pairs: for variables that cannot both be missing.
 # factors: those with holes: `levels`, `codes`; `wide`, by completed_rows(); `guides`, levels of
 #   factors that tell about them, and the coded `frame`.
@@ -104,7 +104,7 @@ fill_frame <- function(frame, names) {
 #   `use_predictor` (0-based), `use_base`, `use_slope`: the standardized column is base + slope * x;
 #   `random_uses`, for each random term a list of the same. With factors `levels`, `codes`, `guides`
 #   (n x K) and `wide`, of which `uses` has the uses of x and of each term.
-hole_model <- function(values, fixed, random, standardize, pairs, factors = NULL) {
+missing_model <- function(values, fixed, random, standardize, pairs, factors = NULL) {
   parts <- c(list(fixed), random)
   itself <- vapply(parts, function(part) !is.na(part$made$itself), logical(ncol(values)))
   used <- unlist(lapply(parts, function(part) part$cells$predictor))
@@ -144,13 +144,13 @@ hole_model <- function(values, fixed, random, standardize, pairs, factors = NULL
         x = model_scale(values, info),
         mean = (moments$mean - center) / scale, var = (moments$sd / scale)^2
       ),
-      all_uses(info, lapply(parts, `[[`, "cells")), factor_holes(info, factors, values)
+      all_uses(info, lapply(parts, `[[`, "cells")), missing_factors(info, factors, values)
     )
   )
 }
 
 # The part of `holes` of factors, of a design or of new rows.
-factor_holes <- function(info, factors, values) {
+missing_factors <- function(info, factors, values) {
   if (length(info$levels) == 0L) return(NULL)
   wide <- factors$wide
   if (!is.null(wide)) {
@@ -203,7 +203,7 @@ new_cells <- function(info, out, mask) {
     for (j in seq_along(part$made)) own$x[mask[, j], part$made[[j]]] <- 1
     own$x
   }, out$processes, utils::tail(info$parts, length(out$processes)))
-  Map(function(x, part) hole_cells(x, part, mask), c(matrices, processes), info$parts)
+  Map(function(x, part) missing_cells(x, part, mask), c(matrices, processes), info$parts)
 }
 
 fill_cells <- function(x, cells, part) {
@@ -212,11 +212,11 @@ fill_cells <- function(x, cells, part) {
 }
 
 # Holes of new rows from the predictors `values` (data scale) and the cells of x and of each z;
-# `factors` as hole_model() takes them. A row where two unknowns are multiplied, or are made of one
+# `factors` as missing_model() takes them. A row where two unknowns are multiplied, or are made of one
 # variable, has no normal latent value and counts as incomplete.
-new_holes <- function(info, values, cells, complete, factors = NULL) {
+new_missing <- function(info, values, cells, complete, factors = NULL) {
   mask <- is.na(if (is.null(factors)) values else cbind(values, factors$codes))
-  own <- factor_holes(info, factors, values)
+  own <- missing_factors(info, factors, values)
   twice <- function(part) part$row[duplicated(cbind(part$row, part$column))]
   tangled <- unlist(lapply(cells, twice))
   if (!is.null(own$wide)) {

@@ -9,7 +9,7 @@
 #      the effect of the group integrated out: it and the value would explain
 #      the same rows, and a draw of one given the other hardly moves.
 # The posterior is the mixture of the fits over completions. Values that are
-# missing row by row have their own law (linear-atoms.R, missing/ of the core),
+# missing row by row have their own law (linear-completed.R, missing/ of the core),
 # for which the completed predictors of groups are known ones.
 
 # Fits before those that count. Of those that count at least 20; of data that are not large, with
@@ -32,7 +32,7 @@ shared_tried <- 32L
 # Returns `NULL` where there are none, else by factor: `group`, the group of each row, from 1;
 #   `first`, the first row of each group; `numbers`, `factors`: columns of `holes$x` and of
 #   `holes$codes`; `own`: the random terms of that factor.
-shared_holes <- function(rows, settings) {
+shared_missing <- function(rows, settings) {
   holes <- rows$holes
   if (is.null(holes) || length(rows$random) == 0L || !is.null(rows$data)) return(NULL)
   groups <- lapply(rows$random, function(term) match(term$group, unique(term$group)))
@@ -101,7 +101,7 @@ spread_shared <- function(x, group) {
 # Rows with holes filled.
 # rows: a design, or some of its rows by take_rows().
 # x, codes: as in `holes`, NA where a hole stays.
-# parts: as atom_rows() takes them.
+# parts: as rows_of_completions() takes them.
 fill_shared <- function(rows, x, codes, parts) {
   holes <- rows$holes
   wide <- holes$wide
@@ -256,7 +256,7 @@ enough_shared <- function(kept, most) {
 shared_rate <- function(settings, rows) {
   if (!identical(settings$family, "hinge")) return(settings)
   rate <- settings$learning_rate
-  if (identical(rate, 1)) warn_rate_of_holes()
+  if (identical(rate, 1)) warn_rate_of_missing()
   if (is.null(rate) || identical(rate, "calibrated")) {
     found <- tryCatch(
       calibrated_rate(weigh_classes(rows, settings), settings),
