@@ -152,7 +152,7 @@ linear_collect <- function(fit, core, job, rows) {
   fit$n_omitted <- rows$n_omitted
   fit$holes <- rows$holes[c("predictors", "center", "scale_x")]
   fit$holes$levels <- rows$holes$levels
-  fit$holes$model <- job$atom_model
+  fit$holes$model <- job$completion_model
   # Of rows of the fit alone.
   fit$holes$model[c("by_row", "seen")] <- NULL
   if (fit$method == "gibbs") {

@@ -14,11 +14,11 @@ settle_predictors <- function(job, rows, settings) {
   steps <- settings
   steps$method <- "vb"
   for (k in seq_len(most_law_rounds)) {
-    at <- if (job$settings$method == "vb") job else linear_job(rows, steps, job$atom_model)
+    at <- if (job$settings$method == "vb") job else linear_job(rows, steps, job$completion_model)
     core <- run_vb(at)
     if (anyNA(core$share) || isTRUE(core$status$interrupted)) break
     model <- refit_completion_model(at, core$share)
-    moved <- model_move(job$atom_model, model)
+    moved <- model_move(job$completion_model, model)
     job <- linear_job(rows, settings, model)
     if (moved < law_still) break
   }
@@ -30,7 +30,7 @@ settle_predictors <- function(job, rows, settings) {
 bends_response <- function(job) {
   holes <- job$design$holes
   if (job$settings$family != "gaussian") return(FALSE)
-  if (length(holes$levels) > 0L && length(job$atom_model$groups) > 0L) return(TRUE)
+  if (length(holes$levels) > 0L && length(job$completion_model$groups) > 0L) return(TRUE)
   gone <- which(colSums(is.na(holes$x)) > 0L)
   parts <- job$design$info$holes$parts
   in_process <- utils::tail(parts, length(job$design$processes))
@@ -41,7 +41,7 @@ bends_response <- function(job) {
 refit_completion_model <- function(job, share) {
   holes <- job$design$holes
   atoms <- job$atoms
-  old <- job$atom_model
+  old <- job$completion_model
   x <- explained(holes)
   codes <- model_codes(old, job$design$random, nrow(job$design$holes$x))
   own <- lapply(codes, used_codes)

@@ -15,7 +15,7 @@
 most_shared_columns <- 60L
 
 shared_effects <- function(job) {
-  model <- job$atom_model
+  model <- job$completion_model
   holes <- job$design$holes
   data <- job$data
   if (!(job$settings$family %in% c("gaussian", "logit", "probit")) || is.null(model$seen) ||
