@@ -61,6 +61,7 @@
 #'
 #' @section Missing predictors: `missing = "model"` treats numeric predictors as jointly Gaussian
 #'   and averages over the missing values, in [gp()] terms and for factors, too. See [imputed()].
+#'   Values that are missing because of what they are: [mnar()].
 #'
 #' @section Large data: See [bayeskernel-large] for rows in a [row_source()] and for a cluster.
 #'

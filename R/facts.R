@@ -156,7 +156,7 @@ facts.bsvm <- function(object) {
     "Not settled" = if (!is.null(object$posterior$selection$range)) unsettled_fact(object),
     Smooths = if (length(smooths)) smooths,
     Processes = if (length(object$design$smooths)) process_fact(object),
-    Missing = if (length(missing)) sprintf("%s %d values modeled", names(missing), missing),
+    Missing = if (length(missing)) missing_fact(object, missing),
     Penalty = penalty_fact(object), Link = link_fact(object),
     Noise = if (is_regression(object)) sprintf("sd %s", format(stats::sigma(object), digits = 4))
   )
@@ -419,4 +419,10 @@ acceptance_text <- function(rates) {
     if (any(!tried)) paste0("Not tried: ", paste(names[!tried], collapse = ", "), ".")
   )
   paste(text, collapse = " ")
+}
+
+missing_fact <- function(object, missing) {
+  by <- object$holes$model$mechanism
+  modeled <- sprintf("%s %d values modeled", names(missing), missing)
+  paste0(modeled, ifelse(names(missing) %in% by$variable, " as not missing at random", ""))
 }

@@ -6,7 +6,7 @@
 # The hinge keeps the factor of Luts and Ormerod in mean field, and samplers draw the values; where
 # factors miss values they draw the atom of each row.
 uses_completed <- function(rows, settings) {
-  !is.null(rows$holes) && (settings$method == "ep" ||
+  !is.null(rows$holes) && (settings$method == "ep" || !is.null(settings$mechanism) ||
     settings$method == "gibbs" && length(rows$holes$levels) > 0L ||
     settings$method == "vb" &&
       (settings$family != "hinge" || length(rows$processes) > 0L ||
@@ -18,7 +18,7 @@ uses_completed <- function(rows, settings) {
 # often in one class, which would otherwise bias it. A Gaussian response counts as one predictor
 # more, and is averaged over again: what is seen then may depend on it. Grouping factors of the
 # formula have effects on the predictors that miss values (predictor-groups.R).
-completion_model <- function(rows) {
+completion_model <- function(rows, mechanism = NULL) {
   holes <- rows$holes
   x <- explained(holes)
   where <- which(colSums(is.na(x)) > 0)
@@ -26,7 +26,7 @@ completion_model <- function(rows) {
   response <- length(where) > 0L && (is.null(rows$levels) ||
     length(rows$random) > 0L && length(holes$levels) == 0L)
   class <- integer()
-  if (length(rows$levels) == 2L && !response) {
+  if (length(rows$levels) == 2L && !response && is.null(mechanism)) {
     class <- as.integer(rows$y > 0) + 1L
     if (!misses_by_class(holes, class)) class <- integer()
   }
@@ -89,6 +89,12 @@ rows_of_completions <- function(rows, parts, model) {
   holes <- rows$holes
   known <- groups_of_completed(model, rows)
   atoms <- core_call(atoms_cpp(explained(holes), missing_codes(holes), known$model, known$codes))
+  if (!is.null(model$mechanism)) {
+    prior <- within_rows(
+      atoms$log_prior + mechanism_tilt(model$mechanism, atoms, holes), atoms$row
+    )
+    atoms$log_prior <- log(pmax(prior, 1e-300))
+  }
   at <- atoms$row
   sources <- completion_sources(rows, atoms)
   fill <- function(values, uses, part) {

@@ -29,7 +29,7 @@ linear_job <- function(rows, settings, law = NULL) {
     family = settings$family
   )
   wide <- if (!is.null(rows$holes) && uses_completed(rows, settings)) {
-    model <- law %||% completion_model(rows)
+    model <- law %||% first_law(rows, settings)
     rows_of_completions(rows, rows$info$holes$parts, model)
   }
   data <- if (is.null(rows$data)) {
@@ -62,6 +62,14 @@ linear_job <- function(rows, settings, law = NULL) {
   )
   job <- settle_learning_rate(add_processes(job, wide), rows)
   if (is.null(law) && !is.null(job$atoms)) settle_predictors(job, given[[1L]], given[[2L]]) else job
+}
+
+first_law <- function(rows, settings) {
+  model <- completion_model(rows, settings$mechanism)
+  if (!is.null(settings$mechanism)) {
+    model$mechanism <- start_mechanism(settings$mechanism, rows$holes)
+  }
+  model
 }
 
 # Length-scales that are open, then the features of processes.

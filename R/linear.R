@@ -3,7 +3,7 @@
 
 linear_arguments <- function() {
   list(
-    penalty = check_penalty, select = check_select, missing = one_of("fail", "omit", "model"),
+    penalty = check_penalty, select = check_select, missing = check_missing_choice,
     starts = check_starts, polish = check_polish, keep_ranef = check_flag,
     keep_imputed = check_flag, tol = or_null(number_from(0)), max_iter = or_null(count_from(1)),
     learning_rate = check_learning_rate, class_weights = check_class_weights
@@ -12,7 +12,7 @@ linear_arguments <- function() {
 
 # What looks at several arguments.
 settle_linear <- function(settings) {
-  settings <- settle_method(settings)
+  settings <- take_mechanism(settle_method(settings))
   if (!isFALSE(settings$select) && !is.null(settings$penalty) &&
     !identical(settings$penalty, "none")) {
     bk_abort(

@@ -10,6 +10,7 @@ most_law_rounds <- 3L
 law_still <- 0.01
 
 settle_predictors <- function(job, rows, settings) {
+  if (!is.null(settings$mechanism)) return(settle_mechanism(job, rows, settings))
   if (!bends_response(job)) return(job)
   steps <- settings
   steps$method <- "vb"
@@ -38,6 +39,15 @@ bends_response <- function(job) {
   many(parts[[1L]], 1L) || any(vapply(in_process, many, NA, 0L))
 }
 
+# The law of the predictors from completed rows, without groups.
+completed_law <- function(job, weight) {
+  holes <- job$design$holes
+  core_call(predictor_model_cpp(
+    job$atoms$predictors, integer(), job$atoms$codes, lengths(holes$levels), list(),
+    which(colSums(is.na(explained(holes))) > 0), FALSE, as.double(weight)
+  ))
+}
+
 refit_completion_model <- function(job, share) {
   holes <- job$design$holes
   atoms <- job$atoms
@@ -54,10 +64,12 @@ refit_completion_model <- function(job, share) {
   }
   new <- fit(share)
   if (length(codes) > 0L) {
-    # From what is seen: the completed rows know the response.
-    new <- core_call(predictor_effects_cpp(
-      x, integer(), missing_codes(holes), new, lapply(own, `[[`, "code")
-    ))
+    # From what is seen: the completed rows know the response. Not where what is seen is chosen.
+    if (is.null(old$mechanism)) {
+      new <- core_call(predictor_effects_cpp(
+        x, integer(), missing_codes(holes), new, lapply(own, `[[`, "code")
+      ))
+    }
     new <- expand_groups(new, lapply(own, `[[`, "used"), lapply(old$groups, `[[`, "term"))
     return(add_tilt(
       new, lapply(codes, `[`, atoms$row), atoms$codes, lengths(holes$levels), integer(), share
