@@ -91,8 +91,7 @@ exposure.bayeskernel_fit <- function(object, pars = NULL, newdata = NULL,
                                      scale = c("link", "response"),
                                      ndraws = 1000, seed = 1,
                                      threads = getOption("bayeskernel.threads", 2L), ...) {
-  check_no_dots(...)
-  check_whole(object)
+  check_whole(object, ...)
   type <- check_choice(type, exposure_types, "type")
   scale <- check_choice(scale, c("link", "response"), "scale")
   level <- check_number(level, 0, 1, "level", closed = FALSE)

@@ -47,8 +47,7 @@ inclusion <- function(object, ...) UseMethod("inclusion")
 #' @rdname inclusion
 #' @export
 inclusion.bayeskernel_fit <- function(object, by = c("column", "term"), ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   by <- check_choice(by, c("column", "term"), "by")
   need_selection(object)
   columns <- inclusion_by(object)

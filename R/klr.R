@@ -403,8 +403,7 @@ projection <- function(object, ...) UseMethod("projection")
 #' @rdname projection
 #' @export
 projection.bayeskernel_fit <- function(object, ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   if (is.null(object$rank)) {
     bk_abort(
       "argument", "This fit has no projection.",

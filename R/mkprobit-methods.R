@@ -35,8 +35,7 @@ kernel_weights <- function(object, ...) UseMethod("kernel_weights")
 #' @rdname kernel_weights
 #' @export
 kernel_weights.bayeskernel_fit <- function(object, ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   if (is.null(object$weights_table)) {
     bk_abort(
       "argument", sprintf("A fit of %s() has no weights of kernels.", class(object)[1]),
