@@ -384,14 +384,12 @@ joint_draws <- function(object, rows, take, threads) UseMethod("joint_draws")
 # Coefficients are drawn, and rows follow from them. What inducing points leave of a gp() term is
 # noise of a row, and of no function.
 #' @exportS3Method
-#' @noRd
 joint_draws.default <- function(object, rows, take, threads) {
   rows["open"] <- list(NULL)
   latent_draws(object, rows, take, threads = threads)
 }
 
 #' @exportS3Method
-#' @noRd
 joint_draws.seqkr <- function(object, rows, take, threads) {
   bk_abort(
     "argument", "There are no joint draws of this fit.",

@@ -74,7 +74,6 @@ need_selection <- function(object) {
 selection_of <- function(object) UseMethod("selection_of")
 
 #' @exportS3Method
-#' @noRd
 selection_of.bark <- function(object) {
   list(
     columns = if (object$select) object$columns,
@@ -84,7 +83,6 @@ selection_of.bark <- function(object) {
 }
 
 #' @exportS3Method
-#' @noRd
 selection_of.default <- function(object) {
   selection <- object$posterior$selection
   at <- selection$columns

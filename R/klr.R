@@ -276,7 +276,6 @@ klr_moments <- function(object, x, threads) {
 }
 
 #' @exportS3Method
-#' @noRd
 latent.klr <- function(object, rows = NULL, links = "logit",
                        threads = getOption("bayeskernel.threads", 2L)) {
   if (is.null(rows)) return(kept_latent(object, links))
@@ -285,7 +284,6 @@ latent.klr <- function(object, rows = NULL, links = "logit",
 }
 
 #' @exportS3Method
-#' @noRd
 latent_draws.klr <- function(object, rows = NULL, take = NULL, response = FALSE,
                              threads = getOption("bayeskernel.threads", 2L)) {
   x <- rows_or_own(object, rows)
@@ -510,7 +508,6 @@ print.klr_projection <- function(x, digits = 3, ...) {
 # The model ----------------------------------------------------------------------
 
 #' @exportS3Method
-#' @noRd
 model_of.klr <- function(object) klr_model
 
 klr_model <- list(
