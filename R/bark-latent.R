@@ -26,7 +26,6 @@ bark_core_draws <- function(object, take = NULL) {
 }
 
 #' @exportS3Method
-#' @noRd
 latent.bark <- function(object, rows = NULL, links = "probit",
                         threads = getOption("bayeskernel.threads", 2L)) {
   if (is.null(rows)) return(kept_latent(object, links))
@@ -67,7 +66,6 @@ bark_moments <- function(object, x, threads, level = NULL) {
 # asked: of the row's weight for the rows of the fit, of 1 for others. Rows are taken in parts of
 # some million numbers. A level that the fit has not seen has another effect in each row.
 #' @exportS3Method
-#' @noRd
 latent_draws.bark <- function(object, rows = NULL, take = NULL, response = FALSE,
                               threads = getOption("bayeskernel.threads", 2L)) {
   x <- rows_or_own(object, rows)
@@ -99,7 +97,6 @@ latent_draws.bark <- function(object, rows = NULL, take = NULL, response = FALSE
 # covariance that the rows of the fit leave: these are drawn, and every row takes them. A level that
 # the fit has not seen has one effect.
 #' @exportS3Method
-#' @noRd
 joint_draws.bark <- function(object, rows, take, threads) {
   bark_joint_draws(
     object, bark_scaled_rows(object, rows$x), level_codes(rows$random), rows$random, take

@@ -29,8 +29,7 @@
 #' confint(fit, "x")
 #' @export
 coef.bayeskernel_fit <- function(object, scale = c("data", "model"), ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   scale <- check_choice(scale, c("data", "model"), "scale")
   out <- coefficient_mean(object, scale)
   out[setdiff(seq_along(out), unit_positions(object))]
@@ -46,8 +45,7 @@ fixef.bayeskernel_fit <- function(object, scale = c("data", "model"), ...) {
 #' @rdname coef.bayeskernel_fit
 #' @export
 vcov.bayeskernel_fit <- function(object, scale = c("data", "model"), type = NULL, ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   scale <- check_choice(scale, c("data", "model"), "scale")
   out <- coefficient_cov(with_vcov(object, type), scale)
   kept <- setdiff(seq_len(nrow(out)), unit_positions(object))
@@ -84,8 +82,7 @@ unit_effects <- function(object, term, condVar) {
 #' @rdname coef.bayeskernel_fit
 #' @export
 confint.bayeskernel_fit <- function(object, parm, level = 0.95, type = NULL, ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   level <- check_number(level, 0, 1, "level", closed = FALSE)
   table <- parameters(with_vcov(object, type), level)
   table <- table[table$effect == "fixed", ]
@@ -238,8 +235,7 @@ fixed_sd <- function(object, scale = "data") {
 #' VarCorr(fit)
 #' @export
 ranef.bayeskernel_fit <- function(object, condVar = TRUE, ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   condVar <- check_flag(condVar, "condVar")
   need_random(object)
   random <- object$posterior$random

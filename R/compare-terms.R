@@ -44,8 +44,7 @@ compare_terms <- function(object, ...) UseMethod("compare_terms")
 #' @rdname compare_terms
 #' @export
 compare_terms.bayeskernel_fit <- function(object, terms = NULL, seed = 1, ...) {
-  check_no_dots(...)
-  check_whole(object)
+  check_whole(object, ...)
   home <- parent.frame()
   need_formula(object)
   refuse_pseudo(object, "leave-one-out log score")

@@ -93,21 +93,17 @@ check_cov <- function(cov, name = "cov") {
 check_unit_root <- function(g, unit) {
   root <- check_root_matrix(g, unit, "cov")
   if (ncol(root) > most_units) {
-    abort_root(
-      "The root of the covariance of `%s` has too many columns.", unit, "cov",
-      c(
-        sprintf("Found: %d.", ncol(root)),
-        sprintf("Accepted: %d, such as leading left singular vectors times values.", most_units)
-      )
+    abort_units(
+      unit, "The root of the covariance of `%s` has too many columns.",
+      sprintf("Found: %d.", ncol(root)),
+      sprintf("Accepted: %d, such as leading left singular vectors times values.", most_units)
     )
   }
   if (nrow(root) < 2L || all(root == 0)) {
-    abort_root(
-      "The root of the covariance of `%s` says nothing.", unit, "cov",
-      c(
-        if (nrow(root) < 2L) "Found: one unit." else "Found: zeros alone.",
-        "Accepted: a matrix with a row for each of several units."
-      )
+    abort_units(
+      unit, "The root of the covariance of `%s` says nothing.",
+      if (nrow(root) < 2L) "Found: one unit." else "Found: zeros alone.",
+      "Accepted: a matrix with a row for each of several units."
     )
   }
   levels <- rownames(root)
@@ -115,39 +111,38 @@ check_unit_root <- function(g, unit) {
   list(levels = levels, root = unname(root) / sqrt(scale), scale = scale, low_rank = TRUE)
 }
 
-abort_root <- function(header, unit, argument, details) {
-  bk_abort("argument", fit_header(header, unit), details, column = argument, found = unit)
+abort_units <- function(unit, header, ..., argument = "cov") {
+  bk_abort("argument", fit_header(header, unit), ..., column = argument, found = unit)
+}
+
+# Different names, as many as there should be.
+are_names <- function(x, size = length(x)) {
+  length(x) == size && size > 0L && !anyNA(x) && !anyDuplicated(x)
 }
 
 check_root_matrix <- function(g, unit, argument) {
   root <- g$matrix
   if (is_sparse(root)) root <- as.matrix(root)
+  abort <- function(wrong, ...) {
+    abort_units(unit, paste("The root of the covariance of `%s`", wrong), ..., argument = argument)
+  }
   if (!is.matrix(root) || !is.numeric(root) || length(root) == 0L) {
-    abort_root(
-      "The root of the covariance of `%s` is no matrix of numbers.", unit, argument,
-      c(
-        sprintf("Found: %s.", article(describe_value(root))),
-        "Accepted: a matrix with a row for each unit."
-      )
+    abort(
+      "is no matrix of numbers.", sprintf("Found: %s.", article(describe_value(root))),
+      "Accepted: a matrix with a row for each unit."
     )
   }
   levels <- rownames(root)
-  if (is.null(levels) || anyNA(levels) || anyDuplicated(levels)) {
-    abort_root(
-      "The root of the covariance of `%s` does not name its units.", unit,
-      argument, "Accepted: different names for its rows."
-    )
+  if (!are_names(levels)) {
+    abort("does not name its units.", "Accepted: different names for its rows.")
   }
-  if (!all(is.finite(root))) {
-    bad <- which(!is.finite(root), arr.ind = TRUE)
-    abort_root(
-      "The root of the covariance of `%s` is not finite.", unit, argument,
-      c(
-        sprintf(
-          "Found: %s in the row of %s.",
-          format(root[bad[1L, , drop = FALSE]]), quoted(levels[bad[1L, 1L]])
-        ), "Accepted: finite numbers."
-      )
+  bad <- which(!is.finite(root), arr.ind = TRUE)
+  if (nrow(bad)) {
+    abort(
+      "is not finite.", sprintf(
+        "Found: %s in the row of %s.",
+        format(root[bad[1L, , drop = FALSE]]), quoted(levels[bad[1L, 1L]])
+      ), "Accepted: finite numbers."
     )
   }
   storage.mode(root) <- "double"
@@ -157,52 +152,39 @@ check_root_matrix <- function(g, unit, argument) {
 # A matrix with names, scaled to a mean diagonal of 1, and its root.
 check_unit_covariance <- function(g, unit) {
   inverse <- is_precision(g)
-  abort <- function(header, found, cure) {
-    if (inverse) header <- sub("covariance", "precision", header)
-    bk_abort("argument", fit_header(header, unit), found, cure, column = "cov", found = unit)
+  abort <- function(wrong, ...) {
+    what <- if (inverse) "precision" else "covariance"
+    abort_units(unit, paste("The", what, "of `%s`", wrong), ...)
   }
   if (inverse) g <- g$matrix
   # Before a sparse matrix becomes a dense one.
   if (length(dim(g)) == 2L && nrow(g) > most_units) {
     abort(
-      "The covariance of `%s` has too many units.",
-      sprintf("Found: %d.", nrow(g)), sprintf("Accepted: %d.", most_units)
+      "has too many units.", sprintf("Found: %d.", nrow(g)), sprintf("Accepted: %d.", most_units)
     )
   }
   if (is_sparse(g)) g <- as.matrix(g)
   if (!is.matrix(g) || !is.numeric(g) || nrow(g) != ncol(g) || nrow(g) < 2L) {
     abort(
-      "The covariance of `%s` is no square matrix of numbers.",
-      sprintf("Found: %s.", article(describe_value(g))),
+      "is no square matrix of numbers.", sprintf("Found: %s.", article(describe_value(g))),
       "Accepted: a matrix with a row and a column for each unit."
     )
   }
-  levels <- rownames(g)
-  if (is.null(levels)) levels <- colnames(g)
-  if (is.null(levels) || anyNA(levels) || anyDuplicated(levels) ||
-    !is.null(colnames(g)) && !identical(colnames(g), levels)) {
-    abort(
-      "The covariance of `%s` does not name its units.", NULL,
-      "Accepted: the same different names for rows and columns."
-    )
+  levels <- rownames(g) %||% colnames(g)
+  if (!are_names(levels) || !identical(colnames(g) %||% levels, levels)) {
+    abort("does not name its units.", "Accepted: the same different names for rows and columns.")
   }
   if (!all(is.finite(g)) || max(abs(g - t(g))) > 1e-8 * max(abs(g))) {
-    abort(
-      "The covariance of `%s` is not symmetric, or not finite.", NULL,
-      "Accepted: a symmetric matrix of finite numbers."
-    )
+    abort("is not symmetric, or not finite.", "Accepted: a symmetric matrix of finite numbers.")
   }
   if (inverse) {
     root <- tryCatch(chol((g + t(g)) / 2), error = function(e) NULL)
     # Of a singular matrix rounding may leave a root.
     if (is.null(root) || min(diag(root)) < 1e-7 * max(diag(root))) {
-      abort(
-        "The covariance of `%s` is not positive definite.", NULL,
-        paste(
-          "Accepted: a precision matrix. A singular one becomes one by a small",
-          "multiple of the identity."
-        )
-      )
+      abort("is not positive definite.", paste(
+        "Accepted: a precision matrix. A singular one becomes one by a small",
+        "multiple of the identity."
+      ))
     }
     g <- chol2inv(root)
   }
@@ -211,7 +193,7 @@ check_unit_covariance <- function(g, unit) {
   smallest <- eigen$values[nrow(g)]
   if (largest <= 0 || smallest < -1e-8 * largest) {
     abort(
-      "The covariance of `%s` is not positive definite.",
+      "is not positive definite.",
       sprintf("Found: eigenvalues from %.3g to %.3g.", smallest, largest),
       "Accepted: a covariance matrix; small negative ones become 0."
     )
@@ -324,34 +306,27 @@ with_new_units <- function(object, newcov, newdata) {
   object
 }
 
-abort_newcov <- function(unit, header, ...) {
-  bk_abort("argument", fit_header(header, unit), ..., column = "newcov", found = unit)
+abort_newcov <- function(unit, wrong, ...) {
+  abort_units(unit, paste("`newcov` of `%s`", wrong), ..., argument = "newcov")
 }
 
 check_newcov <- function(own, given, unit) {
-  named <- function(names, size) length(names) == size && !anyNA(names) && !anyDuplicated(names)
-  if (!is.matrix(given) || !is.numeric(given) || !named(rownames(given), nrow(given)) ||
-    !named(colnames(given), ncol(given)) ||
-    all(rownames(given) %in% own$levels)) {
+  if (!is.matrix(given) || !is.numeric(given) || !are_names(rownames(given), nrow(given)) ||
+    !are_names(colnames(given), ncol(given)) || all(rownames(given) %in% own$levels)) {
     abort_newcov(
-      unit, "`newcov` of `%s` does not name new units.",
-      sprintf("Found: %s.", article(describe_value(given))),
-      paste(
-        "Accepted: a matrix with a row for each new unit and a column for each",
-        "unit of the fit, both named."
-      )
+      unit, "does not name new units.", sprintf("Found: %s.", article(describe_value(given))),
+      "Accepted: a matrix with named rows, new units, and columns, all units of the fit."
     )
   }
   lost <- setdiff(own$levels, colnames(given))
   if (length(lost)) {
     abort_newcov(
-      unit, "`newcov` of `%s` lacks units of the fit.",
-      sprintf("Lacking: %s.", list_some(quoted(lost))),
+      unit, "lacks units of the fit.", sprintf("Lacking: %s.", list_some(quoted(lost))),
       "Accepted: a column for each unit of the matrix given to bkm()."
     )
   }
   if (!all(is.finite(given))) {
-    abort_newcov(unit, "`newcov` of `%s` is not finite.", "Accepted: finite numbers.")
+    abort_newcov(unit, "is not finite.", "Accepted: finite numbers.")
   }
 }
 
@@ -359,23 +334,20 @@ check_newcov <- function(own, given, unit) {
 extended_root <- function(own, given, unit) {
   if (!isTRUE(own$low_rank)) {
     abort_newcov(
-      unit, "`newcov` of `%s` is a root, but the fit has a covariance.",
+      unit, "is a root, but the fit has a covariance.",
       "Accepted: a matrix of covariances with the units of the fit."
     )
   }
   rows <- check_root_matrix(given, unit, "newcov")
   if (ncol(rows) != ncol(own$root)) {
     abort_newcov(
-      unit, "`newcov` of `%s` does not have the columns of the fit.",
+      unit, "does not have the columns of the fit.",
       sprintf("Found: %d. Accepted: %d.", ncol(rows), ncol(own$root))
     )
   }
   rows <- rows[!(rownames(rows) %in% own$levels), , drop = FALSE]
   if (nrow(rows) == 0L) {
-    abort_newcov(
-      unit, "`newcov` of `%s` does not name new units.",
-      "Accepted: rows of units that the fit does not have."
-    )
+    abort_newcov(unit, "does not name new units.", "Accepted: units that the fit does not have.")
   }
   own$left <- numeric(length(own$levels) + nrow(rows))
   own$levels <- c(own$levels, rownames(rows))
@@ -404,7 +376,7 @@ extended_units <- function(own, given, unit) {
   gap <- max(abs(tcrossprod(rows, own$root) - with_old))
   if (gap > 1e-5 * max(1, abs(with_old))) {
     abort_newcov(
-      unit, "`newcov` of `%s` contradicts the covariance of the fit.",
+      unit, "contradicts the covariance of the fit.",
       "What does not vary over its units has a covariance with new ones."
     )
   }
@@ -415,7 +387,7 @@ extended_units <- function(own, given, unit) {
   bad <- which(left < -1e-6 * pmax(variance, 1))
   if (length(bad)) {
     abort_newcov(
-      unit, "`newcov` of `%s` is no covariance with the units of the fit.",
+      unit, "is no covariance with the units of the fit.",
       sprintf(
         "Found: unit %s of variance %.3g, of which the others explain %.3g.", quoted(new[bad[1L]]),
         own$scale * variance[bad[1L]], own$scale * (variance - left)[bad[1L]]

@@ -109,7 +109,6 @@ parameter_draws <- function(x, n = 1000, seed = NULL) {
 draws_from_posterior <- function(object, n = 1000, seed = NULL) UseMethod("draws_from_posterior")
 
 #' @export
-#' @noRd
 draws_from_posterior.default <- function(object, n = 1000, seed = NULL) NULL
 
 # Sweeps of the first kept draw, and between two of them.

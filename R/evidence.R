@@ -45,8 +45,7 @@ log_evidence <- function(object, ...) UseMethod("log_evidence")
 #' @rdname log_evidence
 #' @export
 log_evidence.bayeskernel_fit <- function(object, ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   need_evidence(object)
   object$log_evidence
 }
@@ -54,8 +53,7 @@ log_evidence.bayeskernel_fit <- function(object, ...) {
 #' @rdname log_evidence
 #' @export
 log_evidence.seqkr <- function(object, by_row = FALSE, ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   if (check_flag(by_row, "by_row")) object$trace$steps$log_evidence else object$log_evidence
 }
 
@@ -209,8 +207,7 @@ print.bayeskernel_anova <- function(x, digits = default_digits(), ...) {
 #' @importFrom stats logLik
 #' @export
 logLik.bayeskernel_fit <- function(object, ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   refuse_pseudo(object, "log-likelihood")
   if (!is_linear(object) || is.null(object$fitted)) {
     bk_abort(

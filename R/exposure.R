@@ -91,8 +91,7 @@ exposure.bayeskernel_fit <- function(object, pars = NULL, newdata = NULL,
                                      scale = c("link", "response"),
                                      ndraws = 1000, seed = 1,
                                      threads = getOption("bayeskernel.threads", 2L), ...) {
-  check_no_dots(...)
-  check_whole(object)
+  check_whole(object, ...)
   type <- check_choice(type, exposure_types, "type")
   scale <- check_choice(scale, c("link", "response"), "scale")
   level <- check_number(level, 0, 1, "level", closed = FALSE)
@@ -385,14 +384,12 @@ joint_draws <- function(object, rows, take, threads) UseMethod("joint_draws")
 # Coefficients are drawn, and rows follow from them. What inducing points leave of a gp() term is
 # noise of a row, and of no function.
 #' @exportS3Method
-#' @noRd
 joint_draws.default <- function(object, rows, take, threads) {
   rows["open"] <- list(NULL)
   latent_draws(object, rows, take, threads = threads)
 }
 
 #' @exportS3Method
-#' @noRd
 joint_draws.seqkr <- function(object, rows, take, threads) {
   bk_abort(
     "argument", "There are no joint draws of this fit.",

@@ -58,8 +58,7 @@ NULL
 #' @rdname fit-methods
 #' @export
 fitted.bayeskernel_fit <- function(object, ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   moments <- moments_for(object)
   if (is_regression(object)) moments$mean else with_declared(object, moments$prob)
 }
@@ -67,8 +66,7 @@ fitted.bayeskernel_fit <- function(object, ...) {
 #' @rdname fit-methods
 #' @export
 residuals.bayeskernel_fit <- function(object, type = c("response", "pearson"), ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   type <- check_choice(type, c("response", "pearson"), "type")
   p <- stats::fitted(object)
   if (is_regression(object)) {
@@ -103,8 +101,7 @@ nobs.bayeskernel_fit <- function(object, ...) {
 #' @rdname fit-methods
 #' @export
 weights.bayeskernel_fit <- function(object, ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   weights <- object$weights
   if (is.null(weights)) weights <- rep(1, object$n)
   weights <- sum_by_unit(object, weights)
@@ -139,16 +136,14 @@ need_formula <- function(object) {
 #' @rdname fit-methods
 #' @export
 model.frame.bayeskernel_fit <- function(formula, ...) {
-  check_whole(formula)
-  check_no_dots(...)
+  check_whole(formula, ...)
   fit_frame(formula)
 }
 
 #' @rdname fit-methods
 #' @export
 model.matrix.bayeskernel_fit <- function(object, data = NULL, ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   if (object$design$type == "kernel") {
     bk_abort(
       "argument", "The fit was made from a kernel and has no predictors.",
@@ -207,8 +202,7 @@ refuse_pseudo <- function(object, what, cure = paste(
 #' @importFrom stats sigma
 #' @export
 sigma.bayeskernel_fit <- function(object, ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   if (!is_regression(object)) {
     bk_abort(
       "argument", "Classes have no residual standard deviation.",
@@ -237,8 +231,7 @@ noise_variance <- function(object) {
 #' @importFrom stats deviance
 #' @export
 deviance.bayeskernel_fit <- function(object, ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   refuse_pseudo(object, "deviance")
   need_rows(object, "deviance()")
   if (is_linear(object) && !is.null(object$fitted)) return(-2 * likelihood_moments(object)$average)
@@ -249,8 +242,7 @@ deviance.bayeskernel_fit <- function(object, ...) {
 #' @importFrom stats simulate
 #' @export
 simulate.bayeskernel_fit <- function(object, nsim = 1, seed = NULL, re.form = NULL, ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   refuse_simulation(object)
   need_rows(object, "simulate()")
   nsim <- check_count(nsim, name = "nsim")

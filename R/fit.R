@@ -32,9 +32,10 @@ pick <- function(x, names) stats::setNames(lapply(names, function(name) x[[name]
 # A fit may come from a file that something else has written. What its methods compute with is
 # compared with the stamp that it got when it was made, once, at the door: by the method that the
 # user called, not by those that this one calls. Fits of versions without stamps are looked at for
-# sizes that lie.
-check_whole <- function(fit) {
+# sizes that lie. `...`: arguments that the method does not have.
+check_whole <- function(fit, ...) {
   if (sys.parent() - user_frame() <= 1L) refuse_changed(fit)
+  check_no_dots(...)
 }
 
 refuse_changed <- function(fit) {

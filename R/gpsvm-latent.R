@@ -2,7 +2,6 @@
 # e ~ N(0, r) of its own for every row.
 
 #' @exportS3Method
-#' @noRd
 latent.gpsvm <- function(object, rows = NULL, links = character(),
                          threads = getOption("bayeskernel.threads", 2L)) {
   if (is.null(rows)) return(kept_latent(object, links))
@@ -54,7 +53,6 @@ name_machines <- function(x, levels) {
 }
 
 #' @exportS3Method
-#' @noRd
 latent_draws.gpsvm <- function(object, rows = NULL, take = NULL, response = FALSE,
                                threads = getOption("bayeskernel.threads", 2L)) {
   posterior <- object$posterior
@@ -82,7 +80,6 @@ latent_draws.gpsvm <- function(object, rows = NULL, take = NULL, response = FALS
 # What the inducing points leave open is a process, too: its covariance between rows is k(x, x') -
 # phi'phi. White noise is no part of the function.
 #' @exportS3Method
-#' @noRd
 joint_draws.gpsvm <- function(object, rows, take, threads) {
   if (object$method == "ecm") draws_from_posterior(object)
   posterior <- object$posterior
@@ -139,7 +136,6 @@ process_rows_data <- function(object, x) {
 }
 
 #' @exportS3Method
-#' @noRd
 draws_from_posterior.gpsvm <- function(object, n = 1000, seed = NULL) {
   if (object$method == "ecm") {
     bk_abort(

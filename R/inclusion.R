@@ -47,8 +47,7 @@ inclusion <- function(object, ...) UseMethod("inclusion")
 #' @rdname inclusion
 #' @export
 inclusion.bayeskernel_fit <- function(object, by = c("column", "term"), ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   by <- check_choice(by, c("column", "term"), "by")
   need_selection(object)
   columns <- inclusion_by(object)
@@ -75,7 +74,6 @@ need_selection <- function(object) {
 selection_of <- function(object) UseMethod("selection_of")
 
 #' @exportS3Method
-#' @noRd
 selection_of.bark <- function(object) {
   list(
     columns = if (object$select) object$columns,
@@ -85,7 +83,6 @@ selection_of.bark <- function(object) {
 }
 
 #' @exportS3Method
-#' @noRd
 selection_of.default <- function(object) {
   selection <- object$posterior$selection
   at <- selection$columns

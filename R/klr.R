@@ -45,8 +45,7 @@
 #'
 #' @section Chains: Reversible jump Markov chains, in two schemes, see [klr_prior()]. Every other
 #'   chain starts at the directions of sliced average variance estimation, the others at random
-#'   ones. As printed in the dissertation, two moves leave another distribution invariant; they are
-#'   corrected here.
+#'   ones. Two moves that leave another distribution invariant, as printed, are corrected.
 #'
 #' @section Convergence: In `klr()` the directions converge before the function does. R-hat is
 #'   judged for the shares of the predictors, J, the intercept and the likelihood. If the classes
@@ -55,11 +54,9 @@
 #'   chains of the probability of a row.
 #'
 #' @section Many predictors: Use at most a tenth as many predictors as rows, unless they are
-#'   correlated. In 200 rows of which two predictors count, the error in new rows was 0.08 with 20
-#'   predictors, 0.13 with 40, 0.17 with 60 and 0.21 with 100 (at best 0.07); in 80 rows with 50
-#'   predictors 0.22 to 0.31. With more predictors than rows it is no better than chance: 0.50 in 40
-#'   rows with 50. Select some first, as by `inclusion(bsvm(x, y, select = TRUE))`. A warning,
-#'   `bayeskernel_warning_identification`, says if the draws do not agree on any direction.
+#'   correlated. With more predictors than rows it is no better than chance. Select some first, as by
+#'   `inclusion(bsvm(x, y, select = TRUE))`. A warning, `bayeskernel_warning_identification`, says if
+#'   the draws do not agree on any direction.
 #'
 #' @section Draws: Variables of `fit$draws`, of which each means the same in every draw: `intercept`
 #'   (b_0); `J`, the number of kernels; `mu` and `sd`, mean and standard deviation of the log
@@ -156,12 +153,13 @@ klr_chains <- function(control, data, prior) klr_fit_cpp(data, prior, control)
 # rows those are follows from the seed; classes are spread evenly over the parts.
 choose_rank <- function(job) {
   settings <- job$settings
-  if (!is.null(settings$resume)) {
-    job$settings$rank <- settings$resume$rank
-    job$control$rank <- as.double(settings$resume$rank)
-    job$ranks <- settings$resume$ranks
-    return(job)
+  with_rank <- function(rank, ranks) {
+    job$settings$rank <- rank
+    job$control$rank <- as.double(rank)
+    job$ranks <- ranks
+    job
   }
+  if (!is.null(settings$resume)) return(with_rank(settings$resume$rank, settings$resume$ranks))
   data <- job$shared$data
   n <- nrow(data$x)
   folds <- min(settings$folds, n)
@@ -169,9 +167,8 @@ choose_rank <- function(job) {
   fold[with_seed(settings$seed, order(data$signs, stats::runif(n)))] <- rep_len(seq_len(folds), n)
   prob <- matrix(0, n, length(settings$rank))
   control <- job$control
-  control$reference <- numeric()
-  control$progress <- FALSE
-  control$chain_id <- control$chain_id[seq_len(max(1L, settings$chains %/% 2L))]
+  control[c("reference", "progress", "chain_id")] <-
+    list(numeric(), FALSE, control$chain_id[seq_len(max(1L, settings$chains %/% 2L))])
   for (k in seq_along(settings$rank)) {
     control$rank <- as.double(settings$rank[k])
     for (own in seq_len(folds)) {
@@ -192,14 +189,11 @@ choose_rank <- function(job) {
     }
   }
   hit <- 0.5 + data$signs * (prob - 0.5)
-  job$ranks <- data.frame(
+  ranks <- data.frame(
     rank = settings$rank, log_loss = -colMeans(log(pmax(hit, .Machine$double.xmin))),
     error = colMeans((prob > 0.5) != (data$signs > 0))
   )
-  best <- settings$rank[which.min(job$ranks$log_loss)]
-  job$settings$rank <- best
-  job$control$rank <- as.double(best)
-  job
+  with_rank(settings$rank[which.min(ranks$log_loss)], ranks)
 }
 
 # One array draws x chains x variables.
@@ -230,14 +224,6 @@ klr_watched <- function(draws) {
   names[names %in% c("intercept", "J", "log_lik") | startsWith(names, "P[")]
 }
 
-# Largest difference between chains of the probability of a reference row.
-apart_by_chain <- function(fit) {
-  at <- startsWith(dimnames(fit$draws)[[3]], "f[")
-  if (!any(at) || dim(fit$draws)[2] < 2L) return(NULL)
-  means <- apply(stats::plogis(fit$draws[, , at, drop = FALSE]), 3:2, mean)
-  max(apply(means, 1, max) - apply(means, 1, min))
-}
-
 klr_collect <- function(fit, core, job, rows) {
   settings <- job$settings
   fit$rank <- settings$rank
@@ -246,24 +232,22 @@ klr_collect <- function(fit, core, job, rows) {
   fit$reference <- original_rows(job$reference, rows$rows)
   core <- join_earlier(core)
   fit$acceptance <- core$acceptance
-  kernels <- lapply(
-    core$kernels, first_klr_kernels, dim(fit$draws)[1], settings$rank, length(rows$columns)
-  )
+  made <- seq_len(dim(fit$draws)[1])
+  kernels <- lapply(core$kernels, take_klr_kernels, made, fit$rank * length(rows$columns), fit$rank)
   fit$posterior <- list(kernels = kernels, x = job$shared$data$x)
   fit$fitted <- klr_moments(fit, fit$posterior$x, settings$threads)
   if (settings$prior$max_kernels > 0) warn_unknown_directions(fit)
   fit
 }
 
-# Those of the first draws of a chain.
-first_klr_kernels <- function(kernels, draws, rank, p) {
-  size <- kernels$size[seq_len(draws)]
-  total <- sum(size)
+# Those of some draws. `width`: numbers of a frame.
+take_klr_kernels <- function(kernels, take, width, rank) {
+  size <- kernels$size[take]
+  at <- sequence(size, cumsum(kernels$size)[take] - size + 1L)
   list(
-    size = size, centre = kernels$centre[seq_len(total)],
-    coefficient = kernels$coefficient[seq_len(total)],
-    log_lambda = kernels$log_lambda[seq_len(rank * total)],
-    frame = kernels$frame[seq_len(rank * p * draws)]
+    size = size, centre = kernels$centre[at], coefficient = kernels$coefficient[at],
+    log_lambda = as.vector(matrix(kernels$log_lambda, rank)[, at]),
+    frame = as.vector(matrix(kernels$frame, width)[, take])
   )
 }
 
@@ -274,16 +258,8 @@ klr_core_draws <- function(object, take = NULL) {
   kernels <- join_kernels(object$posterior$kernels)
   intercept <- as.vector(object$draws[, , "intercept"])
   if (!is.null(take)) {
-    last <- cumsum(kernels$size)[take]
     width <- object$rank * length(object$columns)
-    frames <- matrix(kernels$frame, width)
-    kernels$size <- kernels$size[take]
-    at <- sequence(kernels$size, last - kernels$size + 1L)
-    scales <- matrix(kernels$log_lambda, object$rank)
-    kernels$centre <- kernels$centre[at]
-    kernels$coefficient <- kernels$coefficient[at]
-    kernels$log_lambda <- as.vector(scales[, at])
-    kernels$frame <- as.vector(frames[, take])
+    kernels <- take_klr_kernels(kernels, take, width, object$rank)
     intercept <- intercept[take]
   }
   numbers_of(c(kernels, list(intercept = intercept, rank = object$rank)))
@@ -294,14 +270,12 @@ numbers_of <- function(x) lapply(x, as.double)
 
 # Moments of f and of the probability for rows on the scale of the model.
 klr_moments <- function(object, x, threads) {
-  if (nrow(x) == 0L) {
-    return(list(mean = numeric(), var = numeric(), prob = numeric(), prob_sd = numeric()))
-  }
+  none <- numeric()
+  if (nrow(x) == 0L) return(list(mean = none, var = none, prob = none, prob_sd = none))
   core_call(klr_predict_cpp(klr_core_draws(object), object$posterior$x, x, threads))
 }
 
 #' @exportS3Method
-#' @noRd
 latent.klr <- function(object, rows = NULL, links = "logit",
                        threads = getOption("bayeskernel.threads", 2L)) {
   if (is.null(rows)) return(kept_latent(object, links))
@@ -310,7 +284,6 @@ latent.klr <- function(object, rows = NULL, links = "logit",
 }
 
 #' @exportS3Method
-#' @noRd
 latent_draws.klr <- function(object, rows = NULL, take = NULL, response = FALSE,
                              threads = getOption("bayeskernel.threads", 2L)) {
   x <- rows_or_own(object, rows)
@@ -350,7 +323,7 @@ parameters.klr <- function(object, level = 0.95) {
 
 #' @exportS3Method
 facts.klr <- function(object) {
-  kernels <- mean(object$draws[, , "J"])
+  apart <- apart_by_chain(object)
   list(
     title = "Kernel logistic regression on a learned projection", Rows = rows_fact(object),
     Fit = own_fit(object),
@@ -364,22 +337,25 @@ facts.klr <- function(object) {
         )
       }
     ),
-    Spread = spread_fact(object), Agreement = agreement_fact(object),
+    Spread = spread_fact(object), Agreement = if (!is.null(apart)) {
+      sprintf(
+        "probabilities of %d rows differ by at most %.2f between chains",
+        length(object$reference), apart
+      )
+    },
     Kernels = sprintf(
-      "%.1f (mean), %s expected by the prior, which is %s", kernels,
+      "%.1f (mean), %s expected by the prior, which is %s", mean(object$draws[, , "J"]),
       format(klr_kernels_cpp(object$prior), digits = 3), object$prior$coefficients
     )
   )
 }
 
-agreement_fact <- function(object) {
-  apart <- apart_by_chain(object)
-  if (!is.null(apart)) {
-    sprintf(
-      "probabilities of %d rows differ by at most %.2f between chains",
-      length(object$reference), apart
-    )
-  }
+# The largest difference between chains of the probability of a reference row.
+apart_by_chain <- function(fit) {
+  at <- startsWith(dimnames(fit$draws)[[3]], "f[")
+  if (!any(at) || dim(fit$draws)[2] < 2L) return(NULL)
+  means <- apply(stats::plogis(fit$draws[, , at, drop = FALSE]), 3:2, mean)
+  max(apply(means, 1, max) - apply(means, 1, min))
 }
 
 #' @exportS3Method
@@ -395,10 +371,143 @@ extras.klr <- function(object) {
   )
 }
 
+# The learned directions: the span of U, which is all that the data can know --------
+
+#' Learned directions of a fit
+#'
+#' Columns of U may change sign and place without any change of the model of [klr()]: only the space
+#' that they span is known. Its posterior mean is that of the projection matrix UU', and the space
+#' nearest to all draws is spanned by the leading eigenvectors of that.
+#'
+#' @param object A fit by [klr()].
+#' @param ... No further arguments.
+#' @return A list of class `klr_projection`: `directions`, p x r: these eigenvectors, the largest
+#'   entry of each positive, for standardized predictors; `mean`, p x p, the posterior mean of UU';
+#'   `values`, its eigenvalues: r ones where the space is known; `angles`, draws x r, in degrees, the
+#'   principal angles between the space of each draw and that of `directions`, smallest first;
+#'   `coordinates`, n x r, the rows of the fit in these directions.
+#' @section Errors: `bayeskernel_error_argument` for fits without a projection.
+#' @seealso [klr()]; `vignette("dimension-reduction")`.
+#' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
+#'   thesis, Duke University, section 2.4 and figures 2.2 to 2.4.
+#' @examples
+#' set.seed(1)
+#' x <- matrix(rnorm(240), 60, dimnames = list(NULL, letters[1:4]))
+#' fit <- klr(x, x[, 1] > x[, 2], rank = 1, chains = 2, threads = 1, seed = 1)
+#' projection(fit)
+#' @export
+projection <- function(object, ...) UseMethod("projection")
+
+#' @rdname projection
+#' @export
+projection.bayeskernel_fit <- function(object, ...) {
+  check_whole(object, ...)
+  if (is.null(object$rank)) {
+    bk_abort(
+      "argument", "This fit has no projection.",
+      sprintf("Found: a fit by %s(). Accepted: a fit by klr().", model_of(object)$name)
+    )
+  }
+  p <- length(object$columns)
+  r <- object$rank
+  frames <- klr_frames(object)
+  # UU' summed over draws and columns is one product.
+  mean <- tcrossprod(matrix(frames, p)) / dim(frames)[3]
+  dimnames(mean) <- list(object$columns, object$columns)
+  own <- eigen(mean, symmetric = TRUE)
+  directions <- own$vectors[, seq_len(r), drop = FALSE]
+  largest <- max.col(abs(t(directions)), "first")
+  sign <- sign(directions[cbind(largest, seq_len(r))])
+  directions <- directions * rep(sign, each = p)
+  dimnames(directions) <- list(object$columns, sprintf("u%d", seq_len(r)))
+  structure(list(
+    directions = directions, mean = mean, values = own$values,
+    angles = principal_angles(directions, frames),
+    coordinates = object$posterior$x %*% directions
+  ), class = "klr_projection")
+}
+
+# U of each draw, p x r x draws.
+klr_frames <- function(object) {
+  frames <- unlist(lapply(object$posterior$kernels, `[[`, "frame"))
+  size <- c(length(object$columns), object$rank)
+  array(frames, c(size, length(frames) / prod(size)))
+}
+
+# In degrees, draws x r. The cosines are singular values of V'U; of small angles the sines, those of
+# what U has outside the span of V, are exact.
+principal_angles <- function(v, frames) {
+  r <- ncol(v)
+  out <- apply(frames, 3L, function(u) {
+    u <- matrix(u, nrow(v))
+    inside <- crossprod(v, u)
+    cosine <- pmin(svd(inside, 0L, 0L)$d, 1)
+    sine <- pmin(rev(svd(u - v %*% inside, 0L, 0L)$d), 1)
+    ifelse(cosine > 0.7, asin(sine), acos(cosine)) * 180 / pi
+  })
+  matrix(out, ncol = r, byrow = TRUE)
+}
+
+# How far the draws agree on one direction of the rows: the leading eigenvalue of the mean, over
+# draws, of the projection to the span of X U. 1 where that direction is known. X U and not U is
+# looked at: of correlated predictors many U give the same coordinates of the rows. `frames`: p x r
+# x draws.
+direction_agreement <- function(x, frames) {
+  rows <- svd(x, nu = 0L)
+  rows <- rows$d * t(rows$v)
+  r <- dim(frames)[2]
+  spans <- apply(frames, 3L, function(u) svd(rows %*% matrix(u, ncol = r), nv = 0L)$u)
+  spans <- matrix(spans, nrow(rows))
+  svd(spans, 0L, 0L)$d[1]^2 / dim(frames)[3]
+}
+
+# Where directions are uniform a priori, those of many predictors say little about new rows although
+# own rows are met: then the draws do not agree.
+warn_unknown_directions <- function(fit) {
+  p <- length(fit$columns)
+  if (fit$rank >= p) return(invisible())
+  frames <- klr_frames(fit)
+  take <- unique(round(seq(1, dim(frames)[3], length.out = 400L)))
+  agreement <- direction_agreement(fit$posterior$x, frames[, , take, drop = FALSE])
+  if (agreement >= 0.75) return(invisible())
+  bk_warn("identification", "The draws do not agree on any direction.",
+  sprintf("Found: agreement %.2f, of %d rows and %d predictors; 1: known.", agreement, fit$n, p),
+  paste(
+    "New rows may be predicted no better than by the shares of the classes,",
+    "even where the rows of the fit are met."
+  ),
+  "Select predictors first, see section Many predictors of ?klr.", agreement = agreement)
+}
+
+spread_fact <- function(object) {
+  if (object$rank == length(object$columns)) return(NULL)
+  angles <- projection(object)$angles
+  largest <- angles[, ncol(angles)]
+  sprintf(
+    paste("largest angle of a draw to the mean space %.0f degrees (median),", "90 %% below %.0f"),
+    stats::median(largest), stats::quantile(largest, 0.9, names = FALSE)
+  )
+}
+
+#' @rdname projection
+#' @param x What `projection()` returns.
+#' @param digits Significant digits.
+#' @export
+print.klr_projection <- function(x, digits = 3, ...) {
+  cat("Mean space of the learned directions (standardized predictors):\n")
+  print_text(format(x$directions, digits = digits))
+  q <- apply(x$angles, 2, stats::quantile, c(0.5, 0.9), names = FALSE)
+  cat(sprintf(
+    "Principal angles of the draws to it: median %s, 90 %% below %s degrees\n",
+    paste(format(q[1, ], digits = 2), collapse = ", "),
+    paste(format(q[2, ], digits = 2), collapse = ", ")
+  ))
+  invisible(x)
+}
+
 # The model ----------------------------------------------------------------------
 
 #' @exportS3Method
-#' @noRd
 model_of.klr <- function(object) klr_model
 
 klr_model <- list(

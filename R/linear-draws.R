@@ -288,7 +288,6 @@ gibbs_predictors <- function(object, take = NULL) {
 
 # Named as the draws of a sampler, n x variables.
 #' @export
-#' @noRd
 draws_from_posterior.bsvm <- function(object, n = 1000, seed = NULL) {
   random <- object$posterior$random
   levels <- lapply(random, function(t) seq_along(t$levels))
@@ -323,7 +322,6 @@ draws_from_posterior.bsvm <- function(object, n = 1000, seed = NULL) {
 }
 
 #' @export
-#' @noRd
 draws_from_posterior.bkm <- draws_from_posterior.bsvm
 
 fixed_names <- function(object) names(object$transform$center)

@@ -10,8 +10,7 @@ most_extended_cells <- 2e8
 extend_linear <- function(object, newdata, y = NULL, weights = NULL,
                           threads = getOption("bayeskernel.threads", 2L),
                           progress = getOption("bayeskernel.progress", interactive()), ...) {
-  check_no_dots(...)
-  check_whole(object)
+  check_whole(object, ...)
   threads <- check_threads(threads)
   progress <- check_flag(progress, "progress")
   refuse_extension(object)

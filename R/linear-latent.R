@@ -58,7 +58,6 @@ own_moments <- function(moments) {
 }
 
 #' @exportS3Method
-#' @noRd
 latent.bsvm <- function(object, rows = NULL, links = character(),
                         threads = getOption("bayeskernel.threads", 2L)) {
   if (is.null(rows)) return(kept_latent(object, links))
@@ -93,7 +92,6 @@ latent.bsvm <- function(object, rows = NULL, links = character(),
 latent.bkm <- latent.bsvm
 
 #' @exportS3Method
-#' @noRd
 latent_draws.bsvm <- function(object, rows = NULL, take = NULL, response = FALSE,
                               threads = getOption("bayeskernel.threads", 2L)) {
   if (has_shared(object, rows)) return(latent_draws_shared(object, rows, take, response, threads))

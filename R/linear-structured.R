@@ -368,8 +368,7 @@ imputed <- function(object, ...) UseMethod("imputed")
 #' @rdname imputed
 #' @export
 imputed.bayeskernel_fit <- function(object, ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   if (is.null(object$imputed)) {
     bk_abort(
       "argument", "The fit did not model missing predictors.", "Fit it with `missing = \"model\"`."

@@ -173,11 +173,9 @@ bkm_model <- c(linear_model, list(
 ))
 
 #' @export
-#' @noRd
 model_of.bsvm <- function(object) bsvm_model
 
 #' @export
-#' @noRd
 model_of.bkm <- function(object) bkm_model
 
 is_linear <- function(object) isTRUE(model_of(object)$linear)

@@ -3,7 +3,6 @@
 # probability of the second.
 
 #' @exportS3Method
-#' @noRd
 latent.mkprobit <- function(object, rows = NULL, links = character(),
                             threads = getOption("bayeskernel.threads", 2L)) {
   out <- if (!is.null(rows)) {
@@ -151,7 +150,6 @@ taken_chains <- function(core, take) {
 }
 
 #' @exportS3Method
-#' @noRd
 latent_draws.mkprobit <- function(object, rows = NULL, take = NULL, response = FALSE,
                                   threads = getOption("bayeskernel.threads", 2L)) {
   points <- if (is.null(rows)) points_of_fit(object) else points_of_rows(object, rows)
@@ -165,7 +163,6 @@ latent_draws.mkprobit <- function(object, rows = NULL, take = NULL, response = F
 }
 
 #' @exportS3Method
-#' @noRd
 draws_from_posterior.mkprobit <- function(object, n = 1000, seed = NULL) {
   points <- stats::setNames(object$posterior$reference, names(object$spaces))
   with_seed(seed, {

@@ -2,7 +2,6 @@
 # classifier.
 
 #' @export
-#' @noRd
 model_of.mkprobit <- function(object) mkprobit_model
 
 #' Weights of the kernels
@@ -35,8 +34,7 @@ kernel_weights <- function(object, ...) UseMethod("kernel_weights")
 #' @rdname kernel_weights
 #' @export
 kernel_weights.bayeskernel_fit <- function(object, ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   if (is.null(object$weights_table)) {
     bk_abort(
       "argument", sprintf("A fit of %s() has no weights of kernels.", class(object)[1]),
@@ -467,7 +465,6 @@ print.combined_classifiers <- function(x, ...) {
 # Effects of each grouping factor's levels on each class's latent function. `condVar`: their
 # variances, which leave out those between classes.
 #' @exportS3Method
-#' @noRd
 ranef.mkprobit <- function(object, condVar = TRUE, ...) {
   check_no_dots(...)
   condVar <- check_flag(condVar, "condVar")
@@ -489,7 +486,6 @@ ranef.mkprobit <- function(object, condVar = TRUE, ...) {
 }
 
 #' @exportS3Method
-#' @noRd
 VarCorr.mkprobit <- function(x, sigma = 1, ...) {
   groups <- grouping_factors(x)
   new_varcorr(stats::setNames(lapply(groups$variance, function(variance) {
@@ -498,7 +494,6 @@ VarCorr.mkprobit <- function(x, sigma = 1, ...) {
 }
 
 #' @exportS3Method lme4::ngrps
-#' @noRd
 ngrps.mkprobit <- function(object, ...) {
   groups <- grouping_factors(object)
   stats::setNames(lengths(groups$levels), groups$labels)

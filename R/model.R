@@ -20,11 +20,9 @@ links_of <- function(object) {
 }
 
 #' @export
-#' @noRd
 model_of.gpsvm <- function(object) gpsvm_model
 
 #' @export
-#' @noRd
 model_of.bark <- function(object) bark_model
 
 # Fits a model. The one way from a call to a fit: settings, rows, what the core reads, its answer,

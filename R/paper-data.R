@@ -28,18 +28,20 @@
 #' @export
 paper_data <- function(name = NULL, download = NULL) {
   if (is.null(name)) return(listed_sets())
-  name <- check_choice(name, names(paper_sets), "name")
+  name <- check_choice(name, names(paper_sets()), "name")
   check_flag(download %||% FALSE, "download")
   table <- local_set(name) %||% fetched_set(name, download)
   settled_set(table, name)
 }
 
+paper_sets <- function() papers_code("data-sets.R")$paper_sets
+
 listed_sets <- function() {
-  text <- function(what) vapply(paper_sets, function(set) set[[what]], "")
-  number <- function(what) vapply(paper_sets, function(set) set[[what]], 0L)
+  text <- function(what) vapply(paper_sets(), function(set) set[[what]], "")
+  number <- function(what) vapply(paper_sets(), function(set) set[[what]], 0L)
   data.frame(
-    name = names(paper_sets), paper = text("paper"), title = text("title"), rows = number("rows"),
-    columns = number("columns"), found = vapply(names(paper_sets), where_is, ""),
+    name = names(paper_sets()), paper = text("paper"), title = text("title"), rows = number("rows"),
+    columns = number("columns"), found = vapply(names(paper_sets()), where_is, ""),
     origin = text("origin"), licence = text("licence"), row.names = NULL
   )
 }
@@ -54,7 +56,7 @@ data_cache <- function() tools::R_user_dir("bayeskernel", "cache")
 
 # The place that has a set, without reading it: list(kind, at), or NULL.
 find_set <- function(name) {
-  set <- paper_sets[[name]]
+  set <- paper_sets()[[name]]
   if (!is.null(set$make)) return(list(kind = "made here", at = set$make))
   for (folder in data_folders()) {
     at <- files_in(folder, set)
@@ -84,7 +86,7 @@ where_is <- function(name) {
 
 local_set <- function(name) {
   found <- find_set(name)
-  set <- paper_sets[[name]]
+  set <- paper_sets()[[name]]
   if (is.null(found)) {
     NULL
   } else if (is.function(found$at)) {
@@ -116,7 +118,7 @@ bad_data_file <- function(file, found, expected) {
 }
 
 fetched_set <- function(name, download) {
-  set <- paper_sets[[name]]
+  set <- paper_sets()[[name]]
   if (!length(set$url) || !agreed(name, set, download)) abort_no_set(name, set)
   dir.create(data_cache(), recursive = TRUE, showWarnings = FALSE)
   for (file in names(set$url)) fetch_file(set$url[[file]], file, name)
@@ -169,7 +171,7 @@ set_files <- function(set) {
 }
 
 folder_advice <- function(name) {
-  files <- set_files(paper_sets[[name]])
+  files <- set_files(paper_sets()[[name]])
   if (length(files)) {
     sprintf(
       paste(
@@ -183,7 +185,7 @@ folder_advice <- function(name) {
 
 # The table that every source gives, or an error.
 settled_set <- function(table, name) {
-  set <- paper_sets[[name]]
+  set <- paper_sets()[[name]]
   if (!is.null(set$settle)) table <- set$settle(table)
   if (!identical(dim(table), c(set$rows, set$columns))) {
     bad_set(

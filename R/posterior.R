@@ -81,8 +81,7 @@ posterior_latent <- function(object, newdata, draws, re.form = NULL, seed = NULL
 posterior_linpred.bayeskernel_fit <- function(object, transform = FALSE, newdata = NULL,
                                               ndraws = NULL, re.form = re_formula, link = NULL,
                                               seed = NULL, re_formula = NULL, ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   latent <- posterior_latent(object, newdata, ndraws, re.form, seed)
   if (!check_flag(transform, "transform") || is_regression(object)) return(latent$f)
   with_declared(object, draw_probability(object, latent, prediction_link(object, link)))
@@ -93,8 +92,7 @@ posterior_linpred.bayeskernel_fit <- function(object, transform = FALSE, newdata
 posterior_epred.bayeskernel_fit <- function(object, newdata = NULL, ndraws = NULL,
                                             re.form = re_formula, link = NULL, seed = NULL,
                                             re_formula = NULL, ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   latent <- posterior_latent(object, newdata, ndraws, re.form, seed)
   if (is_regression(object)) return(latent$f)
   draw_probability(object, latent, prediction_link(object, link))
@@ -105,8 +103,7 @@ posterior_epred.bayeskernel_fit <- function(object, newdata = NULL, ndraws = NUL
 posterior_predict.bayeskernel_fit <- function(object, newdata = NULL, ndraws = NULL,
                                               re.form = re_formula, link = NULL, seed = NULL,
                                               re_formula = NULL, ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   refuse_simulation(object)
   if (is.null(newdata) && !is.null(object$units)) {
     return(count_draws(object, ndraws, re.form, link, seed))
@@ -168,8 +165,7 @@ predictive_draws <- function(object, newdata, draws, re.form = NULL, link = NULL
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method rstantools::posterior_interval
 posterior_interval.bayeskernel_fit <- function(object, prob = 0.9, pars = NULL, ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   prob <- check_number(prob, 0, 1, "prob", closed = FALSE)
   draws <- parameter_draws(object)
   # Without draws of them their own limits.
@@ -197,8 +193,7 @@ posterior_interval.bayeskernel_fit <- function(object, prob = 0.9, pars = NULL, 
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method rstantools::prior_summary
 prior_summary.bayeskernel_fit <- function(object, ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   # A prior without settings is told among the facts.
   object$prior %||% object$kernel %||% facts(object)["Prior"]
 }
@@ -207,8 +202,7 @@ prior_summary.bayeskernel_fit <- function(object, ...) {
 #' @exportS3Method rstantools::log_lik
 log_lik.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
                                     ndraws = NULL, seed = NULL, ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   refuse_pseudo(object, "log-likelihood")
   log_densities(object, newdata, y, ndraws, seed)
 }

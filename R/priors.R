@@ -1,49 +1,58 @@
-#' Prior of the Bayesian support vector machine
+#' Priors of the linear models
 #'
-#' Every constant of the prior of [bsvm()]. They refer to the scale on which the model is fitted,
-#' which is that of the standardized predictors unless `standardize = FALSE`.
+#' Every constant of the prior of [bkm()], and of [bsvm()], which has fewer. They refer to the scale
+#' on which the model is fitted, that of the standardized predictors and, in a regression, the
+#' standardized response, unless `standardize = FALSE`.
 #'
-#' @seealso [bkm()], [bsvm_prior()].
 #' @section The default prior of the coefficients:
-#' Coefficients without a penalty are weakly informed, as those of package rstanarm are: a
-#' coefficient is \eqn{N(0, (2.5 / s)^2)}, s the standard deviation of its column, and the
-#' intercept, at the means of the predictors, is \eqn{N(0, 10^2)}. That holds with
-#' `standardize = FALSE`, too. A change of one standard deviation then rarely moves f by more than
-#' 5, from one class well into the other. A flat prior is no prior as soon as a column or a level
-#' separates the classes: its coefficient then is as large as the prior allows, thousands under a
-#' variance of 1e8.
+#' It is weak but not flat, for a flat prior is no prior as soon as a column or a
+#' level separates the classes. Coefficients without a penalty are
+#' \eqn{N(0, (2.5 / s)^2)}, s the standard deviation of the column, as in package
+#' rstanarm; the intercept, at the means of the predictors, is
+#' \eqn{N(0, 10^2)}. Both are 1.7 times smaller for `family = "probit"`, whose
+#' latent values are. That holds with `standardize = FALSE`, too. A change of one standard deviation
+#' then rarely moves f by more than 5, from one class well into the other (Gelman et al. 2008).
 #'
 #' Where more than 99 % of the rows share one value of a column, as with a
 #' rare level, s is not below what a share of 1 % gives: a dummy's coefficient
 #' has a standard deviation of 25 at most, however many rows there are.
 #'
-#' `bsvm_prior(beta_var = 1e8, var_shape = 0.01, var_rate = 0.01)` is the prior of versions up to
-#' 0.5.7 in a model with random effects; of correlated ones it has `cov_df`, too.
+#' A numeric response cannot be separated, and its coefficients need less: they have standard
+#' deviation 25 t / s and the intercept has 1e4 t, t the standard deviation of the response, which
+#' moves estimates of ordinary data by less than 1 % of their standard deviations. Without an
+#' intercept t is the root of the response's mean square.
 #'
-#' @param beta_var Variance of the fixed coefficients: one positive number, or one per unpenalized
-#'   fixed column in the order of the design (intercept first), on the scale of the fit. `NULL`, the
-#'   default: see below. 1e8 lets the data speak alone.
+#' These priors are proper: [log_evidence()] does not reward the lack of a term for a width that
+#' nobody meant, as variances of 1e8 did by some 6 to 8 for each column.
+#'
+#' @param beta_var Variance of the fixed coefficients but the intercept, on the scale of the fit:
+#'   one positive number; or one per unpenalized fixed column in the order of the design, the
+#'   intercept first. `NULL`, the default: as the family has it, see below.
 #' @param intercept_var Variance of the intercept, read unless `beta_var` has one number for each
-#'   column. `NULL`, the default: 100, with a penalty 1e8, or `beta_var` if that is given.
-#' @param beta_mean Mean of the fixed coefficients, one number or one per
-#'   unpenalized fixed column. Default 0.
+#'   column. `NULL`, the default: as the family has it; with `beta_var` given, or with a penalty,
+#'   1e8 for `"gaussian"` and `"hinge"`. With `bsvm_prior(beta_var = )` it is `beta_var`.
 #' @param var_shape,var_rate Shape A and rate B, both positive, of the inverse
 #'   gamma prior \eqn{\sigma^2 \sim IG(A, B)} of every variance component: of
-#'   the penalty, of a random intercept, of the selected coefficients. `NULL`,
-#'   the default: 0.01 each for smooths, while the standard deviation of a
-#'   random intercept, or of a random slope alone, the scale of the penalty and
-#'   that of the selected coefficients are half a t variable of 4 degrees of
-#'   freedom, with scale `sd_scale`, 1 and 1. Where columns or groups separate
-#'   the classes the data do not bound that scale, and under the paper's
-#'   IG(0.01, 0.01) it runs away. With one of the two given the other is 0.01.
+#'   random intercepts, smooths, the penalty. `NULL`, the default: 0.01 each for
+#'   smooths, processes and correlated units, while the standard deviation of a
+#'   random intercept, or of a random slope alone, and the scale of the penalty
+#'   are half a t variable of 4 degrees of freedom, with scale `sd_scale` and 1.
+#'   With one of the two given the other is 0.01.
 #' @param cov_df,cov_scale Degrees of freedom and scale S of an inverse Wishart prior of the
 #'   covariance of r correlated random effects. `NULL`, the default: each of their standard
 #'   deviations is half a t variable of 2 degrees of freedom and scale `sd_scale`, and each
 #'   correlation is uniform (Huang and Wand 2013). With one of the two given there is that prior:
 #'   `cov_df` is a number above r - 1 (r + 1), `cov_scale` a positive number s for S = s I (0.02),
 #'   or a symmetric positive definite r x r matrix.
-#' @param sd_scale Scale of that half t variable, a positive number. `NULL`, the default: 2.5. Not
-#'   read with `var_shape` or `var_rate`, of correlated effects with `cov_df` or `cov_scale`.
+#' @param beta_mean Mean of the fixed coefficients, one number or one per
+#'   unpenalized fixed column. Default 0.
+#' @param slab_shape,slab_rate The same of the variance of selected coefficients. `NULL`, the
+#'   default: their scale is that half t variable. With vague ones it runs away while nothing is
+#'   selected, and inclusions fall below their prior.
+#' @param sd_scale Scale of that half t variable, a positive number. `NULL`, the default: 2.5, with
+#'   `"probit"` 2.5 / 1.7. Where each group has one row, or rows of one class, the data do not bound
+#'   the standard deviation: under IG(0.01, 0.01) it then runs away, and the coefficients with it.
+#'   Not read with `var_shape` or `var_rate`, of correlated effects with `cov_df` or `cov_scale`.
 #' @param rho Prior probability, strictly between 0 and 1, that a column under
 #'   selection is in the model. Default 0.01.
 #' @param rho_beta `NULL` (default: `rho` is known), or `c(a1, a0)`, both
@@ -59,11 +68,12 @@
 #' @param x_df,x_scale Degrees of freedom and scale of the inverse Wishart prior of the covariance
 #'   of these P predictors. `NULL`, the default of `x_df`, means P + 1; `x_scale` is a positive
 #'   number times I (default 0.01) or a symmetric positive definite P x P matrix.
-#' @return An object of class `c("bsvm_prior", "bayeskernel_prior")`, a list
-#'   with the arguments as elements.
+#' @param noise_shape,noise_rate The same of the variance of a numeric response
+#'   around its mean. Default 0.01 each.
+#' @return An object of class `c("bkm_prior", "bayeskernel_prior")`, or of `"bsvm_prior"` in its
+#'   place, a list with the arguments as elements.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found and what would be
-#'   accepted. Lengths that depend on the design are checked by [bsvm()].
-#' @seealso [bsvm()], [bkm_prior()].
+#'   accepted. Lengths that depend on the design are checked by the fit.
 #' @references
 #' Gelman, A., Jakulin, A., Pittau, M. G. and Su, Y.-S. (2008). A weakly
 #' informative default prior distribution for logistic and other regression
@@ -71,86 +81,10 @@
 #'
 #' Huang, A. and Wand, M. P. (2013). Simple marginally noninformative prior
 #' distributions for covariance matrices. *Bayesian Analysis* 8, 439-452.
-#'
-#' Luts, J. and Ormerod, J. T. (2014). Mean field variational Bayesian inference for support vector
-#' machine classification. *Computational Statistics & Data Analysis* 73, 163-176.
-#' @examples
-#' bsvm_prior()
-#' bsvm_prior(beta_var = 100, var_shape = 2, var_rate = 1)
-#' @export
-bsvm_prior <- function(beta_var = NULL, beta_mean = 0, var_shape = NULL, var_rate = NULL,
-                       cov_df = NULL, cov_scale = NULL, rho = 0.01, rho_beta = NULL,
-                       x_mean_var = 1e8, x_df = NULL, x_scale = 0.01, inclusion = NULL,
-                       intercept_var = NULL, sd_scale = NULL) {
-  new_prior("bsvm_prior", as.list(environment()))
-}
-
-#' Prior of the Bayesian kernel machine
-#'
-#' Every constant of the prior of [bkm()]: those of [bsvm_prior()] and a few more. They refer to the
-#' scale on which the model is fitted, that of the standardized predictors and, in a regression, the
-#' standardized response, unless `standardize = FALSE`.
-#'
-#' @section The default prior of the coefficients:
-#' It is weak but not flat, for a flat prior is no prior as soon as a column or a
-#' level separates the classes. Coefficients without a penalty are
-#' \eqn{N(0, (2.5 / s)^2)}, s the standard deviation of the column, as in package
-#' rstanarm; the intercept, at the means of the predictors, is
-#' \eqn{N(0, 10^2)}. Both are 1.7 times smaller for `family = "probit"`, whose
-#' latent values are. That holds with `standardize = FALSE`, too.
-#'
-#' Where more than 99 % of the rows share one value of a column, as with a
-#' rare level, s is not below what a share of 1 % gives: a dummy's coefficient
-#' has a standard deviation of 25 at most, however many rows there are.
-#'
-#' A numeric response cannot be separated, and its coefficients need less: they have standard
-#' deviation 25 t / s and the intercept has 1e4 t, t the standard deviation of the response, which
-#' moves estimates of ordinary data by less than 1 % of their standard deviations. Without an
-#' intercept t is the root of the response's mean square.
-#'
-#' These priors are proper: [log_evidence()] does not reward the lack of a term for a width that
-#' nobody meant, as variances of 1e8 did by some 6 to 8 for each column.
-#' `bkm_prior(beta_var = 1e8, intercept_var = 1e8)` is the prior of `"gaussian"` and `"hinge"` in
-#' versions up to 0.5.7; of random effects of `"hinge"` add `var_shape = 0.01, var_rate = 0.01`.
-#'
-#' @inheritParams bsvm_prior
-#' @param beta_var Variance of the fixed coefficients but the intercept, on the scale of the fit:
-#'   one positive number; or one per unpenalized fixed column in the order of the design, the
-#'   intercept first. `NULL`, the default: as the family has it, see below.
-#' @param intercept_var Variance of the intercept, read unless `beta_var` has one number for each
-#'   column. `NULL`, the default: as the family has it; with `beta_var` given, or with a penalty,
-#'   1e8 for `"gaussian"` and `"hinge"`.
-#' @param var_shape,var_rate Shape A and rate B, both positive, of the inverse
-#'   gamma prior \eqn{\sigma^2 \sim IG(A, B)} of every variance component: of
-#'   random intercepts, smooths, the penalty. `NULL`, the default: 0.01 each for
-#'   smooths, processes and correlated units, while the standard deviation of a
-#'   random intercept, or of a random slope alone, and the scale of the penalty
-#'   are half a t variable of 4 degrees of freedom, with scale `sd_scale` and 1.
-#'   With one of the two given the other is 0.01.
-#' @param cov_df,cov_scale Degrees of freedom and scale S of an inverse Wishart prior of the
-#'   covariance of r correlated random effects. `NULL`, the default: each of their standard
-#'   deviations is half a t variable of 2 degrees of freedom and scale `sd_scale`, and each
-#'   correlation is uniform (Huang and Wand 2013). With one of the two given there is that prior:
-#'   `cov_df` is a number above r - 1 (r + 1), `cov_scale` a positive number s for S = s I (0.02),
-#'   or a symmetric positive definite r x r matrix.
-#' @param slab_shape,slab_rate The same of the variance of selected coefficients. `NULL`, the
-#'   default: their scale is that half t variable. With vague ones it runs away while nothing is
-#'   selected, and inclusions fall below their prior.
-#' @param sd_scale Scale of that half t variable, a positive number. `NULL`, the default: 2.5, with
-#'   `"probit"` 2.5 / 1.7. Where each group has one row, or rows of one class, the data do not bound
-#'   the standard deviation: under IG(0.01, 0.01) it then runs away, and the coefficients with it.
-#'   Not read with `var_shape` or `var_rate`, of correlated effects with `cov_df` or `cov_scale`.
-#' @param noise_shape,noise_rate The same of the variance of a numeric response
-#'   around its mean. Default 0.01 each.
-#' @return An object of class `c("bkm_prior", "bayeskernel_prior")`, a list with
-#'   the arguments as elements.
-#' @section Errors: `bayeskernel_error_prior` names the argument, what was found and what would be
-#'   accepted. Lengths that depend on the design are checked by [bkm()].
-#' @references Huang, A. and Wand, M. P. (2013). Simple marginally noninformative
-#'   prior distributions for covariance matrices. *Bayesian Analysis* 8, 439-452.
 #' @examples
 #' bkm_prior()
 #' bkm_prior(beta_var = 1, intercept_var = 25)
+#' bsvm_prior(var_shape = 2, var_rate = 1)
 #' @export
 bkm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL, var_shape = NULL,
                       var_rate = NULL, slab_shape = NULL, slab_rate = NULL, noise_shape = 0.01,
@@ -158,6 +92,15 @@ bkm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL, var_
                       rho_beta = NULL, x_mean_var = 1e8, x_df = NULL, x_scale = 0.01,
                       inclusion = NULL, sd_scale = NULL) {
   new_prior("bkm_prior", as.list(environment()))
+}
+
+#' @rdname bkm_prior
+#' @export
+bsvm_prior <- function(beta_var = NULL, beta_mean = 0, var_shape = NULL, var_rate = NULL,
+                       cov_df = NULL, cov_scale = NULL, rho = 0.01, rho_beta = NULL,
+                       x_mean_var = 1e8, x_df = NULL, x_scale = 0.01, inclusion = NULL,
+                       intercept_var = NULL, sd_scale = NULL) {
+  new_prior("bsvm_prior", as.list(environment()))
 }
 
 #' Bounds for the tuning of gpsvm()

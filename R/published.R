@@ -1,131 +1,6 @@
-# The arguments that make each model that of a paper, as calls: the table of the help page and the
-# list that a user gets are both made from these. Where an argument stands in a prior or in the
-# control, its row is named by both.
+# The arguments of papers, from inst/papers/models.R.
 
-# A paper's model: its function and the arguments that differ.
-# fitter: name of the function.
-# ...: arguments, not evaluated.
-published_model <- function(fitter, ...) {
-  list(fitter = fitter, arguments = as.list(substitute(list(...)))[-1L])
-}
-
-# One of the four models of section 3.2.2.
-published_bark <- function(scales, select) {
-  eval(bquote(published_model(
-    "bark", scales = .(scales), select = .(select), prior = bark_prior(gamma = 5, epsilon = 0.5),
-    ndraws = 4000, until = NULL, control = bark_control(warmup = 2e6, thin = 500)
-  )))
-}
-
-published_models <- list(
-  luts2014 = list(
-    penalty = published_model(
-      "bsvm", method = "vb", penalty = "learn", learning_rate = 1,
-      prior = bsvm_prior(beta_var = 1e8, var_shape = 0.01, var_rate = 0.01)
-    ),
-    penalty_gibbs = published_model(
-      "bsvm", method = "gibbs", penalty = "learn", learning_rate = 1,
-      prior = bsvm_prior(beta_var = 1e8, var_shape = 0.01, var_rate = 0.01),
-      chains = 1, ndraws = 5000, control = bsvm_control(warmup = 5000)
-    ),
-    intercept = published_model(
-      "bsvm", method = "vb", learning_rate = 1,
-      prior = bsvm_prior(beta_var = 1e8, var_shape = 0.01, var_rate = 0.01)
-    ),
-    intercept_gibbs = published_model(
-      "bsvm", method = "gibbs", learning_rate = 1,
-      prior = bsvm_prior(beta_var = 1e8, var_shape = 0.01, var_rate = 0.01),
-      chains = 1, ndraws = 5000, control = bsvm_control(warmup = 5000)
-    ),
-    selection = published_model(
-      "bsvm", method = "vb", select = TRUE, learning_rate = 1,
-      prior = bsvm_prior(beta_var = 1e8, var_shape = 0.01, var_rate = 0.01, rho = 0.01),
-      control = bsvm_control(starts = 1, polish = FALSE)
-    ),
-    selection_gibbs = published_model(
-      "bsvm", method = "gibbs", select = TRUE, learning_rate = 1,
-      prior = bsvm_prior(
-        beta_var = 1e8, var_shape = 0.01, var_rate = 0.01, rho = 0.01, inclusion = "column"
-      ),
-      chains = 1, ndraws = 50000, control = bsvm_control(warmup = 50000)
-    ),
-    missing = published_model(
-      "bsvm", method = "vb", penalty = "learn", missing = "model", learning_rate = 1,
-      prior = bsvm_prior(beta_var = 1e8, var_shape = 0.01, var_rate = 0.01)
-    ),
-    missing_gibbs = published_model(
-      "bsvm", method = "gibbs", penalty = "learn", missing = "model", learning_rate = 1,
-      prior = bsvm_prior(beta_var = 1e8, var_shape = 0.01, var_rate = 0.01), chains = 1,
-      ndraws = 5000, control = bsvm_control(warmup = 5000)
-    )
-  ),
-  wenzel2017 = list(
-    batch = published_model("gpsvm", method = "vb", kernel = rbf(5 / sqrt(2)), tune = FALSE),
-    stochastic = published_model(
-      "gpsvm", method = "svi", kernel = rbf(5 / sqrt(2)), tune = FALSE,
-      control = gpsvm_control(batch_size = 10, epochs = 2, rate = "adaptive", max_iter = 0)
-    ),
-    ecm = published_model("gpsvm", method = "ecm", kernel = rbf(5 / sqrt(2)), tune = FALSE),
-    susy = published_model(
-      "gpsvm", method = "svi", kernel = rbf(5 / sqrt(2)), inducing = 64, tune = FALSE,
-      control = gpsvm_control(batch_size = 100, rate = "adaptive", max_iter = 0)
-    )
-  ),
-  damoulas2009 = list(
-    single = published_model(
-      "mkprobit", coefficients = "weights", method = "vb",
-      control = mkprobit_control(tol = 0.001, max_iter = 50)
-    ),
-    gibbs = published_model(
-      "mkprobit", coefficients = "weights", method = "gibbs",
-      prior = mkprobit_prior(tau = 3, nu = 3), chains = 1, ndraws = 90000,
-      control = mkprobit_control(warmup = 10000)
-    ),
-    sum = published_model(
-      "mkprobit", coefficients = "weights", method = "vb", combine = "sum",
-      control = mkprobit_control(tol = 0.001, max_iter = 100)
-    ),
-    product = published_model(
-      "mkprobit", coefficients = "weights", method = "vb", combine = "product",
-      control = mkprobit_control(tol = 0.001, max_iter = 100)
-    ),
-    weighted_sum = published_model(
-      "mkprobit", coefficients = "weights", method = "vb", combine = "sum",
-      kernel_weights = "learn",
-      control = mkprobit_control(tol = 0.001, max_iter = 100, weights_method = "is")
-    ),
-    weighted_product = published_model(
-      "mkprobit", coefficients = "weights", method = "vb",
-      combine = "product", kernel_weights = "learn",
-      control = mkprobit_control(tol = 0.001, max_iter = 100, weights_method = "is")
-    ),
-    binary = published_model(
-      "mkprobit", coefficients = "weights", method = "vb",
-      combine = "binary", kernel_weights = "learn",
-      control = mkprobit_control(tol = 0.001, max_iter = 100, weights_method = "enumerate")
-    )
-  ),
-  ouyang2008 = list(
-    equal = published_bark("equal", FALSE), different = published_bark("different", FALSE),
-    select_equal = published_bark("equal", TRUE),
-    select_different = published_bark("different", TRUE),
-    projection = published_model("klr", until = NULL)
-  ),
-  vermaak2004 = list(
-    sinc = published_model(
-      "seqkr", kernel = rbf(1.6 / sqrt(2)), moves = "corrected", standardize = FALSE,
-      prior = seqkr_prior(lambda = 1, kmax = 50), control = seqkr_control(ess = 1)
-    ),
-    sinc_rj = published_model(
-      "seqkr", kernel = rbf(1.6 / sqrt(2)), moves = "rj", sweeps = 1, standardize = FALSE,
-      prior = seqkr_prior(lambda = 1, kmax = 50), control = seqkr_control(ess = 1)
-    ),
-    boston = published_model(
-      "seqkr", kernel = rbf(5 / sqrt(2)), moves = "rj", sweeps = 1,
-      prior = seqkr_prior(lambda = 5, kmax = 50), control = seqkr_control(ess = 1)
-    )
-  )
-)
+published_models <- function() papers_code("models.R")$published_models
 
 #' The arguments of a paper's model
 #'
@@ -166,12 +41,85 @@ published_models <- list(
 published <- function(paper = NULL, model = NULL) {
   if (is.null(paper)) {
     if (!is.null(model)) abort_argument(paper, "paper", "a paper, where `model` is given")
-    tables <- lapply(names(published_models), published)
+    tables <- lapply(names(published_models()), published)
     return(do.call(rbind, tables))
   }
-  paper <- check_choice(paper, names(published_models), "paper")
+  paper <- check_choice(paper, names(published_models()), "paper")
   if (is.null(model)) return(data.frame(paper = paper, published_table(paper)))
-  models <- published_models[[paper]]
+  models <- published_models()[[paper]]
   model <- check_choice(model, names(models), "model")
   lapply(models[[model]]$arguments, eval, topenv())
+}
+
+# One row an argument: model by model, but each value once.
+published_table <- function(paper) {
+  models <- published_models()[[paper]]
+  rows <- do.call(rbind, Map(published_rows, models, names(models)))
+  key <- paste(rows$fitter, rows$argument, rows$published)
+  by <- split(rows$model, factor(key, unique(key)))
+  used <- vapply(by, models_text, "", all = names(models))
+  out <- rows[!duplicated(key), ]
+  out$model <- unname(used)
+  rownames(out) <- NULL
+  out
+}
+
+models_text <- function(own, all) {
+  sampled <- grep("_gibbs$", all, value = TRUE)
+  if (setequal(own, all)) {
+    "all"
+  } else if (length(sampled) && setequal(own, sampled)) {
+    "*_gibbs"
+  } else {
+    paste(own, collapse = ", ")
+  }
+}
+
+published_rows <- function(model, name) {
+  given <- model$arguments
+  out <- lapply(names(given), function(argument) {
+    value <- given[[argument]]
+    nested <- argument %in% c("prior", "control")
+    from <- if (nested) deparse1(value[[1L]]) else front_of(model$fitter)
+    values <- if (nested) as.list(value)[-1L] else given[argument]
+    keys <- if (nested) paste0(argument, "$", names(values)) else names(values)
+    reasons <- papers_code("models.R")$published_reasons[[model$fitter]][keys]
+    data.frame(
+      model = name, fitter = model$fitter, argument = keys,
+      default = mapply(function(entry, reason) {
+        if (nzchar(reason[1L])) reason[1L] else default_text(from, entry)
+      }, names(values), reasons),
+      published = vapply(values, deparse1, ""), why = vapply(reasons, `[`, "", 2L)
+    )
+  })
+  do.call(rbind, out)
+}
+
+front_of <- function(fitter) paste0(fitter, ".formula")
+
+# The default of an argument, of a choice its first.
+default_text <- function(fitter, argument) {
+  value <- formals(get(fitter, topenv()))[[argument]]
+  if (is.call(value) && identical(value[[1L]], quote(c))) value <- value[[2L]]
+  if (identical(value, quote(expr = ))) "" else deparse1(value)
+}
+
+# The tables of the help page.
+published_sections <- function() {
+  unlist(lapply(names(published_models()), function(paper) {
+    table <- published_table(paper)
+    code <- function(x) sprintf("\\code{%s}", x)
+    c(
+      sprintf("@section Paper \"%s\":", paper), "\\tabular{lllll}{",
+      paste(
+        "\\strong{model}", "\\strong{argument}", "\\strong{default}", "\\strong{as published}",
+        "\\strong{why} \\cr", sep = " \\tab "
+      ),
+      paste(
+        table$model, code(table$argument), table$default, code(table$published),
+        paste(table$why, "\\cr"), sep = " \\tab "
+      ),
+      "}"
+    )
+  }))
 }

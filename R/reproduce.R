@@ -41,10 +41,10 @@
 reproduce <- function(paper = NULL, item = NULL, size = c("quick", "paper", "stored"), seed = 1,
                       threads = 1) {
   if (is.null(paper)) {
-    tables <- lapply(names(published_models), list_items)
+    tables <- lapply(names(published_models()), list_items)
     return(do.call(rbind, tables))
   }
-  paper <- check_choice(paper, names(published_models), "paper")
+  paper <- check_choice(paper, names(published_models()), "paper")
   if (is.null(item)) return(list_items(paper))
   item <- check_choice(item, item_names(paper), "item")
   size <- check_choice(size, c("quick", "paper", "stored"), "size")
@@ -54,6 +54,19 @@ reproduce <- function(paper = NULL, item = NULL, size = c("quick", "paper", "sto
 }
 
 papers_file <- function(...) system.file("papers", ..., package = "bayeskernel")
+
+# What a file of code defines that the papers share; read once.
+papers_code <- local({
+  known <- list()
+  function(file) {
+    if (is.null(known[[file]])) {
+      home <- new.env(parent = topenv())
+      sys.source(papers_file(file), home)
+      known[[file]] <<- home
+    }
+    known[[file]]
+  }
+})
 
 item_names <- function(paper) {
   files <- list.files(papers_file(paper), "[.]R$")
@@ -107,7 +120,7 @@ run_item <- function(paper, item, size, seed, threads) {
       sprintf("Install: %s.", paste(lacks$packages, collapse = ", ")), found = lacks$packages
     )
   }
-  for (name in lacks$sets) abort_no_set(name, paper_sets[[name]])
+  for (name in lacks$sets) abort_no_set(name, paper_sets()[[name]])
   old <- options(bayeskernel.threads = threads, bayeskernel.progress = FALSE)
   on.exit(options(old))
   told <- character()
@@ -233,48 +246,6 @@ stored_item <- function(paper, item) {
       version = own$version[1L], warnings = integer()
     )
   )
-}
-
-# The numbers of a run of seconds of the same code: fewer repetitions, rows and sweeps. Other
-# defaults, other data or other code give other numbers.
-fingerprint <- function(paper, item) {
-  result <- run_item(paper, item, "tiny", 1L, 1L)
-  stats::setNames(signif(result$ours, 6), result$quantity)
-}
-
-# Times are no numbers to compare.
-is_time <- function(quantity) grepl("seconds|times as", quantity)
-
-# Rows of results.csv. The fingerprint has a row of its own for each quantity of the small run,
-# which may have fewer or others than the run that is stored.
-results_table <- function(x, digits) {
-  how <- attr(x, "how")
-  digits <- digits[!is_time(names(digits))]
-  row <- function(kind, quantity, ours, mc_error) {
-    data.frame(
-      item = attr(x, "item"), kind = kind, quantity = quantity, ours = ours, mc_error = mc_error,
-      size = how$size, seed = how$seed, version = how$version, seconds = round(how$seconds, 1)
-    )
-  }
-  rbind(
-    row("result", x$quantity, x$ours, x$mc_error),
-    # An item of times alone has none.
-    if (length(digits)) row("fingerprint", names(digits), unname(digits), NA_real_)
-  )
-}
-
-# Quantities whose small run gives other digits than are stored.
-# digits: what fingerprint() gives now.
-# Returns their names; all where nothing is stored.
-stale_digits <- function(paper, item, digits = fingerprint(paper, item)) {
-  digits <- digits[!is_time(names(digits))]
-  table <- stored_results(paper)
-  stored <- table[table$item == item & table$kind == "fingerprint", ]
-  before <- stored$ours[match(names(digits), stored$quantity)]
-  same <- (is.na(before) & is.na(digits) & names(digits) %in%
-    stored$quantity) | (!is.na(before) & !is.na(digits) &
-    abs(before - digits) <= 1e-4 * pmax(abs(before), 1e-3))
-  union(names(digits)[!same], setdiff(stored$quantity, names(digits)))
 }
 
 # Methods ---------------------------------------------------------------------

@@ -367,15 +367,12 @@ wide_covariance <- function(inner, at, rest, names) {
 }
 
 #' @export
-#' @noRd
 dim.sparse_covariance <- function(x) rep(length(unclass(x)$diagonal), 2L)
 
 #' @export
-#' @noRd
 dimnames.sparse_covariance <- function(x) rep(list(unclass(x)$names), 2L)
 
 #' @export
-#' @noRd
 `[.sparse_covariance` <- function(x, i, j, drop = TRUE) {
   own <- unclass(x)
   all <- seq_along(own$diagonal)
@@ -393,7 +390,6 @@ dimnames.sparse_covariance <- function(x) rep(list(unclass(x)$names), 2L)
 }
 
 #' @export
-#' @noRd
 as.matrix.sparse_covariance <- function(x, ...) x[, , drop = FALSE]
 
 is_sparse_covariance <- function(cov) inherits(cov, "sparse_covariance")

@@ -250,8 +250,7 @@ warn_few_particles <- function(steps, fit) {
 extend.seqkr <- function(object, newdata, y = NULL, retune = FALSE,
                          threads = getOption("bayeskernel.threads", 2L),
                          progress = getOption("bayeskernel.progress", interactive()), ...) {
-  check_no_dots(...)
-  check_whole(object)
+  check_whole(object, ...)
   settings <- object[c(
     "particles", "moves", "sweeps", "ess", "temper", "resampling", "seed",
     "grid_max", "unique_grid", "final_moves"

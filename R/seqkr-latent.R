@@ -5,7 +5,6 @@ seqkr_scaled_rows <- function(object, x) {
 }
 
 #' @exportS3Method
-#' @noRd
 latent.seqkr <- function(object, rows = NULL, links = "probit",
                          threads = getOption("bayeskernel.threads", 2L)) {
   if (is.null(rows)) return(kept_latent(object, links))
@@ -41,7 +40,6 @@ particle_normals <- function(object, rows, response, threads) {
 }
 
 #' @exportS3Method
-#' @noRd
 latent_draws.seqkr <- function(object, rows = NULL, take = NULL, response = FALSE,
                                threads = getOption("bayeskernel.threads", 2L)) {
   normals <- particle_normals(object, rows, response, threads)
@@ -73,7 +71,6 @@ seqkr_sigma <- function(object) object$transform$response[2] * sqrt(object$poste
 
 # What has one meaning in every particle: after the final moves a draw each.
 #' @exportS3Method
-#' @noRd
 draws_from_posterior.seqkr <- function(object, n = 1000, seed = NULL) {
   at <- if (n < object$particles) {
     round(seq(1, object$particles, length.out = n))
@@ -89,7 +86,6 @@ draws_from_posterior.seqkr <- function(object, n = 1000, seed = NULL) {
 }
 
 #' @exportS3Method
-#' @noRd
 parameters.seqkr <- function(object, level = 0.95) {
   table <- draws_table(draws_from_posterior(object, object$particles), level)
   words <- c(sigma = "sigma (noise)", kernels = "number of kernels", coef_sd = "sd of coefficients")
@@ -108,7 +104,6 @@ seqkr_counts <- function(object) {
 }
 
 #' @exportS3Method
-#' @noRd
 facts.seqkr <- function(object) {
   size <- object$posterior$size
   steps <- object$trace$steps
@@ -147,7 +142,6 @@ facts.seqkr <- function(object) {
 }
 
 #' @exportS3Method
-#' @noRd
 extras.seqkr <- function(object) {
   list(
     summary = list(

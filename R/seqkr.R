@@ -219,5 +219,4 @@ seqkr_model <- list(
 )
 
 #' @export
-#' @noRd
 model_of.seqkr <- function(object) seqkr_model

@@ -50,8 +50,7 @@ as_table <- function(frame) {
 #' @export
 tidy.bayeskernel_fit <- function(x, effects = NULL, conf.int = FALSE, conf.level = 0.95,
                                  exponentiate = FALSE, vcov = NULL, ...) {
-  check_whole(x)
-  check_no_dots(...)
+  check_whole(x, ...)
   x <- with_vcov(x, vcov, "vcov")
   known <- c("fixed", "ran_pars", "scale", "share", "kernel", "parameter", "function", "ran_vals")
   if (is.null(effects)) effects <- known[1:6]
@@ -93,8 +92,7 @@ tidy_effects <- function(x, level) {
 #' @rdname tidy.bayeskernel_fit
 #' @export
 glance.bayeskernel_fit <- function(x, ...) {
-  check_whole(x)
-  check_no_dots(...)
+  check_whole(x, ...)
   d <- fit_quality(x)
   sampled <- !is.null(x$draws)
   number <- function(value) if (length(value)) value else NA_real_

@@ -79,32 +79,28 @@ NULL
 #' @exportS3Method posterior::rhat
 #' @exportS3Method bayesplot::rhat
 rhat.bayeskernel_fit <- function(x, ...) {
-  check_whole(x)
-  check_no_dots(...)
+  check_whole(x, ...)
   watched_numbers(x, function(table) table$rhat)
 }
 
 #' @rdname rhat.bayeskernel_fit
 #' @exportS3Method posterior::ess_bulk
 ess_bulk.bayeskernel_fit <- function(x, ...) {
-  check_whole(x)
-  check_no_dots(...)
+  check_whole(x, ...)
   watched_numbers(x, function(table) table$ess_bulk)
 }
 
 #' @rdname rhat.bayeskernel_fit
 #' @exportS3Method posterior::ess_tail
 ess_tail.bayeskernel_fit <- function(x, ...) {
-  check_whole(x)
-  check_no_dots(...)
+  check_whole(x, ...)
   watched_numbers(x, function(table) table$ess_tail)
 }
 
 #' @rdname rhat.bayeskernel_fit
 #' @exportS3Method bayesplot::neff_ratio
 neff_ratio.bayeskernel_fit <- function(object, ...) {
-  check_whole(object)
-  check_no_dots(...)
+  check_whole(object, ...)
   watched_numbers(object, smaller_ess) / prod(dim(object$draws)[1:2])
 }
 

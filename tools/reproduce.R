@@ -18,6 +18,7 @@ if (!all(items$ready)) {
 items <- items[items$ready, ]
 
 own <- asNamespace("bayeskernel")
+stored <- own$papers_code("stored.R")
 
 write_results <- function(paper, item, table) {
   file <- file.path("inst", "papers", paper, "results.csv")
@@ -40,19 +41,19 @@ write_results <- function(paper, item, table) {
 for (k in seq_len(nrow(items))) {
   paper <- items$paper[k]
   item <- items$item[k]
-  digits <- tryCatch(own$fingerprint(paper, item), error = function(e) e)
+  digits <- tryCatch(stored$fingerprint(paper, item), error = function(e) e)
   if (inherits(digits, "error")) {
     message(paper, " ", item, ": ", conditionMessage(digits))
     next
   }
-  if (stale_only && length(own$stale_digits(paper, item, digits)) == 0) next
+  if (stale_only && length(stored$stale_digits(paper, item, digits)) == 0) next
   done <- tryCatch(reproduce(paper, item, size), error = function(e) e)
   if (inherits(done, "error")) {
     message(paper, " ", item, ": ", conditionMessage(done))
     next
   }
   how <- attr(done, "how")
-  write_results(paper, item, own$results_table(done, digits))
+  write_results(paper, item, stored$results_table(done, digits))
   print(done)
   message(sprintf("%s %s: %.0f CPU seconds", paper, item, how$seconds))
 }

@@ -35,7 +35,7 @@ write_raw <- function(table, folder, file, sep = ",") {
 test_that("the list says where each set is, and needs none of them", {
   local_folder()
   sets <- paper_data()
-  expect_identical(sets$name, names(paper_sets))
+  expect_identical(sets$name, names(paper_sets()))
   expect_identical(sets$found[sets$name == "iris"], "package datasets")
   expect_identical(sets$found[sets$name == "acath"], "")
   expect_true(all(nzchar(c(sets$origin, sets$licence))))
@@ -131,7 +131,7 @@ test_that("feature spaces of numerals are read from blanks and from commas", {
   files <- file.path(folder, c("a", "b", "c", "d"))
   for (k in 1:3) write_raw(format(spaces[[k]], digits = 15), folder, c("a", "b", "c")[k], " ")
   utils::write.csv(data.frame(spaces[[4]], class = rep(0:9, each = 2)), files[4], row.names = FALSE)
-  got <- read_mfeat(stats::setNames(files, c("f", "k", "p", "z")))
+  got <- papers_code("data-sets.R")$read_mfeat(stats::setNames(files, c("f", "k", "p", "z")))
   expect_equal(unname(unclass(got$p)), spaces[[3]], ignore_attr = TRUE)
   expect_equal(unname(unclass(got$z)), spaces[[4]], ignore_attr = TRUE)
   expect_identical(got$class, factor(rep(0:9, each = 2)))
@@ -145,7 +145,7 @@ test_that("rows of SUSY keep their order, and their low-level columns", {
   connection <- gzfile(file, "w")
   utils::write.table(raw, connection, sep = ",", row.names = FALSE, col.names = FALSE)
   close(connection)
-  got <- read_susy(file)
+  got <- papers_code("data-sets.R")$read_susy(file)
   expect_identical(got$y, rep(c(-1L, 1L), 505))
   expect_equal(got$lepton1_pt, as.vector(scale(raw[, 2])))
   expect_equal(sum(got$set == "test"), 1000)
@@ -158,7 +158,8 @@ test_that("acath in an R image is checked by its content", {
     sex = 0:1, age = 30, cad.dur = 1, choleste = NA, sigdz = 1, tvdlm = 1
   )[rep(1:2, 1752), ]
   save(acath, file = file.path(folder, "acath.sav"))
-  expect_identical(read_acath_image(file.path(folder, "acath.sav")), acath)
+  got <- papers_code("data-sets.R")$read_acath_image(file.path(folder, "acath.sav"))
+  expect_identical(got, acath)
   error <- expect_error(paper_data("acath"), class = "bayeskernel_error_data")
   expect_match(conditionMessage(error), "MD5", fixed = TRUE)
 })
@@ -177,13 +178,13 @@ test_that("a file is fetched once, into the cache, with origin and MD5 sum", {
   source <- file.path(folder, "wine.raw")
   wine <- data.frame(rep(1:3, c(59, 71, 48)), matrix(round(stats::rnorm(178 * 13), 2), 178))
   write_raw(wine, folder, "wine.raw")
-  sets <- paper_sets
+  sets <- paper_sets()
   sets$wine$package <- NULL
   sets$wine$url <- c(wine.data = paste0("file://", source))
   home <- asNamespace("bayeskernel")
   before <- paper_sets
   unlockBinding("paper_sets", home)
-  assign("paper_sets", sets, home)
+  assign("paper_sets", function() sets, home)
   on.exit(assign("paper_sets", before, home), add = TRUE)
   expect_error(
     suppressMessages(paper_data("wine", download = FALSE)), class = "bayeskernel_error_data"

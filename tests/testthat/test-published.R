@@ -20,9 +20,9 @@ paper_rows <- function() {
 test_that("each model of each paper is accepted by its function", {
   data <- paper_rows()
   x <- as.matrix(data[1:3])
-  for (paper in names(published_models)) {
-    for (model in names(published_models[[paper]])) {
-      fitter <- published_models[[paper]][[model]]$fitter
+  for (paper in names(published_models())) {
+    for (model in names(published_models()[[paper]])) {
+      fitter <- published_models()[[paper]][[model]]$fitter
       arguments <- tiny(published(paper, model))
       gaps <- data
       if (startsWith(model, "missing")) gaps$b[1:3] <- NA
@@ -57,7 +57,7 @@ test_that("each model of each paper is accepted by its function", {
 
 test_that("each argument of a paper has its default and its reason", {
   all <- published()
-  expect_identical(unique(all$paper), names(published_models))
+  expect_identical(unique(all$paper), names(published_models()))
   expect_true(all(nzchar(all$why)))
   expect_true(all(nzchar(all$default)))
 })
