@@ -98,11 +98,11 @@ inline bayeskernel::RowModel read_row_model(const Rcpp::List& settings) {
   return out;
 }
 
-// Rows with missing values as units of atoms: list(row, log_prior) by row, or
-// NULL, and there are none. Into the order of the core.
-inline bayeskernel::AtomUnits read_atoms(SEXP from,
-                                         const std::vector<Index>& order) {
-  bayeskernel::AtomUnits out;
+// Rows with missing values as units of completions: list(row, log_prior) by
+// row, or NULL, and there are none. Into the order of the core.
+inline bayeskernel::Completions read_completions(
+    SEXP from, const std::vector<Index>& order) {
+  bayeskernel::Completions out;
   if (Rf_isNull(from)) return out;
   const Rcpp::List list(from);
   const Rcpp::IntegerVector unit = list["row"];
@@ -110,7 +110,7 @@ inline bayeskernel::AtomUnits read_atoms(SEXP from,
   const std::size_t n = order.size();
   if (static_cast<std::size_t>(unit.size()) != n ||
       static_cast<std::size_t>(log_prior.size()) != n) {
-    throw bayeskernel::ArgumentError("atoms are not of these rows");
+    throw bayeskernel::ArgumentError("completions are not of these rows");
   }
   out.unit.resize(n);
   out.log_prior.resize(log_prior.size());
@@ -122,7 +122,7 @@ inline bayeskernel::AtomUnits read_atoms(SEXP from,
     if (i > 0 && out.unit[i - 1] == u) continue;
     if (u < 1 || u > static_cast<Index>(n) || seen[u]) {
       throw bayeskernel::ArgumentError(
-          "the atoms of a row do not follow each other in one group");
+          "the completions of a row do not follow each other in one group");
     }
     seen[u] = true;
   }
@@ -191,16 +191,16 @@ struct LinearInput {
               const Rcpp::List& settings)
       : data(read_data(lists)),
         prior(read_prior(priors)),
-        units(read_atoms(element(lists, "atoms"), data.order)),
+        units(read_completions(element(lists, "atoms"), data.order)),
         model(read_row_model(settings)) {
-    if (!units.unit.empty()) model.atoms = &units;
+    if (!units.unit.empty()) model.completions = &units;
   }
   LinearInput(const LinearInput&) = delete;
   LinearInput& operator=(const LinearInput&) = delete;
 
   bayeskernel::ColumnData data;
   bayeskernel::Prior prior;
-  bayeskernel::AtomUnits units;
+  bayeskernel::Completions units;
   bayeskernel::RowModel model;
 };
 

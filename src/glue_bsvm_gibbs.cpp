@@ -177,7 +177,8 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     const auto averages_of = [&](Index c) {
       return incomplete ? &averages[c] : nullptr;
     };
-    const RunningMoments no_share(model.atoms != nullptr ? rows.rows() : 0);
+    const RunningMoments no_share(model.completions != nullptr ? rows.rows()
+                                                               : 0);
     std::vector<RunningMoments> share;
     const bool started = run.start(
         [&](std::uint64_t id) {
@@ -190,7 +191,7 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
         [&](ModelChain& chain, R_xlen_t c, SEXP from) {
           chain.restore(read_state(from, run.plan(), model, chain.state(),
                                    averages_of(c)));
-          if (model.atoms == nullptr) return;
+          if (model.completions == nullptr) return;
           restore_moments(CheckedList(from, kState).element("share"), share[c]);
         },
         [&](ModelChain& chain, std::uint64_t) {
@@ -216,7 +217,8 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     const auto write = [&](Index c, double* out, Index stride) {
       recorder.write(run.chain(c), out, stride);
       if (incomplete) averages[c].add(run.chain(c));
-      if (model.atoms != nullptr) share[c].add(run.chain(c).share().array());
+      if (model.completions != nullptr)
+        share[c].add(run.chain(c).share().array());
     };
     const Rcpp::NumericVector draws = run.run(recorder.variables(), write);
     Rcpp::List states;
@@ -225,7 +227,7 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     for (Index c = 0; c < run.chains(); ++c) {
       Rcpp::List state =
           state_list(run.chain(c).state(), model, selection, averages_of(c));
-      if (model.atoms != nullptr) state["share"] = moments_list(share[c]);
+      if (model.completions != nullptr) state["share"] = moments_list(share[c]);
       states.push_back(state);
       all.merge(averages[c]);
       all_share.merge(share[c]);
@@ -241,7 +243,7 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                                     all, missing, input.order)))
                               : R_NilValue},
          {"share",
-          model.atoms != nullptr
+          model.completions != nullptr
               ? SEXP(to_r(by_row(VectorXd(all_share.mean), input.order)))
               : R_NilValue},
          {"status", jitter_status(run)}});

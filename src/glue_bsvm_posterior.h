@@ -58,12 +58,12 @@ inline Rcpp::List posterior_list(const bayeskernel::MeanFieldFit& fit,
                  {"basis_first", static_cast<int>(wide.first)}});
 }
 
-// E f, Var f and, of atoms, their shares, by row in R's order; where others
-// keep the rows, they are asked.
+// E f, Var f and, of completions, their shares, by row in R's order; where
+// others keep the rows, they are asked.
 inline void add_row_moments(const bayeskernel::MeanFieldFit& fit,
                             const std::vector<Index>& order,
                             const RemoteRows* remote, Rcpp::List& out) {
-  const bool atoms = fit.model().atoms != nullptr;
+  const bool completions = fit.model().completions != nullptr;
   VectorXd mean = fit.mean(), variance = fit.variance(),
            share = fit.accepted().share;
   if (remote != nullptr) {
@@ -74,7 +74,7 @@ inline void add_row_moments(const bayeskernel::MeanFieldFit& fit,
   }
   out["mean"] = to_r(by_row(mean, order));
   out["variance_f"] = to_r(by_row(variance, order));
-  if (atoms) out["share"] = to_r(by_row(share, order));
+  if (completions) out["share"] = to_r(by_row(share, order));
 }
 
 // By linear response, whose covariance of theta is more of the truth than q's;

@@ -115,7 +115,7 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
       }
       if (!complete) out["holes"] = missing_list(fit, missing, input.order);
       const bool hinge = model.family == bayeskernel::Family::hinge;
-      if (hinge && plain && complete && model.atoms == nullptr &&
+      if (hinge && plain && complete && model.completions == nullptr &&
           model.open == nullptr && !result.interrupted) {
         result.interrupted = !finished(executor, [&] {
           out["influence"] = response_list(rows, blocks, executor, fit,

@@ -28,9 +28,9 @@ struct CrossedInput {
     const std::vector<bayeskernel::GivenTerm> terms =
         read_terms(lists["crossed"]);
     bayeskernel::sort_by_first(terms, data.order);
-    units = read_atoms(element(lists, "atoms"), data.order);
+    units = read_completions(element(lists, "atoms"), data.order);
     bayeskernel::pack_crossed(terms, data, units.unit, rows);
-    if (!units.unit.empty()) model.atoms = &units;
+    if (!units.unit.empty()) model.completions = &units;
   }
   CrossedInput(const CrossedInput&) = delete;
 
@@ -47,7 +47,7 @@ struct CrossedInput {
   bayeskernel::Prior prior;
   bayeskernel::RowModel model;
   CrossedRows rows;
-  bayeskernel::AtomUnits units;
+  bayeskernel::Completions units;
 };
 
 Rcpp::List terms_list(const std::vector<bayeskernel::LevelMoments>& terms) {
@@ -113,7 +113,7 @@ Rcpp::List bsvm_crossed_gibbs_cpp(const Rcpp::List& data,
     using Chain = bayeskernel::CrossedGibbs;
     if (!Rf_isNull(element(data, "atoms"))) {
       throw bayeskernel::ArgumentError(
-          "atoms need random effects that are not crossed");
+          "completions need random effects that are not crossed");
     }
     const CrossedInput in(data, prior, settings);
     ChainRun<Chain> run(settings, in.threads(settings));

@@ -95,10 +95,10 @@ void add_rows(const EpOutcome& out, const bayeskernel::RowModel& model,
   if (out.rows.expected.size() > 0) {
     list["expected"] = rows(out.rows.expected);
   }
-  if (model.atoms != nullptr) {
+  if (model.completions != nullptr) {
     list["loo_atom"] = list["loo"];
-    list["loo"] = to_r(
-        bayeskernel::unit_leave_one_out(*model.atoms, out.rows.leave_one_out));
+    list["loo"] = to_r(bayeskernel::unit_leave_one_out(*model.completions,
+                                                       out.rows.leave_one_out));
     list["share"] = rows(out.sites.share);
   }
   list["sites"] =
@@ -135,9 +135,9 @@ void start_from(const Rcpp::List& messages, const std::vector<Index>& order,
 
 }  // namespace
 
-// Interrupted it has no posterior: `status` alone. Rows that are atoms have
-// `loo` by unit, the rest by atom. Of a grid, `log_variance` is
-// of its coordinates, with the number of the block of each, 0 for the noise.
+// Interrupted it has no posterior: `status` alone. Rows that are completions
+// have `loo` by unit, the rest by completion. Of a grid, `log_variance` is of
+// its coordinates, with the number of the block of each, 0 for the noise.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                          const Rcpp::List& settings) {
@@ -165,8 +165,8 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     const bayeskernel::EpSettings control = read_ep_settings(settings);
     const bool grid =
         read_or<std::string>(settings, "variances", "grid") == "grid";
-    bayeskernel::EpFit fit(rows, blocks, executor, model.family, model.atoms,
-                           true,
+    bayeskernel::EpFit fit(rows, blocks, executor, model.family,
+                           model.completions, true,
                            residuals ? residuals.get() : processes.open());
     // Of what comes between and after the passes; leaves as they do.
     executor.ask();
@@ -195,7 +195,7 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
               : bayeskernel::by_position(map_vector(copies), input.order));
       out = outcome_list(outcome, blocks, wide, model);
       add_rows(outcome, model, input.order, out);
-      if (model.atoms == nullptr) {
+      if (model.completions == nullptr) {
         // At the mode of a grid, where the fit is.
         Rcpp::List influence = influence_list(
             bayeskernel::site_influence(outcome.sites), input.order);

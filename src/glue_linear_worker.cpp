@@ -62,8 +62,8 @@ Rcpp::List linear_shards_cpp(const Rcpp::List& data, const Rcpp::List& prior) {
   return guarded([&] {
     const bayeskernel::ColumnData input = read_data(data);
     bayeskernel::Prior blocks = read_prior(prior);
-    const bayeskernel::AtomUnits units =
-        read_atoms(element(data, "atoms"), input.order);
+    const bayeskernel::Completions units =
+        read_completions(element(data, "atoms"), input.order);
     const ModelRows kept(input, true, units.unit, blocks, false,
                          ProcessInput::width(data), true);
     const bayeskernel::RowSource& rows = kept.source();

@@ -98,7 +98,8 @@ Rcpp::List bsvm_svi_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     const auto start = std::chrono::steady_clock::now();
     const bayeskernel::ColumnData input = read_data(data);
     if (!Rf_isNull(element(data, "atoms"))) {
-      throw bayeskernel::ArgumentError("minibatches split the atoms of a row");
+      throw bayeskernel::ArgumentError(
+          "minibatches split the completions of a row");
     }
     bayeskernel::Prior blocks = read_prior(prior);
     bayeskernel::PackedRows rows = bayeskernel::pack_rows(input);

@@ -137,7 +137,7 @@ class RemoteRows {
       const bayeskernel::SiteRule::Total& from) {
     return Rcpp::NumericVector::create(from.kappa, from.linear, from.share,
                                        from.projection, from.squares,
-                                       from.weight, from.atoms);
+                                       from.weight, from.completions);
   }
 
  private:

@@ -791,8 +791,9 @@ TEST("the shape of Pareto tails is found") {
   CHECK(bayeskernel::pareto_k(broken) > 1e9);
 }
 
-// Atoms of random predictors, in place of some rows.
-static Problem atom_problem(Family family, bayeskernel::AtomUnits& units) {
+// CompletedRows of random predictors, in place of some rows.
+static Problem completion_problem(Family family,
+                                  bayeskernel::Completions& units) {
   Shape shape;
   shape.n = 60;
   shape.groups = 6;
@@ -802,11 +803,12 @@ static Problem atom_problem(Family family, bayeskernel::AtomUnits& units) {
   std::vector<double> log_prior;
   for (Index g = 0; g < 6; ++g) {
     for (Index i = whole.group_begin[g]; i < whole.group_begin[g + 1]; ++i) {
-      const Index atoms = i % 3 == 0 ? 3 : 1;
-      for (Index k = 0; k < atoms; ++k) {
+      const Index completions = i % 3 == 0 ? 3 : 1;
+      for (Index k = 0; k < completions; ++k) {
         row.push_back(i);
         units.unit.push_back(i + 1);
-        log_prior.push_back(atoms == 1 ? 0.0 : std::log(k == 0 ? 0.5 : 0.25));
+        log_prior.push_back(completions == 1 ? 0.0
+                                             : std::log(k == 0 ? 0.5 : 0.25));
       }
     }
     begin.push_back(static_cast<Index>(row.size()));
@@ -831,10 +833,10 @@ static Problem atom_problem(Family family, bayeskernel::AtomUnits& units) {
   return out;
 }
 
-TEST("atoms: shares are those of the direct bound, and add up to one") {
+TEST("completions: shares are those of the direct bound, and add up to one") {
   for (Family family : kFamilies) {
-    bayeskernel::AtomUnits units;
-    const Problem problem = atom_problem(family, units);
+    bayeskernel::Completions units;
+    const Problem problem = completion_problem(family, units);
     SerialExecutor serial;
     EpFit fit(problem.rows, problem.prior, serial, family, &units);
     fit.set(problem.prior.start(), 0.7);
@@ -867,9 +869,9 @@ TEST("atoms: shares are those of the direct bound, and add up to one") {
   }
 }
 
-TEST("atoms that are ruled out are not there") {
-  bayeskernel::AtomUnits units;
-  Problem problem = atom_problem(Family::logit, units);
+TEST("completions that are ruled out are not there") {
+  bayeskernel::Completions units;
+  Problem problem = completion_problem(Family::logit, units);
   Problem alone = problem;
   std::vector<Index> kept, begin(1, 0);
   for (Index g = 0; g < 6; ++g) {
@@ -897,7 +899,7 @@ TEST("atoms that are ruled out are not there") {
   EpFit fit(problem.rows, problem.prior, serial, Family::logit, &units);
   fit.set(problem.prior.start(), 0.7);
   fit.run(exact());
-  CHECK_NEAR(fit.log_z() + fit.atom_part(), expected.fit.log_z(), 1e-8);
+  CHECK_NEAR(fit.log_z() + fit.completion_part(), expected.fit.log_z(), 1e-8);
   CHECK(largest(fit.posterior().mean.x - expected.moments().theta_mean) < 1e-8);
   const VectorXd loo =
       bayeskernel::unit_leave_one_out(units, fit.leave_one_out());

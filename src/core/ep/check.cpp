@@ -30,7 +30,7 @@ double importance_k(EpFit& fit, Executor& executor, std::uint64_t seed) {
   const Index groups = q.mean.group.cols();
   const double n = static_cast<double>(rows.rows());
   if (p + r * groups > kMostDimensions || n * kDraws > kMostWork ||
-      fit.atoms() != nullptr || fit.residuals()) {
+      fit.completions() != nullptr || fit.residuals()) {
     return std::numeric_limits<double>::quiet_NaN();
   }
   Stream stream(seed, 0, Purpose::check, 0, 0);

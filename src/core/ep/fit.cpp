@@ -41,7 +41,7 @@ void add_state(const EpState& from, double weight, EpState& to) {
 }
 
 EpFit::EpFit(const RowSource& rows, const Prior& prior, Executor& executor,
-             Family family, const AtomUnits* atoms, bool row_moments,
+             Family family, const Completions* completions, bool row_moments,
              OpenResiduals* open, SelectionSites* columns)
     : sites(rows.rows(), row_moments),
       rows_(rows),
@@ -50,7 +50,7 @@ EpFit::EpFit(const RowSource& rows, const Prior& prior, Executor& executor,
       open_(open),
       columns_(columns),
       executor_(executor),
-      shares_(family, atoms),
+      shares_(family, completions),
       pass_(rows, executor, family, sites, &shares_),
       rule_(pass_.rule),
       system_(rows.x_columns(), rows.z_columns(), rows.groups(), &executor),

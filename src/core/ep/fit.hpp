@@ -47,11 +47,11 @@ struct SiteMirror {
 
 class EpFit {
  public:
-  // `atoms`: rows are atoms of incomplete ones. `open`: their residuals are
-  // multiples of variances. `columns`: those whose prior is not Gaussian, with
-  // messages that are part of `prior`, theirs.
+  // `completions`: rows are completions of incomplete ones. `open`: their
+  // residuals are multiples of variances. `columns`: those whose prior is not
+  // Gaussian, with messages that are part of `prior`, theirs.
   EpFit(const RowSource& rows, const Prior& prior, Executor& executor,
-        Family family, const AtomUnits* atoms = nullptr,
+        Family family, const Completions* completions = nullptr,
         bool row_moments = true, OpenResiduals* open = nullptr,
         SelectionSites* columns = nullptr);
   EpFit(const EpFit&) = delete;
@@ -71,7 +71,7 @@ class EpFit {
   // The same with a copy of the messages here, which follows each run, and which
   // a run begins with where it was changed.
   void delegate(RemoteSites remote, SiteMirror mirror);
-  const AtomUnits* atoms() const { return shares_.units(); }
+  const Completions* completions() const { return shares_.units(); }
   // What the user is told: units done of a total.
   void progress(double done, double total) {
     progress_ = {done, total, "ep"};
@@ -112,8 +112,8 @@ class EpFit {
   // The approximate log p(y | precisions, noise), of the last pass; not a
   // bound.
   double log_z() const { return log_z_; }
-  // What the shares of atoms add to it.
-  double atom_part() const { return rule_.atoms(); }
+  // What the shares of completions add to it.
+  double completion_part() const { return rule_.completions(); }
   // Sites stationary: d log Z / d log of the noise variance.
   double noise_slope() const {
     return 0.5 * (rule_.squares() / rule_.noise_variance - rule_.weight());
@@ -165,7 +165,7 @@ class EpFit {
   OpenResiduals* open_;
   SelectionSites* columns_;
   Executor& executor_;
-  AtomShares shares_;
+  Responsibilities shares_;
   SitePass pass_;
   SiteRule& rule_;
   ArrowSystem system_;

@@ -128,7 +128,7 @@ double EpGrid::evaluate(const VectorXd& x, double tolerance) {
                 static_cast<double>(settings_.max_passes));
   result_ = fit_.run(settings);
   passes_ += result_.passes;
-  return fit_.log_z() + fit_.atom_part() + hyper_.log_prior(x);
+  return fit_.log_z() + fit_.completion_part() + hyper_.log_prior(x);
 }
 
 HyperValue EpGrid::with_gradient(const VectorXd& x, double tolerance) {
@@ -309,7 +309,7 @@ void EpGrid::record(const VectorXd& x, const Density& found, double log_cell,
   }
   EpPoint point;
   point.x = x;
-  point.log_z = fit_.log_z() + fit_.atom_part() + found.missed.sum();
+  point.log_z = fit_.log_z() + fit_.completion_part() + found.missed.sum();
   point.log_density = found.value;
   point.missed = found.unused;
   point.log_cell = log_cell;

@@ -22,7 +22,7 @@ bool GroupEvidence::at_mean_applies(const EpFit& fit) {
   const bool labels =
       fit.family() == Family::logit || fit.family() == Family::probit;
   return labels && rows.groups() > 0 && rows.z_columns() >= 1 &&
-         rows.z_columns() <= 2 && fit.atoms() == nullptr &&
+         rows.z_columns() <= 2 && fit.completions() == nullptr &&
          fit.sites.mean.size() > 0;
 }
 

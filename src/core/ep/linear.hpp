@@ -45,8 +45,9 @@ struct EpOutcome {
   MatrixXd jackknife;  // of a grid: the covariance of theta over samples
 };
 
-// Of incomplete rows, by unit 1, 2, ...: log sum_k pi_k p_k over their atoms.
-VectorXd unit_leave_one_out(const AtomUnits& units,
+// Of incomplete rows, by unit 1, 2, ...: log sum_k pi_k p_k over their
+// completions.
+VectorXd unit_leave_one_out(const Completions& units,
                                    const VectorXd& leave_one_out);
 
 namespace detail {

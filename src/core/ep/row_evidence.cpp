@@ -17,7 +17,7 @@ namespace bayeskernel {
 
 RowEvidence RowEvidenceRule::operator()() {
   out_ = {fit_.leave_one_out(), fit_.sites.log_z, VectorXd()};
-  if (fit_.atoms() != nullptr || fit_.sites.mean.size() == 0) return out_;
+  if (fit_.completions() != nullptr || fit_.sites.mean.size() == 0) return out_;
   read_rows();
   // Units of one class have all their trials in one row.
   if (!fit_.units.empty() && family_ != Family::hinge) {

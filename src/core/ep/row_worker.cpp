@@ -25,7 +25,7 @@ RowWorker::RowWorker(const RowSource& rows, Executor& executor,
       model_(model),
       first_(first),
       rules_(model),
-      shares_(model.family, model.atoms),
+      shares_(model.family, model.completions),
       pass_(rows, executor),
       eliminated_(rows.x_columns(), rows.z_columns(), rows.groups()),
       q_(rows.x_columns(), rows.z_columns(), rows.groups()),
@@ -82,7 +82,7 @@ void RowWorker::set_noise(double precision) {
   NoisePosterior noise;
   noise.precision = precision;
   rules_.set_noise(noise.noise());
-  share_.setZero(model_.atoms != nullptr ? rows_.rows() : 0);
+  share_.setZero(model_.completions != nullptr ? rows_.rows() : 0);
   rules_.set_share(share_);
 }
 
@@ -92,8 +92,8 @@ void RowWorker::open_sites(bool anew) {
   if (model_.open != nullptr) {
     sites_.residual_slope = VectorXd::Zero(rows_.rows());
   }
-  if (model_.atoms != nullptr) {
-    sites_.share = model_.atoms->log_prior.array().exp();
+  if (model_.completions != nullptr) {
+    sites_.share = model_.completions->log_prior.array().exp();
   }
   site_pass_.emplace(rows_, executor_, model_.family, sites_, &shares_);
   site_pass_->rule.origin = first_;

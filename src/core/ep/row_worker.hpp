@@ -103,7 +103,7 @@ class RowWorker {
   const RowModel model_;
   Index first_;
   RowRules rules_;
-  AtomShares shares_;
+  Responsibilities shares_;
   Pass pass_;
   EliminatedGroups eliminated_;
   GaussianPosterior q_;

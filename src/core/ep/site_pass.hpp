@@ -32,7 +32,7 @@ using RemoteSites = std::function<void(SiteStep, const GaussianPosterior&,
 class SitePass {
  public:
   SitePass(const RowSource& rows, Executor& executor, Family family,
-           SiteRows& sites, const AtomShares* shares = nullptr)
+           SiteRows& sites, const Responsibilities* shares = nullptr)
       : rule(rows, family, sites, shares),
         rows_(rows),
         family_(family),
@@ -87,7 +87,7 @@ class SitePass {
   const RowSource& rows_;
   Family family_;
   SiteRows& sites_;
-  const AtomShares* shares_;
+  const Responsibilities* shares_;
   Pass pass_;
   VectorXd mean_;  // of the rows, at the start
   bool remote_ = false;

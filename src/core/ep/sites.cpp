@@ -22,9 +22,10 @@ SiteRows::SiteRows(Index n, bool moments)
   }
 }
 
-auto AtomShares::tile(const TileSpan& span, const Tile& tile, const double* m,
-                      const double* s, double noise_variance, double damping,
-                      VectorXd& share, double* work) const -> Moved {
+auto Responsibilities::tile(const TileSpan& span, const Tile& tile,
+                            const double* m, const double* s,
+                            double noise_variance, double damping,
+                            VectorXd& share, double* work) const -> Moved {
   Moved out;
   const Noise noise{1.0 / noise_variance, std::log(noise_variance)};
   const double* log_prior = units_->log_prior.data() + span.row_begin;
@@ -55,12 +56,12 @@ double SiteRule::tile(const TileSpan& span, const Tile& tile, const double* m,
   Total total;
   const Index first = span.row_begin;
   const bool keep = sites_.mean.size() > 0;
-  const bool atoms = sites_.share.size() > 0;
-  if (atoms) {
-    const AtomShares::Moved moved = shares_->tile(
+  const bool completions = sites_.share.size() > 0;
+  if (completions) {
+    const Responsibilities::Moved moved = shares_->tile(
         span, tile, m, s, noise_variance, damping, sites_.share, out.newton);
     total.share = moved.change;
-    total.atoms = moved.evidence;
+    total.completions = moved.evidence;
   }
   double evidence = 0.0;
   for (Index i = 0; i < span.rows(); ++i) {
@@ -68,7 +69,7 @@ double SiteRule::tile(const TileSpan& span, const Tile& tile, const double* m,
     double& b = sites_.b[first + i];
     const double y = tile.y[i];
     double w = tile.weight[i];
-    if (atoms) w *= AtomShares::power(sites_.share[first + i]);
+    if (completions) w *= Responsibilities::power(sites_.share[first + i]);
     const double r = tile.residual_of(i);
     const double variance = std::max(s[i] - r, 0.0);
     const double share = share_of_others(kappa, variance);
@@ -126,7 +127,7 @@ void SiteRule::Total::add(const Total& part) {
   projection += part.projection;
   squares += part.squares;
   weight += part.weight;
-  atoms += part.atoms;
+  completions += part.completions;
 }
 
 auto SiteRule::shard(Index begin, Index end) const -> Total {

@@ -27,22 +27,23 @@ struct SiteRows {
   VectorXd mean, variance, cavity_mean, cavity_variance, log_z;
   // d log Z / d r, by residual variance; empty: not kept.
   VectorXd residual_slope;
-  // rho of atoms: their likelihood powers are rho w. Empty: rows are complete.
+  // rho of completions: their likelihood powers are rho w. Empty: rows are
+  // complete.
   VectorXd share;
 
   explicit SiteRows(Index n = 0, bool moments = true);
 };
 
-// rho of the atoms of incomplete rows (linear/completions.hpp) from the direct bound
-// at the moments of EP: a factor of q beside the sites.
-class AtomShares {
+// rho of the completions of incomplete rows (linear/completions.hpp) from the
+// direct bound at the moments of EP: a factor of q beside the sites.
+class Responsibilities {
  public:
   // Null: rows are complete.
-  AtomShares(Family family, const AtomUnits* units)
+  Responsibilities(Family family, const Completions* units)
       : family_(family), units_(units) {}
 
-  const AtomUnits* units() const { return units_; }
-  // An atom that is as good as ruled out keeps a power.
+  const Completions* units() const { return units_; }
+  // A completion that is as good as ruled out keeps a power.
   static double power(double share) { return std::max(share, 1e-12); }
 
   // Moves the shares of a tile; what they add to log Z, sum rho log(pi / rho),
@@ -56,7 +57,7 @@ class AtomShares {
 
  private:
   Family family_;
-  const AtomUnits* units_;
+  const Completions* units_;
   DirectTerms direct_;
 };
 
@@ -68,9 +69,9 @@ inline double share_of_others(double kappa, double variance) {
 
 class SiteRule final : public Rule {
  public:
-  // `shares`: of rows that are atoms; null: rows are complete.
+  // `shares`: of rows that are completions; null: rows are complete.
   SiteRule(const RowSource& rows, Family family, SiteRows& sites,
-           const AtomShares* shares = nullptr)
+           const Responsibilities* shares = nullptr)
       : rows_(rows),
         family_(family),
         tilted_(family),
@@ -91,7 +92,7 @@ class SiteRule final : public Rule {
   // Of the last pass, over some rows.
   struct Total {
     double kappa = 0.0, linear = 0.0, share = 0.0, projection = 0.0;
-    double squares = 0.0, weight = 0.0, atoms = 0.0;
+    double squares = 0.0, weight = 0.0, completions = 0.0;
 
     void add(const Total& part);
   };
@@ -110,8 +111,8 @@ class SiteRule final : public Rule {
   // sum w E(y - f)^2 over the tilted distributions, and sum w.
   double squares() const { return total().squares; }
   double weight() const { return total().weight; }
-  // sum rho log(pi / rho) over atoms.
-  double atoms() const { return total().atoms; }
+  // sum rho log(pi / rho) over completions.
+  double completions() const { return total().completions; }
 
   Family family() const { return family_; }
   const TiltedMoments& tilted() const { return tilted_; }
@@ -126,7 +127,7 @@ class SiteRule final : public Rule {
   const RowSource& rows_;
   Family family_;
   TiltedMoments tilted_;
-  const AtomShares* shares_;
+  const Responsibilities* shares_;
   SiteRows& sites_;
   // By tile, each in its own place whatever the thread.
   mutable std::vector<Total> totals_;

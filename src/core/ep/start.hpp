@@ -14,8 +14,9 @@ namespace bayeskernel {
 // gaussian family are exact.
 class StartSites final : public Rule {
  public:
-  // `shares` and `sites`: of rows that are atoms; null: rows are complete.
-  explicit StartSites(Family family, const AtomShares* shares = nullptr,
+  // `shares` and `sites`: of rows that are completions; null: rows are
+  // complete.
+  explicit StartSites(Family family, const Responsibilities* shares = nullptr,
                       SiteRows* sites = nullptr)
       : family_(family), shares_(shares), sites_(sites) {}
 
@@ -32,7 +33,7 @@ class StartSites final : public Rule {
   RowTerms terms(double y, double w, double m, double s, double r) const;
 
   Family family_;
-  const AtomShares* shares_;
+  const Responsibilities* shares_;
   SiteRows* sites_;
   DirectTerms direct_;
 };

@@ -50,7 +50,7 @@ MeanFieldFit::MeanFieldFit(const RowSource& rows, const Prior& prior,
       step_(p_, r_, groups_),
       ones_(VectorXd::Ones(missing != nullptr ? p_ : 0)) {
   if (missing != nullptr && (model.family != Family::hinge || model.direct)) {
-    throw ArgumentError("missing values of this family are atoms");
+    throw ArgumentError("missing values of this family are completions");
   }
   if (indicators != nullptr && model.may_overshoot()) {
     throw ArgumentError("selection needs rows that are quadratic in f");
@@ -58,7 +58,7 @@ MeanFieldFit::MeanFieldFit(const RowSource& rows, const Prior& prior,
   if ((indicators || missing) && model.open != nullptr) {
     throw ArgumentError(
         "residuals of a learned variance go with neither selection nor "
-        "missing values, unless these are atoms");
+        "missing values, unless these are completions");
   }
   moments_.q = &q_;
   const Index n = rows.rows();
@@ -67,7 +67,7 @@ MeanFieldFit::MeanFieldFit(const RowSource& rows, const Prior& prior,
     e->mean = e->variance = VectorXd::Zero(row_moments ? n : 0);
     e->kappa = VectorXd::Zero(indicators || missing || model.open ? n : 0);
     e->linear = VectorXd::Zero(model.open ? n : 0);
-    e->share = VectorXd::Zero(model.atoms != nullptr ? n : 0);
+    e->share = VectorXd::Zero(model.completions != nullptr ? n : 0);
   }
 }
 

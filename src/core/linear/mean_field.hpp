@@ -59,7 +59,7 @@ struct MeanFieldEvaluation {
   ArrowVector shift;               // h of the bare columns, with indicators
   VectorXd mean, variance, kappa;  // by row, where kept
   VectorXd linear;                 // the same, with open residuals
-  VectorXd share;                  // by atom, the probability rho
+  VectorXd share;                  // by completion, the probability rho
   std::vector<MatrixXd> moment;  // of the blocks' members, second
   std::vector<BlockPosterior> variances;
   std::vector<MatrixXd> precision;  // for the next step
@@ -107,8 +107,8 @@ class MeanFieldFit final : public AscentModel {
   const MeanFieldEvaluation& accepted() const { return accepted_; }
   // From where another fit of these columns may start.
   MeanFieldStart warm_start() const;
-  // Passes are run elsewhere: of complete rows or atoms, without indicators,
-  // whose moments and shares are not kept here.
+  // Passes are run elsewhere: of complete rows or completions, without
+  // indicators, whose moments and shares are not kept here.
   void delegate(RemoteMeanField remote);
   // The smallest y E f of all rows.
   double margin() const { return accepted_.sums.margin; }

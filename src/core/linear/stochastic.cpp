@@ -56,8 +56,8 @@ StochasticFit::StochasticFit(const RowSource& rows, const Prior& prior,
       noise_(start_noise(model.noise)) {
   whole_.cross.setZero(p_, r_ * rows.groups());
   whole_.group_gram.setZero(r_, r_ * rows.groups());
-  if (model.atoms != nullptr) {
-    throw ArgumentError("minibatches split the atoms of a row");
+  if (model.completions != nullptr) {
+    throw ArgumentError("minibatches split the completions of a row");
   }
 }
 

@@ -75,7 +75,7 @@ CrossedMeanField::CrossedMeanField(const CrossedRows& rows, const Prior& prior,
       trial_(rows.rows()),
       accepted_(rows.rows()),
       vector_(prior, model.learns_noise()) {
-  if (model.atoms == nullptr) return;
+  if (model.completions == nullptr) return;
   share_ = trial_share_ = VectorXd::Zero(rows.rows());
 }
 

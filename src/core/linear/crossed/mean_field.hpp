@@ -60,7 +60,7 @@ class CrossedMeanField final : AscentModel {
   }
   const NoisePosterior& noise() const { return noise_; }
   const RowModel& model() const { return model_; }
-  const VectorXd& share() const { return share_; }  // of atoms
+  const VectorXd& share() const { return share_; }  // of completions
   const VectorXd& mean() const { return accepted_.mean; }
   const VectorXd& variance() const { return accepted_.variance; }
   double jitter() const { return system_.jitter(); }

@@ -1,7 +1,8 @@
-// Rows with missing values as units of atoms in a Gibbs sweep: atom k of a unit
-// holds with probability proportional to pi_k Z(eta_k, r_k), the likelihood
-// with latents and residuals integrated out. Then it alone has its row's power,
-// the others of the unit none, and every other step sees a complete row.
+// Rows with missing values as units of completions in a Gibbs sweep: completion
+// k of a unit holds with probability proportional to pi_k Z(eta_k, r_k), the
+// likelihood with latents and residuals integrated out. Then it alone has its
+// row's power, the others of the unit none, and every other step sees a
+// complete row.
 #ifndef BAYESKERNEL_MISSING_COMPLETIONS_GIBBS_HPP
 #define BAYESKERNEL_MISSING_COMPLETIONS_GIBBS_HPP
 
@@ -20,27 +21,27 @@
 
 namespace bayeskernel {
 
-class AtomGibbs {
+class CompletionGibbs {
  public:
-  // `rows` are the chain's own: their powers follow the choice of atoms, which
-  // starts from the prior.
-  AtomGibbs(const AtomUnits& units, PackedRows& rows, Family family,
-            Executor& executor, std::uint64_t seed, std::uint64_t chain);
+  // `rows` are the chain's own: their powers follow the choice of completions,
+  // which starts from the prior.
+  CompletionGibbs(const Completions& units, PackedRows& rows, Family family,
+                  Executor& executor, std::uint64_t seed, std::uint64_t chain);
 
   // 1 / v of a Gaussian likelihood is `noise`.
   void draw(const ArrowVector& point, std::uint64_t sweep, double noise);
 
-  // The probabilities of the atoms when last drawn.
+  // The probabilities of the completions when last drawn.
   const VectorXd& share() const { return share_; }
 
  private:
-  // Latents of rows with residuals are drawn given the last one: for an atom
-  // that is new there is none.
+  // Latents of rows with residuals are drawn given the last one: for a
+  // completion that is new there is none.
   void check_residuals() const;
 
   double log_likelihood_of(Index i, double noise_variance) const;
 
-  // One atom of every unit, at prior plus log_value(row).
+  // One completion of every unit, at prior plus log_value(row).
   template <class Value>
   void choose(Purpose purpose, std::uint64_t sweep, Value&& log_value) {
     sweep_.run([&](Index block, Index) {
@@ -74,7 +75,7 @@ class AtomGibbs {
     }
   }
 
-  const AtomUnits& units_;
+  const Completions& units_;
   PackedRows& rows_;
   Sweep sweep_;
   Family family_;

@@ -30,7 +30,8 @@ namespace bayeskernel {
 bool WideFit::applies(const WholeModel& model) {
   return model.rows->x_columns() > model.rows->rows() &&
          model.rows->groups() == 0 && model.prior.blocks.empty() &&
-         model.missing.predictors() == 0 && model.row_model.atoms == nullptr &&
+         model.missing.predictors() == 0 &&
+         model.row_model.completions == nullptr &&
          model.row_model.open == nullptr && !model.row_model.may_overshoot();
 }
 
