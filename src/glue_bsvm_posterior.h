@@ -88,7 +88,7 @@ inline Rcpp::RObject response_list(const bayeskernel::RowSource& rows,
   bayeskernel::LinearResponse response(rows, prior, executor);
   if (remote != nullptr) response.delegate(remote->response());
   if (!response.run(fit.posterior(), fit.precisions())) return R_NilValue;
-  if (remote != nullptr) remote->pull(response.influence);
+  if (remote != nullptr) remote->fetch(response.influence);
   Rcpp::List out = influence_list(response.influence, order);
   out["cov"] = to_r(response.posterior().theta_covariance());
   return out;

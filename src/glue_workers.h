@@ -104,7 +104,7 @@ class RemoteRows {
   }
 
   // Where the passes of response() have led.
-  void pull(bayeskernel::RowInfluence& to) const {
+  void fetch(bayeskernel::RowInfluence& to) const {
     const Rcpp::List from = rows(RowStep::influence);
     to.mean = map_vector(from["mean"]);
     to.variance = map_vector(from["var"]);

@@ -41,7 +41,7 @@ void add_state(const EpState& from, double weight, EpState& to);
 // Messages of rows that others keep, and what goes with them: taken over from
 // there, and handed over.
 struct SiteMirror {
-  std::function<void(SiteRows&)> pull;
+  std::function<void(SiteRows&)> fetch;
   std::function<void(const SiteRows&)> push;
 };
 
@@ -172,7 +172,7 @@ class EpFit {
   GaussianPosterior q_;
   Moments moments_;
   Sums sums_;
-  ArrowVector pull_, step_;
+  ArrowVector gradient_, step_;
   std::vector<MatrixXd> precision_;
   double log_det_prior_ = 0.0;
   double log_z_ = 0.0;

@@ -155,8 +155,8 @@ VectorXd ProcessTerms::gradient(Index c, const PackedRows& rows,
     part.noalias() = own * centred;
     for (Index i = 0; i < count; ++i) {
       const Index row = begin + i;
-      part.col(i) = term.multiple(row) *
-                    (at.pull[row] * coefficients - at.kappa[row] * part.col(i));
+      part.col(i) = term.multiple(row) * (at.gradient[row] * coefficients -
+                                          at.kappa[row] * part.col(i));
     }
   }
   if (term.centre_weight.size() > 0) {

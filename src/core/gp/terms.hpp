@@ -93,10 +93,10 @@ class ProcessTerms {
   // residuals have: n x terms.
   void write(PackedRows& rows, MatrixXd& share);
 
-  // By row: the pull on f (the derivative in its mean), the weight kappa, the
-  // derivative in the residual variance.
+  // By row: the gradient on f (the derivative in its mean), the weight kappa,
+  // the derivative in the residual variance.
   struct RowSlopes {
-    const VectorXd &pull, &kappa, &residual;
+    const VectorXd &gradient, &kappa, &residual;
   };
 
   // Derivatives in the log parameters of term c's kernel.

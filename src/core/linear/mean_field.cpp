@@ -46,7 +46,7 @@ MeanFieldFit::MeanFieldFit(const RowSource& rows, const Prior& prior,
       system_(p_, r_, groups_, &executor),
       step_system_(p_, r_, groups_, &executor),
       q_(p_, r_, groups_),
-      pull_(p_, r_, groups_),
+      gradient_(p_, r_, groups_),
       step_(p_, r_, groups_),
       ones_(VectorXd::Ones(missing != nullptr ? p_ : 0)) {
   if (missing != nullptr && (model.family != Family::hinge || model.direct)) {
@@ -227,13 +227,13 @@ double MeanFieldFit::propose(double damping) {
     state.log_slab = std::log(from.indicators.precision);
     scale_columns();
     // gamma o h + h_0 - (A o Omega + prior of v) (theta, u).
-    pull_.x = inclusion_.cwiseProduct(from.shift.x);
-    pull_.group = from.shift.group;
-    add_product(scaled_, state.mean, -1.0, pull_);
+    gradient_.x = inclusion_.cwiseProduct(from.shift.x);
+    gradient_.group = from.shift.group;
+    add_product(scaled_, state.mean, -1.0, gradient_);
   } else {
-    pull_ = from.sums.linear;
+    gradient_ = from.sums.linear;
   }
-  prior_.subtract_pull(state.precision, state.mean, pull_);
+  prior_.subtract_gradient(state.precision, state.mean, gradient_);
   const double length = model_.may_overshoot() ? 1.0 - damping : 1.0;
   if (length < 1.0) shorten(damping);
   const bool blended =
@@ -241,10 +241,10 @@ double MeanFieldFit::propose(double damping) {
   if (blended) blend(damping);
   step_system_.factor(blended ? scaled_ : conditional(), prior_,
                       state.precision);
-  step_system_.solve(pull_, step_);
+  step_system_.solve(gradient_, step_);
   state.mean.x += length * step_.x;
   state.mean.group += length * step_.group;
-  return 0.5 * pull_.dot(step_);
+  return 0.5 * gradient_.dot(step_);
 }
 
 bool MeanFieldFit::promises_all() const {

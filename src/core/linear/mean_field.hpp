@@ -230,7 +230,7 @@ class MeanFieldFit final : public AscentModel {
   ArrowSystem system_, step_system_;
   GaussianPosterior q_;
   Moments moments_;
-  ArrowVector pull_, step_, at_;
+  ArrowVector gradient_, step_, at_;
   Curvature scaled_;
   MatrixXd covariance_;
   VectorXd inclusion_, ones_;

@@ -101,7 +101,7 @@ class MissingValues {
   void add(Index a, Index b, Index g, double value, Curvature& to) const;
 
   void impute(Index i, const EffectMoments& effect, double c,
-              const MatrixXd& O, const VectorXd& pull, Scratch& scratch,
+              const MatrixXd& O, const VectorXd& linear, Scratch& scratch,
               Slot& slot, MissingPosterior& out);
 
   // rhs += y (omega + w) T'E(gamma theta) - w T'R e_i, second = T'R T, with

@@ -233,7 +233,7 @@ void GroupedMixtureFit::expect_factor(const Data& data, Index f,
   const Index width = out.groups.width(), groups = factor.mean.cols();
   const Index classes = mixture.classes();
   MatrixXd precision = MatrixXd::Zero(width * width, groups);
-  MatrixXd pull = MatrixXd::Zero(width, groups);
+  MatrixXd linear = MatrixXd::Zero(width, groups);
   std::map<std::pair<std::vector<bool>, int>, Seen> known;
   std::vector<bool> missing(data.x.cols());
   for (Index i = 0; i < data.x.rows(); ++i) {
@@ -260,9 +260,9 @@ void GroupedMixtureFit::expect_factor(const Data& data, Index f,
       gap[at.place[k]] -= shift[at.own[k]];
     }
     gap -= expected(gap, at, c, classes, data, i, mixture);
-    const VectorXd pulled = at.precision * gap;
+    const VectorXd weighted_gap = at.precision * gap;
     for (std::size_t a = 0; a < at.place.size(); ++a) {
-      pull(at.own[a], g) += weight * pulled[at.place[a]];
+      linear(at.own[a], g) += weight * weighted_gap[at.place[a]];
       for (std::size_t b = 0; b < at.place.size(); ++b) {
         precision(at.own[a] + width * at.own[b], g) +=
             weight * at.precision(at.place[a], at.place[b]);
@@ -281,7 +281,7 @@ void GroupedMixtureFit::expect_factor(const Data& data, Index f,
           "the covariance of the predictors between groups is not positive "
           "definite");
     }
-    factor.mean.col(g) = llt.solve(pull.col(g));
+    factor.mean.col(g) = llt.solve(linear.col(g));
     Eigen::Map<MatrixXd>(factor.variance.col(g).data(), width, width) =
         llt.solve(one);
   }

@@ -62,8 +62,8 @@ void Prior::add_precision(const std::vector<MatrixXd>& block_precision,
   });
 }
 
-void Prior::subtract_pull(const std::vector<MatrixXd>& block_precision,
-                          const ArrowVector& at, ArrowVector& out) const {
+void Prior::subtract_gradient(const std::vector<MatrixXd>& block_precision,
+                              const ArrowVector& at, ArrowVector& out) const {
   out.x.array() -= precision.array() * (at.x - mean).array();
   for_kept([&](const Block& block, std::size_t l) {
     for (Index m = 0; m < block.members; ++m) {

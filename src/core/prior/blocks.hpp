@@ -79,8 +79,8 @@ class Prior {
                      MatrixXd& a) const;
 
   // out -= Lambda (theta - mu0), on theta and on the eliminated groups.
-  void subtract_pull(const std::vector<MatrixXd>& block_precision,
-                     const ArrowVector& at, ArrowVector& out) const;
+  void subtract_gradient(const std::vector<MatrixXd>& block_precision,
+                         const ArrowVector& at, ArrowVector& out) const;
 
   // Constant and quadratic terms of the fixed columns,
   // without -p/2 log 2 pi, which cancels against the entropy.

@@ -170,9 +170,9 @@ bool CrossedMeanField::accept() {
 }
 
 double CrossedMeanField::propose(double damping) {
-  ArrowVector pull(0, 0, 0);
-  pull.x = crossed_linear(rows_, accepted_.linear, executor_);
-  prior_.subtract_pull(next_precision_, accepted_state_.mean, pull);
+  ArrowVector gradient(0, 0, 0);
+  gradient.x = crossed_linear(rows_, accepted_.linear, executor_);
+  prior_.subtract_gradient(next_precision_, accepted_state_.mean, gradient);
   VectorXd kappa = accepted_.kappa;
   state_.precision = next_precision_;
   state_.noise = noise_.precision;
@@ -192,10 +192,10 @@ double CrossedMeanField::propose(double damping) {
     step_system_.factor(kappa, state_.precision);
   }
   VectorXd step;
-  step_system_.solve(pull.x, 1e-9, step);
+  step_system_.solve(gradient.x, 1e-9, step);
   state_.mean.x = accepted_state_.mean.x + length * step;
   state_.missing_scale = scales(kappa);
-  return 0.5 * pull.x.dot(step);
+  return 0.5 * gradient.x.dot(step);
 }
 
 Index CrossedMeanField::pack(VectorXd& accepted, VectorXd& proposal) {
