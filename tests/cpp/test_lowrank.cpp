@@ -368,7 +368,7 @@ TEST("every change of the integrated likelihood is that of dense algebra") {
     omega[i] = 0.02 * static_cast<double>(i + 1);
   }
   IntegratedCoefficients likelihood(basis, 6, signs.data());
-  likelihood.restore_mark(0, 1.7);
+  likelihood.restore_parameter(0, 1.7);
   for (Index i = 0; i < n; ++i) likelihood.set_omega(i, omega[i]);
   likelihood.rebuild();
   const auto dense = [&](const double* columns, Index m, const VectorXd& v) {
@@ -378,13 +378,13 @@ TEST("every change of the integrated likelihood is that of dense algebra") {
     }
     return dense_integral(k, omega, kappa, v);
   };
-  const auto marks = [&](Index m) {
+  const auto parameters = [&](Index m) {
     VectorXd v(m);
-    for (Index j = 0; j < m; ++j) v[j] = likelihood.mark(j);
+    for (Index j = 0; j < m; ++j) v[j] = likelihood.parameter(j);
     return v;
   };
   const auto now = [&] {
-    return dense(basis.values(), basis.size(), marks(basis.size()));
+    return dense(basis.values(), basis.size(), parameters(basis.size()));
   };
   CHECK_NEAR(likelihood.log_integrated(), now(), 1e-12);
   for (const Index c : {3, 0, 7, 3}) {
@@ -398,8 +398,8 @@ TEST("every change of the integrated likelihood is that of dense algebra") {
     CHECK_NEAR(likelihood.log_integrated(), now(), 1e-10);
   }
   double before = now();
-  double change = likelihood.set_mark(2, 11.0);
-  likelihood.accept_mark(2);
+  double change = likelihood.set_parameter(2, 11.0);
+  likelihood.accept_parameter(2);
   CHECK_NEAR(change, now() - before, 1e-10);
   before = now();
   basis.try_from(1);
@@ -416,7 +416,7 @@ TEST("every change of the integrated likelihood is that of dense algebra") {
   change = likelihood.replace(3, 0.07);
   likelihood.accept_replace(3);
   CHECK_NEAR(change, now() - before, 1e-10);
-  CHECK_NEAR(likelihood.mark(3), 0.07, 1e-15);
+  CHECK_NEAR(likelihood.parameter(3), 0.07, 1e-15);
   CHECK_NEAR(likelihood.log_integrated(), now(), 1e-10);
   before = now();
   change = likelihood.remove(2);

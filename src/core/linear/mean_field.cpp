@@ -247,7 +247,7 @@ double MeanFieldFit::propose(double damping) {
   return 0.5 * gradient_.dot(step_);
 }
 
-bool MeanFieldFit::promises_all() const {
+bool MeanFieldFit::predicts_gain() const {
   return second_ == Second::none && !indicators_ && !model_.learns_noise() &&
          !prior_.learns();
 }

@@ -145,7 +145,7 @@ class MeanFieldFit final : public AscentModel {
   double propose(double damping) override;
 
   // The covariance follows the mean where the weights are the curvature.
-  bool promises_all() const override;
+  bool predicts_gain() const override;
 
   Index pack(VectorXd& accepted, VectorXd& proposal) override;
   void unpack(const VectorXd& proposal) override {

@@ -63,16 +63,17 @@ void Indicators::update_odds(const Curvature& curvature, const VectorXd& h,
 }
 
 double Indicators::update(const VectorXd& mu, const MatrixXd& covariance,
-                          double precision, VectorXd& doubt,
+                          double precision, VectorXd& indicator_variance,
                           IndicatorPosterior& q) const {
-  return update(mu, VectorXd(covariance.diagonal()), precision, doubt, q);
+  return update(mu, VectorXd(covariance.diagonal()), precision,
+                indicator_variance, q);
 }
 
 double Indicators::update(const VectorXd& mu, const VectorXd& variance,
-                          double precision, VectorXd& doubt,
+                          double precision, VectorXd& indicator_variance,
                           IndicatorPosterior& q) const {
   VectorXd second(size());
-  doubt = VectorXd::Zero(p_);
+  indicator_variance = VectorXd::Zero(p_);
   q.prior_share.resize(size());
   for (Index k = 0; k < size(); ++k) {
     const Index c = columns_[k];
@@ -80,7 +81,7 @@ double Indicators::update(const VectorXd& mu, const VectorXd& variance,
     q.prior_share[k] = variance[c] / second[k];
     // Beyond a log odds of 40, E gamma is 1 to the last digit.
     const double l = q.log_odds[k];
-    doubt[c] = l < 40.0 ? expit(l) * expit(-l) * second[k] : 0.0;
+    indicator_variance[c] = l < 40.0 ? expit(l) * expit(-l) * second[k] : 0.0;
   }
   update(second, expit(q.log_odds), precision, q);
   return bound(second, q);

@@ -1,7 +1,7 @@
 // Columns among which the model selects, and the q of their part: gamma, b,
 // sigma_v^2 and rho. Columns that are out for good are `hidden`: their v_k and
-// b_k keep the optimum without data, E b_k = 1 and E v_k^2 = 1 / E[1/sigma_v^2],
-// and count in sigma_v^2, rho and the bound.
+// b_k keep the optimum without data, E b_k = 1 and E v_k^2 = 1 /
+// E[1/sigma_v^2], and count in sigma_v^2, rho and the bound.
 #ifndef BAYESKERNEL_PRIOR_INDICATORS_HPP
 #define BAYESKERNEL_PRIOR_INDICATORS_HPP
 
@@ -40,9 +40,9 @@ struct Selection {
 };
 
 struct IndicatorPosterior {
-  VectorXd log_odds;    // of gamma, columns in use
-  VectorXd expected_b;  // E b
-  VectorXd prior_share; // Var v_k / E v_k^2: curvature of the Laplace law
+  VectorXd log_odds;     // of gamma, columns in use
+  VectorXd expected_b;   // E b
+  VectorXd prior_share;  // Var v_k / E v_k^2: curvature of the Laplace law
   double shape = 0.0, rate = 1.0;      // sigma_v^2 ~ IG
   double precision = 1.0;              // E[1/sigma_v^2]
   double rho_in = 0.0, rho_out = 0.0;  // rho ~ Beta, when learned
@@ -84,16 +84,18 @@ class Indicators {
                    const IndicatorPosterior& q, VectorXd& odds) const;
 
   // All other factors at q's log odds, theta of mean mu and covariance; their
-  // terms of the bound. `doubt` receives Var f by x_k^2 from not knowing gamma.
+  // terms of the bound. `indicator_variance` receives Var f by x_k^2 from
+  // unknown gamma.
   double update(const VectorXd& mu, const MatrixXd& covariance,
-                double precision, VectorXd& doubt, IndicatorPosterior& q) const;
+                double precision, VectorXd& indicator_variance,
+                IndicatorPosterior& q) const;
   // The same of variances alone.
-  double update(const VectorXd& mu, const VectorXd& variance,
-                double precision, VectorXd& doubt, IndicatorPosterior& q) const;
+  double update(const VectorXd& mu, const VectorXd& variance, double precision,
+                VectorXd& indicator_variance, IndicatorPosterior& q) const;
 
-  // E[1/sigma_v^2] that the update tends to as it is repeated, of v with mean mu
-  // and variances `variance` under prior precisions b `precision`: a column of
-  // which the data say little has E v^2 in proportion to sigma_v^2 and says
+  // E[1/sigma_v^2] that the update tends to as it is repeated, of v with mean
+  // mu and variances `variance` under prior precisions b `precision`: a column
+  // of which the data say little has E v^2 in proportion to sigma_v^2 and says
   // nothing of it. Steps that ignore that approach it by a share of about
   // shape / K.
   double settled_precision(const VectorXd& mu, const VectorXd& variance,

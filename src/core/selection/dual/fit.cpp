@@ -139,12 +139,12 @@ bool WideFit::evaluate(const Step&) {
     posterior_->update_odds(indicators_->log_odds(out.q), out.q.log_odds);
     const double columns = static_cast<double>(fixed_.size() + chosen.size());
     const WidePosterior& at = *posterior_;
-    VectorXd doubt;
+    VectorXd indicator_variance;
     double bound =
         0.5 * (columns - at.log_det) +
         own_.fixed_bound(at.fixed_mean, at.fixed_covariance.diagonal()) +
         indicators_->update(at.mean, at.variance, std::exp(state.log_slab),
-                            doubt, out.q);
+                            indicator_variance, out.q);
     out.settled = indicators_->settled_precision(
         at.mean, at.variance, state.log_b, std::exp(state.log_slab), out.q);
     at.rows(row_mean, row_variance);
