@@ -131,7 +131,7 @@ inline bayeskernel::Completions read_completions(
 
 // Residuals of rows that are multiples of variances: shares, n x the point
 // blocks of the prior, or NULL, and there are none.
-inline std::unique_ptr<bayeskernel::OpenResiduals> read_open(
+inline std::unique_ptr<bayeskernel::ConditionalVariance> read_open(
     SEXP from, const std::vector<Index>& order, VectorXd& residual,
     const bayeskernel::Prior& prior) {
   if (Rf_isNull(from)) return nullptr;
@@ -141,8 +141,8 @@ inline std::unique_ptr<bayeskernel::OpenResiduals> read_open(
     throw bayeskernel::ArgumentError("residuals are not of these rows");
   }
   for (Index i = 0; i < own.rows(); ++i) own.row(i) = share.row(order[i]);
-  return std::make_unique<bayeskernel::OpenResiduals>(residual, own.rows(),
-                                                      prior, std::move(own));
+  return std::make_unique<bayeskernel::ConditionalVariance>(
+      residual, own.rows(), prior, std::move(own));
 }
 
 // list(half_t = c(df, scale)), or no such element.

@@ -69,7 +69,7 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
         useful_threads(kept.source(), read<int>(settings, "threads")));
     const ProcessInput processes(data, kept.source(), executor, blocks);
     const bayeskernel::RowSource& rows = processes.rows();
-    const std::unique_ptr<bayeskernel::OpenResiduals> residuals =
+    const std::unique_ptr<bayeskernel::ConditionalVariance> residuals =
         read_open(open, input.order, kept.residual(), blocks);
     model.open = residuals ? residuals.get() : processes.open();
     UserCallback user(read<bool>(settings, "progress"));

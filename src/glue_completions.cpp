@@ -24,7 +24,7 @@ bayeskernel::Codes read_codes(const Rcpp::IntegerMatrix& code) {
 
 bayeskernel::Mixture read_mixture(const Rcpp::List& model) {
   bayeskernel::Mixture out;
-  out.share = map_vector(model["share"]);
+  out.mixture_weight = map_vector(model["share"]);
   out.mean = map_matrix(model["mean"]);
   const Rcpp::List covariance = model["cov"];
   for (R_xlen_t c = 0; c < covariance.size(); ++c) {
@@ -142,7 +142,7 @@ Rcpp::List predictor_model_cpp(const Rcpp::NumericMatrix& predictors,
         fit.fit({x, component, components, code, cells,
                  weight.size() > 0 ? &weight : nullptr},
                 std::move(effects), response);
-    Rcpp::List out = r_list({{"share", model.rows.share},
+    Rcpp::List out = r_list({{"share", model.rows.mixture_weight},
                              {"mean", model.rows.mean},
                              {"cov", model.rows.covariance},
                              {"sizes", sizes}});

@@ -99,7 +99,7 @@ Rcpp::List bsvm_crossed_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
          {"noise", noise_list(fit.model(), fit.noise())},
          {"mean", by_row(fit.mean(), order)},
          {"variance_f", by_row(fit.variance(), order)},
-         {"share", by_row(fit.share(), order)},
+         {"share", by_row(fit.responsibility(), order)},
          {"usable", !result.bound.empty()},
          {"status", status_list(result, fit.jitter(), seconds_since(start))}});
   });

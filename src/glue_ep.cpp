@@ -33,11 +33,11 @@ Rcpp::List linear_moments_list(const bayeskernel::LinearMoments& from) {
 }
 
 // What is large of a point is left out where the core left it out.
-Rcpp::List point_list(const EpPoint& point, double weight, bool lattice) {
+Rcpp::List point_list(const EpPoint& point, double weight, bool grid) {
   Rcpp::List list = linear_moments_list(point.moments);
   list["weight"] = weight;
   list["x"] = to_r(point.x);
-  if (lattice) {
+  if (grid) {
     list["place"] = Rcpp::IntegerVector(point.place.begin(),
                                         point.place.begin() + point.x.size());
   }
@@ -69,10 +69,10 @@ Rcpp::List outcome_list(const EpOutcome& out, const bayeskernel::Prior& prior,
   list["by_group"] = out.by_group;
   list["pareto_k"] = R_NaReal;
   // The mode of scattered points weighs nothing.
-  const std::size_t first = out.points.empty() || out.lattice ? 0 : 1;
+  const std::size_t first = out.points.empty() || out.grid ? 0 : 1;
   Rcpp::List points(out.points.size() - first);
   for (std::size_t j = first; j < out.points.size(); ++j) {
-    points[j - first] = point_list(out.points[j], out.weight[j], out.lattice);
+    points[j - first] = point_list(out.points[j], out.weight[j], out.grid);
   }
   list["points"] = points;
   list["effective"] = out.effective;
@@ -99,7 +99,7 @@ void add_rows(const EpOutcome& out, const bayeskernel::RowModel& model,
     list["loo_atom"] = list["loo"];
     list["loo"] = to_r(bayeskernel::unit_leave_one_out(*model.completions,
                                                        out.rows.leave_one_out));
-    list["share"] = rows(out.sites.share);
+    list["share"] = rows(out.sites.responsibility);
   }
   list["sites"] =
       r_list({{"kappa", rows(out.sites.kappa)}, {"b", rows(out.sites.b)}});
@@ -159,7 +159,7 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
         useful_threads(kept.source(), read<int>(settings, "threads")));
     const ProcessInput processes(data, kept.source(), executor, blocks);
     const bayeskernel::RowSource& rows = processes.rows();
-    const std::unique_ptr<bayeskernel::OpenResiduals> residuals =
+    const std::unique_ptr<bayeskernel::ConditionalVariance> residuals =
         read_open(open, input.order, kept.residual(), blocks);
     UserCallback user(read<bool>(settings, "progress"));
     const bayeskernel::EpSettings control = read_ep_settings(settings);

@@ -1,4 +1,4 @@
-// A cluster worker's share of the rows of the linear model, whole groups of
+// A cluster worker's part of the rows of the linear model, whole groups of
 // these: it keeps them, and their messages; sums travel.
 #include <memory>
 
@@ -47,7 +47,7 @@ class LinearWorker {
   ModelRows kept_;
   RcppParallelExecutor executor_;
   ProcessInput processes_;
-  std::unique_ptr<bayeskernel::OpenResiduals> residuals_;
+  std::unique_ptr<bayeskernel::ConditionalVariance> residuals_;
   bayeskernel::RowWorker worker_;
 };
 

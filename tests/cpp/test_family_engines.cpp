@@ -17,7 +17,7 @@ using bayeskernel::MeanFieldResult;
 using bayeskernel::MeanFieldSettings;
 using bayeskernel::MeanFieldStart;
 using bayeskernel::MissingPattern;
-using bayeskernel::OpenResiduals;
+using bayeskernel::ConditionalVariance;
 using bayeskernel::Selection;
 using bayeskernel::SerialExecutor;
 using bayeskernel::StochasticFit;
@@ -117,7 +117,7 @@ TEST("crossed terms with equal completions are those with complete rows") {
     CHECK(a.converged && b.converged);
     CHECK_NEAR(a.bound.back(), b.bound.back(), 1e-8);
     CHECK_NEAR((rows.theta() - fit.theta()).norm(), 0.0, 1e-4);
-    CHECK((fit.share().array() - 1.0 / 3.0).abs().maxCoeff() < 1e-12);
+    CHECK((fit.responsibility().array() - 1.0 / 3.0).abs().maxCoeff() < 1e-12);
   }
 }
 
@@ -234,7 +234,7 @@ TEST("residuals follow the variance of their process to its optimum") {
     Draw draw(42);
     MatrixXd share(120, 1);
     for (Index i = 0; i < 120; ++i) share(i, 0) = 0.5 * draw.uniform();
-    OpenResiduals open(problem.rows.residual, 120, problem.prior, share);
+    ConditionalVariance open(problem.rows.residual, 120, problem.prior, share);
     model.open = &open;
     MeanFieldFit fit(problem.rows, problem.prior, serial, nullptr, nullptr,
                      true, model);

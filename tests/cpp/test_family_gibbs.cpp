@@ -298,7 +298,7 @@ TEST("rows that are completions have the moments of the integrals") {
       VectorXd share = VectorXd::Zero(6);
       const Estimate found = estimate(sweeps, [&] {
         chain.sweep();
-        share += chain.share() / sweeps;
+        share += chain.responsibility() / sweeps;
         const GibbsState& state = chain.base();
         return tiny_statistics(state.point.x[0], state.point.x[1],
                                -std::log(state.precision[0](0, 0)),

@@ -303,7 +303,7 @@ TEST("equal completions are one row") {
       with.completions = &units;
       const Fitted one(problem, model, 1e-13), many(completions, with, 1e-13);
       check_same(one, many, 1e-10);
-      const VectorXd& share = many.fit.accepted().share;
+      const VectorXd& share = many.fit.accepted().responsibility;
       CHECK((share.array() - 1.0 / 7.0).abs().maxCoeff() < 1e-12);
     }
   }
@@ -335,7 +335,7 @@ TEST("with holes the bound never falls, and steps of any kind end together") {
       CHECK(fast.result.largest_fall < 1e-9 * (1.0 + std::abs(fast.bound())));
       CHECK(plain.result.largest_fall < 1e-9 * (1.0 + std::abs(fast.bound())));
       CHECK_NEAR(fast.bound(), plain.bound(), 1e-8);
-      const VectorXd& share = fast.fit.accepted().share;
+      const VectorXd& share = fast.fit.accepted().responsibility;
       for (Index i = 0; i < share.size(); i += 3) {
         CHECK_NEAR(share.segment(i, 3).sum(), 1.0, 1e-12);
       }
@@ -351,7 +351,7 @@ TEST("completions of a row without weight keep their prior") {
   RowModel model = logit;
   model.completions = &units;
   const Fitted fitted(problem, model, 1e-9);
-  CHECK((fitted.fit.accepted().share.head(3).array().log() -
+  CHECK((fitted.fit.accepted().responsibility.head(3).array().log() -
          units.log_prior.head(3).array())
             .abs()
             .maxCoeff() < 1e-12);
@@ -381,6 +381,6 @@ TEST("threads and their order do not change a fit by a bit") {
     other.run(settings, always);
     CHECK(one.bound() == other.bound());
     CHECK(one.posterior().mean.x == other.posterior().mean.x);
-    CHECK(one.accepted().share == other.accepted().share);
+    CHECK(one.accepted().responsibility == other.accepted().responsibility);
   }
 }

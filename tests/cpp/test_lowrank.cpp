@@ -78,8 +78,8 @@ static LowRankModel small_model(const std::string& name, bool continuous) {
   prior.intercept_rate = 1.3;
   prior.max_kernels = 4;
   prior.continuous = continuous;
-  out.schedule.common_share = 0.5;
-  out.schedule.fresh_share = 0.1;
+  out.schedule.common_fraction = 0.5;
+  out.schedule.fresh_fraction = 0.1;
   return out;
 }
 

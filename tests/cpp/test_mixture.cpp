@@ -290,7 +290,7 @@ TEST("by class the completions mix what the classes say") {
     if (draw.uniform() < (component[i] == 1 ? 0.6 : 0.1)) x(i, 1) = kMissing;
   }
   const Mixture model = MixtureFit().fit(x, component, 2);
-  CHECK_NEAR(model.share[1], 0.25, 1e-12);
+  CHECK_NEAR(model.mixture_weight[1], 0.25, 1e-12);
   CHECK_NEAR(model.mean(1, 1), 3.5, 0.05);
   CHECK_NEAR(model.mean(1, 0), 0.0, 0.1);
   MatrixXd row(1, 2);
@@ -304,7 +304,7 @@ TEST("by class the completions mix what the classes say") {
   const auto density = [&](int c) {
     const double v = model.covariance[c](0, 0);
     const double gap = 1.5 - model.mean(0, c);
-    return model.share[c] * std::exp(-0.5 * gap * gap / v) / std::sqrt(v);
+    return model.mixture_weight[c] * std::exp(-0.5 * gap * gap / v) / std::sqrt(v);
   };
   CHECK_NEAR(first, density(0) / (density(0) + density(1)), 1e-12);
   // Far on one side the other class is left out.
@@ -343,7 +343,7 @@ static double log_joint(const Mixture& model, Index k, const VectorXd& row) {
     if (!std::isnan(row[j])) seen.push_back(j);
   }
   const Index s = static_cast<Index>(seen.size());
-  double out = std::log(model.share[k]);
+  double out = std::log(model.mixture_weight[k]);
   if (s == 0) return out;
   const MatrixXd& covariance = model.covariance[k % model.classes()];
   MatrixXd inner(s, s);
@@ -358,7 +358,7 @@ static double log_joint(const Mixture& model, Index k, const VectorXd& row) {
 
 static VectorXd cell_weights(const Mixture& model, const VectorXd& row,
                              const Eigen::VectorXi& code) {
-  VectorXd out = VectorXd::Zero(model.share.size());
+  VectorXd out = VectorXd::Zero(model.mixture_weight.size());
   for (Index k = 0; k < out.size(); ++k) {
     if (model.cells.fits(k, code)) out[k] = std::exp(log_joint(model, k, row));
   }
@@ -394,13 +394,13 @@ TEST("rows that tell their cells: shares by count, means by least squares") {
   MatrixXd covariance = rest.transpose() * rest / 200.0;
   covariance.diagonal() += 1e-3 * observed_variance(d.x);
   for (Index k = 0; k < 6; ++k) {
-    CHECK_NEAR(model.share[k], count[k] / 200.0, 1.0 / 201.0);
+    CHECK_NEAR(model.mixture_weight[k], count[k] / 200.0, 1.0 / 201.0);
     const VectorXd mean = (cells.main_effects().row(k) * slope).transpose();
     for (Index j = 0; j < 2; ++j) {
       CHECK_NEAR(model.mean(j, k), mean[j], 1e-7);
     }
   }
-  CHECK_NEAR(model.share.sum(), 1.0, 1e-12);
+  CHECK_NEAR(model.mixture_weight.sum(), 1.0, 1e-12);
   CHECK((model.covariance[0] - covariance).cwiseAbs().maxCoeff() < 1e-6);
 }
 
@@ -436,7 +436,7 @@ TEST("rows with holes in factors: the model is what its completions say") {
   covariance.diagonal() += 1e-3 * observed_variance(d.x);
   const VectorXd sd = covariance.diagonal().cwiseSqrt();
   for (Index k = 0; k < 6; ++k) {
-    CHECK_NEAR(model.share[k], count[k] / 300.0, 1.0 / 301.0);
+    CHECK_NEAR(model.mixture_weight[k], count[k] / 300.0, 1.0 / 301.0);
     const VectorXd mean = (cells.main_effects().row(k) * slope).transpose();
     for (Index j = 0; j < 2; ++j) {
       CHECK_NEAR((model.mean(j, k) - mean[j]) / sd[j], 0.0, 1e-4);
@@ -488,17 +488,17 @@ TEST("factors alone, and levels by class") {
   for (Index i = 0; i < 200; ++i) half[i] = i % 2;
   const MatrixXd none(200, 0);
   const Mixture model = MixtureFit().fit(none, half, 2, d.code, Cells({3, 2}));
-  CHECK_NEAR(model.share.sum(), 1.0, 1e-12);
+  CHECK_NEAR(model.mixture_weight.sum(), 1.0, 1e-12);
   CompletedRows completions;
   CompletionMaker(model).add(0, VectorXd(0), Eigen::Vector2i(-1, 1),
                              completions);
   // Classes with the same numbers are one completion.
   CHECK(completions.row.size() == 3);
   for (int a = 0; a < 3; ++a) {
-    const double own = model.share[4 * a + 2] + model.share[4 * a + 3];
+    const double own = model.mixture_weight[4 * a + 2] + model.mixture_weight[4 * a + 3];
     double all = 0.0;
     for (int b = 0; b < 3; ++b) {
-      all += model.share[4 * b + 2] + model.share[4 * b + 3];
+      all += model.mixture_weight[4 * b + 2] + model.mixture_weight[4 * b + 3];
     }
     CHECK_NEAR(std::exp(completions.log_prior[a]), own / all, 1e-12);
   }
@@ -518,12 +518,12 @@ TEST("a row has at most 256 completions, the most probable ones") {
   CompletionMaker(model).add(0, VectorXd::Constant(2, kMissing),
                        Eigen::Vector2i(-1, -1), completions);
   CHECK(completions.row.size() == 256);
-  std::vector<double> share(model.share.data(), model.share.data() + 64);
+  std::vector<double> share(model.mixture_weight.data(), model.mixture_weight.data() + 64);
   std::sort(share.begin(), share.end());
   double least = 1.0, total = 0.0;
   for (std::size_t a = 0; a < completions.row.size(); ++a) {
     const Index k = 8 * completions.code[2 * a] + completions.code[2 * a + 1];
-    least = std::min(least, model.share[k]);
+    least = std::min(least, model.mixture_weight[k]);
     total += std::exp(completions.log_prior[a]);
   }
   CHECK_NEAR(least, share[48], 1e-12);

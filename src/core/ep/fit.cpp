@@ -42,7 +42,7 @@ void add_state(const EpState& from, double weight, EpState& to) {
 
 EpFit::EpFit(const RowSource& rows, const Prior& prior, Executor& executor,
              Family family, const Completions* completions, bool row_moments,
-             OpenResiduals* open, SelectionSites* columns)
+             ConditionalVariance* open, SelectionSites* columns)
     : sites(rows.rows(), row_moments),
       rows_(rows),
       prior_(prior),
@@ -50,8 +50,8 @@ EpFit::EpFit(const RowSource& rows, const Prior& prior, Executor& executor,
       open_(open),
       columns_(columns),
       executor_(executor),
-      shares_(family, completions),
-      pass_(rows, executor, family, sites, &shares_),
+      responsibilities_(family, completions),
+      pass_(rows, executor, family, sites, &responsibilities_),
       rule_(pass_.rule),
       system_(rows.x_columns(), rows.z_columns(), rows.groups(), &executor),
       q_(rows.x_columns(), rows.z_columns(), rows.groups()),
@@ -225,8 +225,8 @@ void EpFit::ask() const {
 }
 
 void EpFit::start(EpResult& result) {
-  if (shares_.units() != nullptr) {
-    sites.share = shares_.units()->log_prior.array().exp();
+  if (responsibilities_.units() != nullptr) {
+    sites.responsibility = responsibilities_.units()->log_prior.array().exp();
   }
   q_.mean.x.setZero();
   q_.mean.group.setZero();

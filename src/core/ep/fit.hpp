@@ -52,7 +52,7 @@ class EpFit {
   // Gaussian, with messages that are part of `prior`, theirs.
   EpFit(const RowSource& rows, const Prior& prior, Executor& executor,
         Family family, const Completions* completions = nullptr,
-        bool row_moments = true, OpenResiduals* open = nullptr,
+        bool row_moments = true, ConditionalVariance* open = nullptr,
         SelectionSites* columns = nullptr);
   EpFit(const EpFit&) = delete;
   EpFit& operator=(const EpFit&) = delete;
@@ -71,7 +71,7 @@ class EpFit {
   // The same with a copy of the messages here, which follows each run, and which
   // a run begins with where it was changed.
   void delegate(RemoteSites remote, SiteMirror mirror);
-  const Completions* completions() const { return shares_.units(); }
+  const Completions* completions() const { return responsibilities_.units(); }
   // What the user is told: units done of a total.
   void progress(double done, double total) {
     progress_ = {done, total, "ep"};
@@ -112,7 +112,7 @@ class EpFit {
   // The approximate log p(y | precisions, noise), of the last pass; not a
   // bound.
   double log_z() const { return log_z_; }
-  // What the shares of completions add to it.
+  // What the responsibilities of completions add to it.
   double completion_part() const { return rule_.completions(); }
   // Sites stationary: d log Z / d log of the noise variance.
   double noise_slope() const {
@@ -128,7 +128,7 @@ class EpFit {
   double noise_variance() const { return rule_.noise_variance; }
   const Prior& prior() const { return prior_; }
   const RowSource& rows() const { return rows_; }
-  const OpenResiduals* open() const { return open_; }
+  const ConditionalVariance* open() const { return open_; }
   Executor& executor() const { return executor_; }
   Family family() const { return family_; }
   bool residuals() const { return residuals_; }
@@ -162,10 +162,10 @@ class EpFit {
   const RowSource& rows_;
   const Prior& prior_;
   Family family_;
-  OpenResiduals* open_;
+  ConditionalVariance* open_;
   SelectionSites* columns_;
   Executor& executor_;
-  Responsibilities shares_;
+  Responsibilities responsibilities_;
   SitePass pass_;
   SiteRule& rule_;
   ArrowSystem system_;

@@ -190,9 +190,9 @@ double GroupEvidence::log_scale(Index i) const {
   const SiteRows& sites = fit_.sites;
   const double m = sites.mean[i], s = sites.variance[i];
   const auto [kappa, b] = message(i);
-  const double share = share_of_others(kappa, s);
-  return sites.log_z[i] - 0.5 * std::log(share) +
-         0.5 * ((kappa * m - 2.0 * b) * m + b * b * s) / share;
+  const double cavity = cavity_fraction(kappa, s);
+  return sites.log_z[i] - 0.5 * std::log(cavity) +
+         0.5 * ((kappa * m - 2.0 * b) * m + b * b * s) / cavity;
 }
 
 }  // namespace bayeskernel

@@ -50,8 +50,8 @@ double JackknifeRule::tile(const TileSpan& span, const Tile& tile,
     const double variance = std::max(s[i] - tile.residual_of(i), 0.0);
     const double kappa = sites_.kappa[at];
     const double gradient = sites_.b[at] - kappa * m[i];
-    const double share = share_of_others(kappa, variance);
-    const double alone = gradient / share;
+    const double cavity = cavity_fraction(kappa, variance);
+    const double alone = gradient / cavity;
     to.kappa[i] = to.newton[i] = alone * alone;
     to.linear[i] = 0.0;
     total.curvature += kappa * variance;

@@ -84,7 +84,7 @@ void collect_grid(EpGrid& grid, const Hyperparameters& hyper,
                   const Prior& prior, EpOutcome& out) {
   out.engine = EpEngine::grid;
   out.by_group = grid.by_group();
-  out.lattice = grid.is_lattice();
+  out.grid = grid.is_grid();
   out.effective = grid.effective();
   out.missed_shift = grid.missed_shift();
   out.weight = grid.weights();

@@ -29,7 +29,7 @@ struct SiteRows {
   VectorXd residual_slope;
   // rho of completions: their likelihood powers are rho w. Empty: rows are
   // complete.
-  VectorXd share;
+  VectorXd responsibility;
 
   explicit SiteRows(Index n = 0, bool moments = true);
 };
@@ -44,16 +44,18 @@ class Responsibilities {
 
   const Completions* units() const { return units_; }
   // A completion that is as good as ruled out keeps a power.
-  static double power(double share) { return std::max(share, 1e-12); }
+  static double power(double responsibility) {
+    return std::max(responsibility, 1e-12);
+  }
 
-  // Moves the shares of a tile; what they add to log Z, sum rho log(pi / rho),
-  // and the largest move.
+  // Moves the responsibilities of a tile; what they add to log Z, sum rho
+  // log(pi / rho), and the largest move.
   struct Moved {
     double evidence = 0.0, change = 0.0;
   };
   Moved tile(const TileSpan& span, const Tile& tile, const double* m,
              const double* s, double noise_variance, double damping,
-             VectorXd& share, double* work) const;
+             VectorXd& responsibility, double* work) const;
 
  private:
   Family family_;
@@ -63,19 +65,19 @@ class Responsibilities {
 
 // 1 - kappa s, what the others know of a row. One that alone determines a
 // direction has a cavity that is all but the prior.
-inline double share_of_others(double kappa, double variance) {
+inline double cavity_fraction(double kappa, double variance) {
   return std::max(1.0 - kappa * variance, 1e-10);
 }
 
 class SiteRule final : public Rule {
  public:
-  // `shares`: of rows that are completions; null: rows are complete.
+  // `responsibilities`: of rows that are completions; null: rows are complete.
   SiteRule(const RowSource& rows, Family family, SiteRows& sites,
-           const Responsibilities* shares = nullptr)
+           const Responsibilities* responsibilities = nullptr)
       : rows_(rows),
         family_(family),
         tilted_(family),
-        shares_(shares),
+        responsibilities_(responsibilities),
         sites_(sites),
         totals_(rows.tiles().size()) {}
 
@@ -91,7 +93,7 @@ class SiteRule final : public Rule {
 
   // Of the last pass, over some rows.
   struct Total {
-    double kappa = 0.0, linear = 0.0, share = 0.0, projection = 0.0;
+    double kappa = 0.0, linear = 0.0, responsibility = 0.0, projection = 0.0;
     double squares = 0.0, weight = 0.0, completions = 0.0;
 
     void add(const Total& part);
@@ -127,7 +129,7 @@ class SiteRule final : public Rule {
   const RowSource& rows_;
   Family family_;
   TiltedMoments tilted_;
-  const Responsibilities* shares_;
+  const Responsibilities* responsibilities_;
   SiteRows& sites_;
   // By tile, each in its own place whatever the thread.
   mutable std::vector<Total> totals_;

@@ -60,7 +60,9 @@ class ModelChain {
     return std::max(base_.jitter(), selection_ ? selection_->jitter() : 0.0);
   }
   // Probabilities of the completions, by row.
-  const VectorXd& share() const { return completions_->share(); }
+  const VectorXd& responsibility() const {
+    return completions_->responsibility();
+  }
   // f of the rows with missing values.
   void missing_latents(Eigen::ArrayXd& out) const {
     missing_->latent(base_.state.point, out);

@@ -72,7 +72,7 @@ MatrixXd chain_seeds(const Eigen::Ref<const MatrixXd>& x,
 
 // Twice the median squared distance of the columns from their middle, or the
 // mean if that is 0: a few columns far away do not move it.
-double spread_of_columns(const Eigen::Ref<const MatrixXd>& x);
+double squared_distance_scale(const Eigen::Ref<const MatrixXd>& x);
 
 // Of centres that are almost one only the first: what is near beside the
 // spread of the data makes K_mm singular. O(m^2 d).

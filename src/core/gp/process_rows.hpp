@@ -43,8 +43,8 @@ class ProcessRows final : public RowSource {
   void set_centre(std::size_t term, const VectorXd& centre);
   // What the features leave of the variances at the rows, n x terms; to be
   // taken once.
-  MatrixXd take_share() { return std::move(share_); }
-  // Belongs to OpenResiduals.
+  MatrixXd take_relative() { return std::move(relative_); }
+  // Belongs to ConditionalVariance.
   VectorXd& residual() { return residual_; }
 
   Index rows() const override { return base_.rows(); }
@@ -94,7 +94,7 @@ class ProcessRows final : public RowSource {
           sums.phi[t] += b * own.phi.col(i);
           sums.weight[c] += b;
           sums.open[c] += own.open[i];
-          share_(span.row_begin + first + i, c) = b * b * own.open[i];
+          relative_(span.row_begin + first + i, c) = b * b * own.open[i];
         }
       }
     }
@@ -106,7 +106,7 @@ class ProcessRows final : public RowSource {
   Executor& executor_;
   Index columns_;
   VectorXd residual_;
-  MatrixXd share_;
+  MatrixXd relative_;
   mutable ScratchPool<Scratch> pool_;
 };
 

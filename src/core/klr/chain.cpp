@@ -159,7 +159,7 @@ void LowRankChain::move_kernels(Stream& stream) {
   moves_->step_centre(stream);
   for (Index l = 0; l < basis.rank(); ++l) moves_->step_scale(l, stream);
   moves_->step_ridge(stream);
-  if (stream.uniform() < schedule.common_share) {
+  if (stream.uniform() < schedule.common_fraction) {
     if (basis.rank() > 1) moves_->step_scales(stream);
     moves_->step_shift(stream);
   }

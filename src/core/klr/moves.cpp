@@ -234,13 +234,13 @@ void LowRankMoves::step_frame(Stream& stream) {
     FrameWalk::turn(l, m, tally_.turn.sd() * stream.normal(), u);
     finish(Move::turn, &tally_.turn, frame(), log_u);
   } else {
-    const bool fresh = kind >= 1.0 - schedule_.fresh_share;
-    const double spread =
+    const bool fresh = kind >= 1.0 - schedule_.fresh_fraction;
+    const double step_size =
         fresh ? std::numeric_limits<double>::infinity() : tally_.column.sd();
     const Index l = uniform_index(stream, r);
     const bool made =
-        r < p ? walk_.step_column(stream, l, spread, u)
-              : walk_.step_pair(stream, l, another(stream, l, r), spread, u);
+        r < p ? walk_.step_column(stream, l, step_size, u)
+              : walk_.step_pair(stream, l, another(stream, l, r), step_size, u);
     const double ratio = made ? frame() : kNeverAccepted;
     if (fresh) {
       finish(Move::fresh, nullptr, ratio, log_u);

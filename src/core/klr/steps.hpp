@@ -66,8 +66,8 @@ struct LowRankSchedule {
   enum class Update { wrapped, refuse, kill };
   Update update = Update::wrapped;
   double kill_step = 0.4;
-  double common_share = 0.2;  // of the sweeps move many scales at once
-  double fresh_share = 0.05;  // of the moves of U redraw a column
+  double common_fraction = 0.2;  // of the sweeps move many scales at once
+  double fresh_fraction = 0.05;  // of the moves of U redraw a column
   int polish = 1000;          // sweeps between polar factors of U
 };
 

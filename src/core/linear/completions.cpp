@@ -34,7 +34,7 @@ double CompletionRule::tile(const TileSpan& span, const Tile& tile,
                             const double* m, const double* s,
                             RowNumbers out) const {
   const double* log_prior = units_.log_prior.data() + span.row_begin;
-  double* rho = share + span.row_begin;
+  double* rho = responsibility + span.row_begin;
   double bound = 0.0;
   for (Index begin = 0; begin < span.rows();) {
     const Index end = units_.end(span.row_begin + begin) - span.row_begin;

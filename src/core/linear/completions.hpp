@@ -42,7 +42,7 @@ class CompletionRule final : public Rule {
   // Before there is a q: rho = pi.
   bool at_prior = false;
   // Where rho goes, by row.
-  double* share = nullptr;
+  double* responsibility = nullptr;
 
   double tile(const TileSpan& span, const Tile& tile, const double* m,
               const double* s, RowNumbers out) const override;

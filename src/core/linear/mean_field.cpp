@@ -67,7 +67,7 @@ MeanFieldFit::MeanFieldFit(const RowSource& rows, const Prior& prior,
     e->mean = e->variance = VectorXd::Zero(row_moments ? n : 0);
     e->kappa = VectorXd::Zero(indicators || missing || model.open ? n : 0);
     e->linear = VectorXd::Zero(model.open ? n : 0);
-    e->share = VectorXd::Zero(model.completions != nullptr ? n : 0);
+    e->responsibility = VectorXd::Zero(model.completions != nullptr ? n : 0);
   }
 }
 
@@ -119,8 +119,8 @@ void MeanFieldFit::delegate(RemoteMeanField remote) {
 void MeanFieldFit::watch(const MeanFieldSettings& settings,
                          const KeepGoing& keep_going,
                          const MeanFieldResult& result) {
-  pass_.watch([&](double share) {
-    return keep_going({result.passes + share,
+  pass_.watch([&](double responsibility) {
+    return keep_going({result.passes + responsibility,
                        static_cast<double>(settings.max_passes), "vb"});
   });
 }
@@ -151,7 +151,7 @@ void MeanFieldFit::start(MeanFieldResult& result, const VectorXd& inclusion) {
   accepted_state = state;
   at_ = state.mean;
   rules_.set_noise(out.noise.noise());
-  rules_.set_share(out.share);
+  rules_.set_responsibility(out.responsibility);
   pass_.run(Moments(), rules_.start(), Second::none, out.sums, store(out));
   ++result.passes;
   complete(false, out);
@@ -274,7 +274,7 @@ void MeanFieldFit::restrict_from(const MeanFieldFit& from,
   keep(columns, accepted_.shift.x);
   keep(chosen, accepted_.indicators.log_odds);
   keep(chosen, accepted_.indicators.expected_b);
-  keep(chosen, accepted_.indicators.prior_share);
+  keep(chosen, accepted_.indicators.prior_fraction);
   keep(chosen, accepted_.next_log_odds);
   keep(columns, accepted_state.mean.x);
   keep(chosen, accepted_state.log_b);
@@ -373,7 +373,7 @@ void MeanFieldFit::blend(double damping) {
   }
   for (Index k = 0; k < indicators_->size(); ++k) {
     const Index c = indicators_->columns()[k];
-    scaled_.gram(c, c) -= w * (1.0 - from.indicators.prior_share[k]) *
+    scaled_.gram(c, c) -= w * (1.0 - from.indicators.prior_fraction[k]) *
                           std::exp(state.log_b[k] + state.log_slab);
   }
 }
@@ -452,7 +452,7 @@ double MeanFieldFit::run_pass(Second second, MeanFieldEvaluation& out) {
   NoisePosterior seen;
   seen.precision = state.noise;
   rules_.set_noise(seen.noise());
-  rules_.set_share(out.share);
+  rules_.set_responsibility(out.responsibility);
   pass_.run(moments_, rules_.later(), second, out.sums, store(out));
   if (!model_.learns_noise()) {
     out.noise = seen;

@@ -59,7 +59,7 @@ struct MeanFieldEvaluation {
   ArrowVector shift;               // h of the bare columns, with indicators
   VectorXd mean, variance, kappa;  // by row, where kept
   VectorXd linear;                 // the same, with open residuals
-  VectorXd share;                  // by completion, the probability rho
+  VectorXd responsibility;         // by completion, the probability rho
   std::vector<MatrixXd> moment;  // of the blocks' members, second
   std::vector<BlockPosterior> variances;
   std::vector<MatrixXd> precision;  // for the next step
@@ -108,7 +108,7 @@ class MeanFieldFit final : public AscentModel {
   // From where another fit of these columns may start.
   MeanFieldStart warm_start() const;
   // Passes are run elsewhere: of complete rows or completions, without
-  // indicators, whose moments and shares are not kept here.
+  // indicators, whose moments and responsibilities are not kept here.
   void delegate(RemoteMeanField remote);
   // The smallest y E f of all rows.
   double margin() const { return accepted_.sums.margin; }
@@ -193,7 +193,7 @@ class MeanFieldFit final : public AscentModel {
     return indicators_ ? scaled_ : state.curvature;
   }
 
-  // The share `old` of the accepted precision of q stays.
+  // The responsibility `old` of the accepted precision of q stays.
   void shorten(double old);
 
   // scaled_ becomes the matrix of the step in the mean.

@@ -235,7 +235,7 @@ void MissingValues::impute(Index i, const EffectMoments& effect, double c,
   if (w > 0.0) regress(i, effect, w, scratch);
   double* v = out.covariance.data() + offset_[i];
   double* mean = out.mean.data() + row.first;
-  double spread = 0.0;
+  double variance = 0.0;
   if (h == 1) {
     const double b = scratch.second(0, 0);
     const double precision = w * b + O(missing[0], missing[0]);
@@ -244,7 +244,7 @@ void MissingValues::impute(Index i, const EffectMoments& effect, double c,
     }
     v[0] = 1.0 / precision;
     mean[0] = scratch.rhs[0] * v[0];
-    spread = b * v[0];
+    variance = b * v[0];
     slot.add_log_det(precision);
   } else {
     scratch.precision = w * scratch.second;
@@ -264,9 +264,9 @@ void MissingValues::impute(Index i, const EffectMoments& effect, double c,
     llt.solveInPlace(scratch.rhs);
     Eigen::Map<MatrixXd>(v, h, h) = scratch.covariance;
     Eigen::Map<VectorXd>(mean, h) = scratch.rhs;
-    spread = scratch.second.cwiseProduct(scratch.covariance).sum();
+    variance = scratch.second.cwiseProduct(scratch.covariance).sum();
   }
-  rows_.residual[at] = spread;
+  rows_.residual[at] = variance;
   fill(i, mean);
   double* value = scratch.value.data();
   const double* from = data_.start_mean.data();

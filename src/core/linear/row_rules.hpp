@@ -19,7 +19,7 @@ struct RowModel {
   bool direct = false;  // E log p(y | f) itself, not a bound quadratic in f
   NoisePrior noise;     // of Gaussian rows
   const Completions* completions = nullptr;  // null: rows are complete
-  OpenResiduals* open = nullptr;             // null: residuals are known
+  ConditionalVariance* open = nullptr;       // null: residuals are known
 
   bool learns_noise() const {
     return family == Family::gaussian && !noise.held;
@@ -40,9 +40,9 @@ class RowRules {
   void set_noise(const Noise& noise) {
     if (bound_) bound_->noise = noise;
   }
-  // Where the shares of completions go.
-  void set_share(VectorXd& share) {
-    if (completions_) completions_->share = share.data();
+  // Where the responsibilities of completions go.
+  void set_responsibility(VectorXd& responsibility) {
+    if (completions_) completions_->responsibility = responsibility.data();
   }
 
  private:

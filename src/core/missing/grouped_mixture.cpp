@@ -119,8 +119,8 @@ double GroupedMixtureFit::between(const Eigen::Ref<const VectorXd>& x,
   const double seen = (count.array() > 0.0).count();
   const double total = rows > 1.0 ? square / rows : 1.0;
   if (rows <= seen) return 0.5 * total;
-  const double share = 1.0 - within / (rows - seen) / total;
-  return total * std::clamp(share, 0.02, 0.98);
+  const double mixture_weight = 1.0 - within / (rows - seen) / total;
+  return total * std::clamp(mixture_weight, 0.02, 0.98);
 }
 
 void GroupedMixtureFit::climb(const Data& data, MixtureFit::Options options,
@@ -325,7 +325,7 @@ VectorXd GroupedMixtureFit::expected(const VectorXd& x, const Seen& at, int c,
     if (!data.cells.fits(cell, data.code.row(i))) continue;
     mean_of(cell);
     const VectorXd gap = x - mean;
-    const double value = std::log(mixture.share[cell * classes + c]) -
+    const double value = std::log(mixture.mixture_weight[cell * classes + c]) -
                          0.5 * gap.dot(at.precision * gap);
     if (first || value > most) {
       const double shrink = first ? 0.0 : std::exp(most - value);

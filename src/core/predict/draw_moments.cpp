@@ -57,10 +57,10 @@ Eigen::ArrayXd DrawMoments::even_quantiles(Eigen::Index draws) {
   return out;
 }
 
-double DrawMoments::quantile(Eigen::ArrayXd& v, double share) {
+double DrawMoments::quantile(Eigen::ArrayXd& v, double probability) {
   if (v.size() == 0) return 0.0;
   double* at =
-      v.data() + std::lround(share * static_cast<double>(v.size() - 1));
+      v.data() + std::lround(probability * static_cast<double>(v.size() - 1));
   std::nth_element(v.data(), at, v.data() + v.size());
   return *at;
 }
@@ -238,10 +238,10 @@ void DrawMoments::set_robust(Eigen::Index i, const Eigen::ArrayXd& value,
   middle[i] = quantile(s.value, 0.5);
   const double half =
       0.5 * (quantile(s.value, 1.0 - kBelow) - quantile(s.value, kBelow));
-  spread[i] = half * half;
+  robust_variance[i] = half * half;
   if (extra.size() == 0) return;
   s.value = extra;
-  spread[i] += quantile(s.value, 0.5);
+  robust_variance[i] += quantile(s.value, 0.5);
 }
 
 }  // namespace bayeskernel

@@ -18,7 +18,7 @@ namespace bayeskernel {
 // theta_k = gamma_k v_k on `columns` of x: v_k ~ N(0, sigma_v^2 / b_k),
 // b_k ~ IG(1, 1/2), gamma_k ~ Bernoulli(rho), sigma_v^2 ~ IG(shape, rate) or
 // sigma_v ~ `half_t`, and rho known or ~ Beta(rho_in, rho_out). These columns
-// have neither a fixed prior nor a block. Columns of one unit share their
+// have neither a fixed prior nor a block. Columns of one unit fraction their
 // indicator, in chains alone.
 struct Selection {
   std::vector<Index> columns;
@@ -40,9 +40,9 @@ struct Selection {
 };
 
 struct IndicatorPosterior {
-  VectorXd log_odds;     // of gamma, columns in use
-  VectorXd expected_b;   // E b
-  VectorXd prior_share;  // Var v_k / E v_k^2: curvature of the Laplace law
+  VectorXd log_odds;        // of gamma, columns in use
+  VectorXd expected_b;      // E b
+  VectorXd prior_fraction;  // Var v_k / E v_k^2: curvature of the Laplace law
   double shape = 0.0, rate = 1.0;      // sigma_v^2 ~ IG
   double precision = 1.0;              // E[1/sigma_v^2]
   double rho_in = 0.0, rho_out = 0.0;  // rho ~ Beta, when learned
@@ -96,7 +96,7 @@ class Indicators {
   // E[1/sigma_v^2] that the update tends to as it is repeated, of v with mean
   // mu and variances `variance` under prior precisions b `precision`: a column
   // of which the data say little has E v^2 in proportion to sigma_v^2 and says
-  // nothing of it. Steps that ignore that approach it by a share of about
+  // nothing of it. Steps that ignore that approach it by a fraction of about
   // shape / K.
   double settled_precision(const VectorXd& mu, const VectorXd& variance,
                            const VectorXd& log_b, double precision,

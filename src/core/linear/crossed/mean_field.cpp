@@ -76,7 +76,7 @@ CrossedMeanField::CrossedMeanField(const CrossedRows& rows, const Prior& prior,
       accepted_(rows.rows()),
       vector_(prior, model.learns_noise()) {
   if (model.completions == nullptr) return;
-  share_ = trial_share_ = VectorXd::Zero(rows.rows());
+  responsibility_ = trial_responsibility_ = VectorXd::Zero(rows.rows());
 }
 
 MeanFieldResult CrossedMeanField::run(const MeanFieldSettings& settings,
@@ -87,7 +87,7 @@ MeanFieldResult CrossedMeanField::run(const MeanFieldSettings& settings,
   noise_ = start_noise(model_.noise);
   state_.noise = noise_.precision;
   rules_.set_noise(noise_.noise());
-  rules_.set_share(share_);
+  rules_.set_responsibility(responsibility_);
   accepted_.set(rows_, executor_, state_.mean, nullptr, rules_.start());
   accepted_state_ = state_;
   ++result.passes;
@@ -139,7 +139,7 @@ double CrossedMeanField::set_rows() {
   trial_noise_ = NoisePosterior();
   trial_noise_.precision = state_.noise;
   rules_.set_noise(trial_noise_.noise());
-  rules_.set_share(trial_share_);
+  rules_.set_responsibility(trial_responsibility_);
   const double bound =
       trial_.set(rows_, executor_, state_.mean, &q_, rules_.later());
   if (!model_.learns_noise()) return bound;
@@ -161,7 +161,7 @@ VectorXd CrossedMeanField::weights(const MeanFieldState& at) const {
 
 bool CrossedMeanField::accept() {
   std::swap(accepted_, trial_);
-  std::swap(share_, trial_share_);
+  std::swap(responsibility_, trial_responsibility_);
   accepted_state_ = state_;
   next_precision_ = trial_precision_;
   variances_ = trial_variances_;

@@ -60,7 +60,9 @@ class CrossedMeanField final : AscentModel {
   }
   const NoisePosterior& noise() const { return noise_; }
   const RowModel& model() const { return model_; }
-  const VectorXd& share() const { return share_; }  // of completions
+  const VectorXd& responsibility() const {
+    return responsibility_;
+  }  // of completions
   const VectorXd& mean() const { return accepted_.mean; }
   const VectorXd& variance() const { return accepted_.variance; }
   double jitter() const { return system_.jitter(); }
@@ -107,7 +109,7 @@ class CrossedMeanField final : AscentModel {
   std::vector<MatrixXd> next_precision_, trial_precision_;
   std::vector<BlockPosterior> variances_, trial_variances_;
   NoisePosterior noise_, trial_noise_;
-  VectorXd share_, trial_share_;
+  VectorXd responsibility_, trial_responsibility_;
   double bound_ = 0.0;
 };
 

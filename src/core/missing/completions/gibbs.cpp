@@ -26,7 +26,7 @@ CompletionGibbs::CompletionGibbs(const Completions& units, PackedRows& rows,
       family_(family),
       tilted_(family),
       weight_(rows.weight),
-      share_(rows.rows()),
+      responsibility_(rows.rows()),
       seed_(seed),
       chain_(chain) {
   check_residuals();

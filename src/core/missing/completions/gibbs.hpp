@@ -32,7 +32,7 @@ class CompletionGibbs {
   void draw(const ArrowVector& point, std::uint64_t sweep, double noise);
 
   // The probabilities of the completions when last drawn.
-  const VectorXd& share() const { return share_; }
+  const VectorXd& responsibility() const { return responsibility_; }
 
  private:
   // Latents of rows with residuals are drawn given the last one: for a
@@ -60,16 +60,17 @@ class CompletionGibbs {
   template <class Value>
   void choose_unit(Index begin, Index end, Stream& stream, Value&& log_value) {
     if (end == begin + 1) {
-      share_[begin] = 1.0;
+      responsibility_[begin] = 1.0;
       return;
     }
     for (Index i = begin; i < end; ++i) {
-      share_[i] = units_.log_prior[i] + log_value(i);
+      responsibility_[i] = units_.log_prior[i] + log_value(i);
     }
-    softmax(end - begin, share_.data() + begin);
+    softmax(end - begin, responsibility_.data() + begin);
     const Index chosen =
-        begin + categorical(stream.uniform(), end - begin,
-                            [&](Index k) { return share_[begin + k]; });
+        begin + categorical(stream.uniform(), end - begin, [&](Index k) {
+          return responsibility_[begin + k];
+        });
     for (Index i = begin; i < end; ++i) {
       rows_.weight[i] = i == chosen ? weight_[i] : 0.0;
     }
@@ -81,7 +82,7 @@ class CompletionGibbs {
   Family family_;
   TiltedMoments tilted_;
   const VectorXd weight_;
-  VectorXd share_, f_;
+  VectorXd responsibility_, f_;
   std::uint64_t seed_, chain_;
 };
 

@@ -145,7 +145,7 @@ void CompletionMaker::keep_most(Index most, VectorXd& weight) {
 auto CompletionMaker::conditionals(const Places& at) const
     -> std::vector<Conditional> {
   std::vector<Conditional> out;
-  for (Index c = 0; c < model_.share.size(); ++c) {
+  for (Index c = 0; c < model_.mixture_weight.size(); ++c) {
     const VectorXd mean = model_.mean.col(c);
     GivenSeen given(at, mean, model_.covariance[c % model_.classes()]);
     const Eigen::LLT<MatrixXd> root(given.covariance);
@@ -153,7 +153,7 @@ auto CompletionMaker::conditionals(const Places& at) const
       throw NumericError(
           "the covariance of the predictors is not positive definite");
     }
-    double log_weight = std::log(model_.share[c]);
+    double log_weight = std::log(model_.mixture_weight[c]);
     if (!at.seen.empty()) {
       log_weight -= given.seen_root.diagonal().array().log().sum();
     }

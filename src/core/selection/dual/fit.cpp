@@ -291,7 +291,7 @@ bool WideFit::drop_columns() {
   };
   keep(accepted_.q.log_odds);
   keep(accepted_.q.expected_b);
-  keep(accepted_.q.prior_share);
+  keep(accepted_.q.prior_fraction);
   keep(state.log_odds);
   keep(state.log_b);
   chosen = std::move(names);
