@@ -49,6 +49,9 @@ inline bayeskernel::ColumnData read_data(const Rcpp::List& data) {
         {std::move(codes), read<int>(term, "members"), map_matrix(term["z"])});
   }
   const Rcpp::IntegerVector group = data["group"];
+  if (group.size() > 0 && group.size() != out.x.rows()) {
+    throw bayeskernel::ArgumentError("the groups are not of these rows");
+  }
   bayeskernel::GroupOrder by_group = bayeskernel::group_order(
       group.begin(), out.x.rows(),
       group.size() > 0 ? read<int>(data, "n_groups") : 0);
@@ -149,7 +152,10 @@ inline std::unique_ptr<bayeskernel::ConditionalVariance> read_open(
 inline bayeskernel::HalfT read_half_t(const Rcpp::List& list) {
   const SEXP from = element(list, "half_t");
   if (Rf_isNull(from)) return {};
-  const Rcpp::NumericVector values(from);
+  const auto values = Rcpp::as<std::vector<double>>(from);
+  if (values.size() != 2) {
+    throw bayeskernel::ArgumentError("half_t is not of a df and a scale");
+  }
   return {values[0], values[1]};
 }
 
@@ -182,6 +188,7 @@ inline bayeskernel::Prior read_prior(const Rcpp::List& prior) {
     block.half_t = read_half_t(from);
     out.blocks.push_back(block);
   }
+  out.check();
   return out;
 }
 

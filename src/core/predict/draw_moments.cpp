@@ -71,9 +71,35 @@ double DrawMoments::variance(const Eigen::ArrayXd& v, double mean) {
              : 0.0;
 }
 
+namespace {
+
+void check(const LinearRows& rows, const LinearDraws& draws) {
+  rows.check();
+  const Eigen::Index count = draws.beta.rows(), P = rows.predictors.cols();
+  demand(draws.beta.cols() == rows.x.cols(), "the number of coefficients");
+  demand(P == 0 || (draws.x_mean.rows() == count && draws.x_mean.cols() == P &&
+                    draws.x_cov.rows() == P && draws.x_cov.cols() == P * count),
+         "the law of missing predictors");
+  demand(draws.terms.size() == rows.terms.size(), "the number of random terms");
+  for (std::size_t t = 0; t < rows.terms.size(); ++t) {
+    const LinearDraws::Term& term = draws.terms[t];
+    const Eigen::Index r = rows.terms[t].z.cols();
+    bool fits = term.effects.rows() == count &&
+                term.covariance.rows() == count &&
+                term.covariance.cols() == r * r;
+    for (const int g : rows.terms[t].group) {
+      fits = fits && g * r <= term.effects.cols();
+    }
+    demand(fits, "the draws of a random term");
+  }
+}
+
+}  // namespace
+
 LinearDrawPredictor::LinearDrawPredictor(const LinearRows& rows,
                                          const LinearDraws& draws)
     : rows_(rows), draws_(draws), whole_(rows.x.rows(), true) {
+  check(rows, draws);
   for (const LinearRows::Pattern& pattern : rows.patterns) {
     for (const int i : pattern.rows) whole_[i] = false;
   }

@@ -1,5 +1,8 @@
 // Prior blocks of theta and of the eliminated group effects u, their updates
 // and their terms of the bound.
+//
+// Luts and Ormerod (2014), section 3.1: blocks of coefficients with variances
+// that are learned.
 #ifndef BAYESKERNEL_PRIOR_BLOCKS_HPP
 #define BAYESKERNEL_PRIOR_BLOCKS_HPP
 
@@ -61,6 +64,9 @@ class Prior {
   std::vector<Block> blocks;
 
   Index columns() const { return precision.size(); }
+
+  // An ArgumentError unless blocks are of these columns.
+  void check() const;
 
   const Block* eliminated() const;
 
