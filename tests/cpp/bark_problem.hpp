@@ -114,7 +114,7 @@ inline ColumnBlocks small_blocks(const MatrixXd& rows) {
 struct BarkSnapshot {
   std::vector<Index> count;      // by location
   std::vector<double> variance;  // by location, 0 if empty
-  std::vector<double> varphi;    // of columns or completions
+  std::vector<double> varphi;    // of columns or atoms
   VectorXd lambda;
   IndicatorVector delta;
   double phi = 1.0;

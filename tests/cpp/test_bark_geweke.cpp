@@ -48,14 +48,14 @@ TEST("regression in every setting, in both forms of the state") {
   }
 }
 
-TEST("regression, stable index below one and completions at one") {
+TEST("regression, stable index below one and atoms at one") {
   unsigned seed = 120;
   for (const double alpha : {0.7, 1.0}) {
     BarkModel model = regression_model(2);
-    model.name = "regression, completions, alpha " + std::to_string(alpha);
+    model.name = "regression, atoms, alpha " + std::to_string(alpha);
     model.setting.select = true;
     model.prior.alpha = alpha;
-    model.prior.completions = true;
+    model.prior.atoms = true;
     check_joint(model, joint_run(), seed++);
   }
 }
@@ -75,12 +75,12 @@ TEST("regression whose kernels choose between vectors of scales") {
   unsigned seed = 210;
   for (const bool learn : {true, false}) {
     BarkModel model = regression_model(2);
-    model.name = learn ? "vectors, drawn epsilon" : "vectors, completions";
+    model.name = learn ? "vectors, drawn epsilon" : "vectors, atoms";
     model.vectors = 2;
     if (learn) {
       learn_scale(model, 2.5, 4.0);
     } else {
-      model.prior.completions = true;
+      model.prior.atoms = true;
       model.weights = {0.1, 6.0, 1.0, 2.5};
     }
     check_joint(model, joint_run(), seed++);
@@ -166,7 +166,7 @@ TEST("probit in every setting, in both forms of the state") {
     BarkModel model = probit_model();
     model.name = "probit " + name;
     model.setting = setting;
-    model.prior.completions = setting.different != setting.select;
+    model.prior.atoms = setting.different != setting.select;
     check_joint(model, joint_run(), seed++);
   }
 }

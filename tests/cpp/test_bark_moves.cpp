@@ -165,13 +165,13 @@ static double log_choice(const Walker& walker, int which, Index kernels) {
   return std::log(walker.model.prior.move_probability(kernels)[which]);
 }
 
-// Collapsed, completions at one, at 1.5 and at 0.7; both powers.
+// Collapsed, atoms at one, at 1.5 and at 0.7; both powers.
 static void for_forms(const std::function<void(const BarkModel&)>& body) {
   for (const double alpha : {1.0, -1.0, 1.5, 0.7}) {
     for (const int power : {0, 1}) {
       BarkModel model = rows_model(8, 2);
       model.prior.alpha = std::abs(alpha);
-      model.prior.completions = alpha < 0.0;
+      model.prior.atoms = alpha < 0.0;
       model.prior.kill_power = power;
       body(model);
     }
@@ -182,13 +182,13 @@ static void for_forms(const std::function<void(const BarkModel&)>& body) {
   model.blocks = small_blocks(model.rows);
   body(model);
   model.weights.clear();
-  model.prior.completions = true;
+  model.prior.atoms = true;
   body(model);
-  for (const bool completions : {false, true}) {
+  for (const bool atoms : {false, true}) {
     BarkModel several = rows_model(8, 2);
-    several.prior.completions = completions;
-    several.vectors = completions ? 3 : 2;
-    if (completions) several.blocks = small_blocks(several.rows);
+    several.prior.atoms = atoms;
+    several.vectors = atoms ? 3 : 2;
+    if (atoms) several.blocks = small_blocks(several.rows);
     body(several);
   }
 }
@@ -308,7 +308,7 @@ TEST("an arrival far more precise than what leaves keeps a finite ratio") {
   state.population.insert(1, 1e8);
   state.rebuild_all();
   KernelMoves moves(state);
-  // One completion: it is picked for certain, before and after.
+  // One atom: it is picked for certain, before and after.
   const double ratio = moves.relocate(0, 3, 1e-12);
   CHECK_NEAR(ratio, moves.likelihood_change(), 1e-10);
 }
@@ -1117,15 +1117,15 @@ static void check_long_run(const BarkModel& model, int sweeps) {
 TEST("after long runs what was updated equals a rebuild") {
   const int sweeps = check::slow() ? 400000 : 8000;
   for (const auto& [name, setting] : bark_settings()) {
-    for (const bool completions : {false, true}) {
+    for (const bool atoms : {false, true}) {
       for (const int classes : {0, 2, 3}) {
         BarkModel model = rows_model(25, 3);
         model.setting = setting;
-        model.prior.completions = completions;
+        model.prior.atoms = atoms;
         model.classes = classes;
         if (classes > 0) {
           model.prior.phi.kind = PrecisionPrior::Kind::fixed;
-        } else if (completions) {
+        } else if (atoms) {
           model.prior.phi.kind = PrecisionPrior::Kind::log_uniform;
         }
         check_long_run(model, sweeps);
@@ -1162,12 +1162,12 @@ TEST("few rows, copies of rows, few and many kernels do not stop a chain") {
       // All locations in use most of the time.
       crowd.prior.gamma = 40.0;
       crowd.prior.max_kernels = 200;
-      BarkModel crowd_completions = crowd, constant = model;
-      crowd_completions.prior.completions = true;
+      BarkModel crowd_atoms = crowd, constant = model;
+      crowd_atoms.prior.atoms = true;
       constant.rows.col(1).setConstant(1.0);
       constant.centres = constant.rows;
       for (const BarkModel& each :
-           {copies, single, one, crowd, crowd_completions, constant}) {
+           {copies, single, one, crowd, crowd_atoms, constant}) {
         check_long_run(each, 4000);
       }
     }
@@ -1179,10 +1179,10 @@ TEST("few rows, copies of rows, few and many kernels do not stop a chain") {
 TEST("without noise, what was updated stays close to a rebuild") {
   const int sweeps = check::slow() ? 40000 : 6000;
   for (const auto& [name, setting] : bark_settings()) {
-    for (const bool completions : {false, true}) {
+    for (const bool atoms : {false, true}) {
       BarkModel model = rows_model(40, 2);
       model.setting = setting;
-      model.prior.completions = completions;
+      model.prior.atoms = atoms;
       model.rows = model.rows.array().sin();
       model.centres = model.rows;
       model.prior.gamma = 5.0;
@@ -1598,13 +1598,13 @@ TEST("latents are drawn where rounding takes a leverage beyond 1") {
 
 TEST("a chain that goes on from a checkpoint does the same to the last bit") {
   for (const int classes : {0, 2, 3}) {
-    for (const bool completions : {false, true}) {
+    for (const bool atoms : {false, true}) {
       BarkModel model = rows_model(10, 3);
-      model.prior.completions = completions;
-      // All scales move at once in the regression with completions.
-      model.setting.select = !(classes == 0 && completions);
+      model.prior.atoms = atoms;
+      // All scales move at once in the regression with atoms.
+      model.setting.select = !(classes == 0 && atoms);
       model.classes = classes;
-      if (completions) model.blocks = small_blocks(model.rows);
+      if (atoms) model.blocks = small_blocks(model.rows);
       if (classes > 0) model.prior.phi.kind = PrecisionPrior::Kind::fixed;
       Walker whole(model, 0, 5, 40), other(model, 0, 5, 40);
       for (int draw = 0; draw < 30; ++draw) {
@@ -1620,7 +1620,7 @@ TEST("a chain that goes on from a checkpoint does the same to the last bit") {
       CHECK(a.varphi == b.varphi && a.lambda == b.lambda && a.phi == b.phi);
       CHECK(a.latent == b.latent && a.cuts == b.cuts);
       CHECK(a.block_variance == b.block_variance);
-      CHECK(a.block_variance.size() == (completions ? 2u : 0u));
+      CHECK(a.block_variance.size() == (atoms ? 2u : 0u));
       CHECK(a.log_steps == b.log_steps && a.unit_column == b.unit_column);
       CHECK(a.learned == b.learned);
       CHECK((a.learned.size() > 0) == !model.setting.select);

@@ -19,12 +19,12 @@ static BarkRun long_run(Index draws = 20000) {
 TEST("the prior of kernels, scales and indicators in every setting") {
   unsigned seed = 1;
   for (const auto& [name, setting] : bark_settings()) {
-    for (const bool completions : {false, true}) {
+    for (const bool atoms : {false, true}) {
       BarkModel model = off_model();
-      model.name = name + (completions ? ", completions" : ", collapsed");
+      model.name = name + (atoms ? ", atoms" : ", collapsed");
       model.setting = setting;
-      model.prior.completions = completions;
-      model.prior.kill_power = completions == setting.different ? 0 : 1;
+      model.prior.atoms = atoms;
+      model.prior.kill_power = atoms == setting.different ? 0 : 1;
       check_joint(model, long_run(), seed++);
     }
   }

@@ -2,6 +2,9 @@
 // noise: q(theta, u) from the messages of the rows (sites.hpp) until these
 // agree with the tilted moments. Log-concave rows keep every kappa >= 0, so
 // that each pass is a positive definite solve.
+//
+// Minka (2001); Rasmussen and Williams (2006), algorithm 3.5; the evidence is
+// their eq. 3.65.
 #ifndef BAYESKERNEL_EP_FIT_HPP
 #define BAYESKERNEL_EP_FIT_HPP
 

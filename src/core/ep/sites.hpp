@@ -2,6 +2,9 @@
 // exp(b f - kappa f^2 / 2), f with its offset. The rule of a pass reads the
 // moments of f under q and sets the messages anew, those of the tilted
 // distributions; families differ in log Z alone.
+//
+// Minka (2001); Rasmussen and Williams (2006): cavity eq. 3.56, tilted moments
+// 3.58, sites 3.59.
 #ifndef BAYESKERNEL_EP_SITES_HPP
 #define BAYESKERNEL_EP_SITES_HPP
 

@@ -9,6 +9,8 @@
 //   dF/dK_mm = L^-T {-sym(a t') + (S T + T S - R + S + a a' - I) / 2} L^-1
 // where t = a and S T = I - S if q is optimal.
 // Cost of a row: that of its features, m^2 for G and m^2 / 2 for T.
+//
+// The bound is Wenzel et al. (2017), eq. 8; its derivatives drive their eq. 12.
 #ifndef BAYESKERNEL_GP_BOUND_GRADIENT_HPP
 #define BAYESKERNEL_GP_BOUND_GRADIENT_HPP
 

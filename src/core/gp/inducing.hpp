@@ -1,6 +1,8 @@
 // Where the inducing points of a Gaussian process go, and
 // the median distance that length-scales start from. Data are d x n: a column
 // is a row of the data, already standardised.
+//
+// Wenzel et al. (2017), sections 4.2 and 5.5.
 #ifndef BAYESKERNEL_GP_INDUCING_HPP
 #define BAYESKERNEL_GP_INDUCING_HPP
 

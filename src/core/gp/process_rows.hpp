@@ -1,6 +1,8 @@
 // Rows whose processes get their columns tile by tile, from the variables that
 // another source has: of the features nothing is kept. Beside the rows are in
 // memory what inducing points leave of each process at each row.
+//
+// kappa_i and the diagonal of K~ in Wenzel et al. (2017), eq. 6.
 #ifndef BAYESKERNEL_GP_PROCESS_ROWS_HPP
 #define BAYESKERNEL_GP_PROCESS_ROWS_HPP
 

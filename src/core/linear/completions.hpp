@@ -5,6 +5,8 @@
 // l_k the completion's term of the bound as if it were a row. The unit's term
 // is log sum_k pi_k exp(l_k), and completion k enters the regression rho_k
 // times.
+//
+// The method of weights of Ibrahim (1990), here in a variational bound.
 #ifndef BAYESKERNEL_LINEAR_COMPLETIONS_HPP
 #define BAYESKERNEL_LINEAR_COMPLETIONS_HPP
 

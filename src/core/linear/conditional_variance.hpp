@@ -1,6 +1,9 @@
 // Residuals of rows that are multiples of variances: what the features of a
 // process leave open of its variance sigma_c^2 at a row is sigma_c^2 times a
 // relative that is known.
+//
+// k_ii - q_ii of Snelson and Ghahramani (2006); the diagonal of K~ in Wenzel et
+// al. (2017), eq. 6.
 #ifndef BAYESKERNEL_LINEAR_CONDITIONAL_VARIANCE_HPP
 #define BAYESKERNEL_LINEAR_CONDITIONAL_VARIANCE_HPP
 

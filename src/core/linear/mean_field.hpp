@@ -6,6 +6,9 @@
 // columns and missing values. Plain steps make all updates in their order; accelerated ones
 // take gamma from the sums at the new weights, because a long step makes the
 // old ones a bad guide.
+//
+// Algorithms 1 and 2 of Luts and Ormerod (2014), sections 2.3 and 3.1, the
+// groups of effects eliminated; with the steps of their algorithms 3 and 4.
 #ifndef BAYESKERNEL_LINEAR_MEAN_FIELD_HPP
 #define BAYESKERNEL_LINEAR_MEAN_FIELD_HPP
 

@@ -2,6 +2,8 @@
 // sigma_v^2 and rho. Columns that are out for good are `hidden`: their v_k and
 // b_k keep the optimum without data, E b_k = 1 and E v_k^2 = 1 /
 // E[1/sigma_v^2], and count in sigma_v^2, rho and the bound.
+//
+// Luts and Ormerod (2014), section 3.2 and algorithm 3.
 #ifndef BAYESKERNEL_PRIOR_INDICATORS_HPP
 #define BAYESKERNEL_PRIOR_INDICATORS_HPP
 

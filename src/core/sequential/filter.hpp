@@ -13,6 +13,9 @@
 //   moves       birth, death and swap given all rows so far (inclusion only).
 //
 // Random numbers are keyed by (seed, particle, purpose, row, stage).
+//
+// Their posterior of centres is eq. 3, draws of coefficients and variances 4
+// and 5, the weight 8, all algorithm 1.
 #ifndef BAYESKERNEL_SEQUENTIAL_FILTER_HPP
 #define BAYESKERNEL_SEQUENTIAL_FILTER_HPP
 

@@ -3,6 +3,8 @@
 //
 //   y_s = b_0 + sum_{c in U} b_c k(x_s, x_c) + e_s,  e_s ~ N(0, noise),
 //   b | U ~ N(0, coefficient_variance I), coefficients integrated out.
+//
+// Vermaak et al. (2004), eq. 1 to 3.
 #ifndef BAYESKERNEL_SEQUENTIAL_PARTICLE_HPP
 #define BAYESKERNEL_SEQUENTIAL_PARTICLE_HPP
 

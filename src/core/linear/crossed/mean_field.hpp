@@ -1,6 +1,8 @@
 // Mean-field fit with crossed random effects at a cost linear in rows and
 // levels: the ascent of linear/mean_field.hpp over the family of posterior.hpp,
 // with the scales c = w / kappa of the rows in the state in place of sums.
+//
+// Luts and Ormerod (2014), section 3.1, of several grouping factors.
 #ifndef BAYESKERNEL_LINEAR_CROSSED_MEAN_FIELD_HPP
 #define BAYESKERNEL_LINEAR_CROSSED_MEAN_FIELD_HPP
 

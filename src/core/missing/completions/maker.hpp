@@ -1,5 +1,7 @@
 // Rows with missing predictors as completions: completed rows, with
 // probabilities under a model of the predictors.
+//
+// The weights are those of Ibrahim (1990), before the response.
 #ifndef BAYESKERNEL_MISSING_COMPLETIONS_MAKER_HPP
 #define BAYESKERNEL_MISSING_COMPLETIONS_MAKER_HPP
 
