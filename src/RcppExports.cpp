@@ -11,65 +11,6 @@ Rcpp::Rostream<true>&  Rcpp::Rcout = Rcpp::Rcpp_cout_get();
 Rcpp::Rostream<false>& Rcpp::Rcerr = Rcpp::Rcpp_cerr_get();
 #endif
 
-// predictor_model_cpp
-Rcpp::List predictor_model_cpp(const Rcpp::NumericMatrix& predictors, const Rcpp::IntegerVector& classes, const Rcpp::IntegerMatrix& codes, const Rcpp::IntegerVector& sizes, const Rcpp::List& groups, const Rcpp::IntegerVector& where, bool response, const Rcpp::NumericVector& weights);
-RcppExport SEXP _bayeskernel_predictor_model_cpp(SEXP predictorsSEXP, SEXP classesSEXP, SEXP codesSEXP, SEXP sizesSEXP, SEXP groupsSEXP, SEXP whereSEXP, SEXP responseSEXP, SEXP weightsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type predictors(predictorsSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type classes(classesSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::IntegerMatrix& >::type codes(codesSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type sizes(sizesSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type groups(groupsSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type where(whereSEXP);
-    Rcpp::traits::input_parameter< bool >::type response(responseSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type weights(weightsSEXP);
-    rcpp_result_gen = Rcpp::wrap(predictor_model_cpp(predictors, classes, codes, sizes, groups, where, response, weights));
-    return rcpp_result_gen;
-END_RCPP
-}
-// predictor_effects_cpp
-Rcpp::List predictor_effects_cpp(const Rcpp::NumericMatrix& predictors, const Rcpp::IntegerVector& classes, const Rcpp::IntegerMatrix& codes, const Rcpp::List& model, const Rcpp::List& groups);
-RcppExport SEXP _bayeskernel_predictor_effects_cpp(SEXP predictorsSEXP, SEXP classesSEXP, SEXP codesSEXP, SEXP modelSEXP, SEXP groupsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type predictors(predictorsSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type classes(classesSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::IntegerMatrix& >::type codes(codesSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type model(modelSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type groups(groupsSEXP);
-    rcpp_result_gen = Rcpp::wrap(predictor_effects_cpp(predictors, classes, codes, model, groups));
-    return rcpp_result_gen;
-END_RCPP
-}
-// atoms_cpp
-Rcpp::List atoms_cpp(const Rcpp::NumericMatrix& predictors, const Rcpp::IntegerMatrix& codes, const Rcpp::List& model, const Rcpp::List& groups);
-RcppExport SEXP _bayeskernel_atoms_cpp(SEXP predictorsSEXP, SEXP codesSEXP, SEXP modelSEXP, SEXP groupsSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type predictors(predictorsSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::IntegerMatrix& >::type codes(codesSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type model(modelSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type groups(groupsSEXP);
-    rcpp_result_gen = Rcpp::wrap(atoms_cpp(predictors, codes, model, groups));
-    return rcpp_result_gen;
-END_RCPP
-}
-// atom_scores_cpp
-Rcpp::List atom_scores_cpp(const Rcpp::List& settings, const Rcpp::NumericVector& y, const Rcpp::NumericVector& weight, const Rcpp::NumericVector& mean, const Rcpp::NumericVector& variance, double precision);
-RcppExport SEXP _bayeskernel_atom_scores_cpp(SEXP settingsSEXP, SEXP ySEXP, SEXP weightSEXP, SEXP meanSEXP, SEXP varianceSEXP, SEXP precisionSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type y(ySEXP);
-    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type weight(weightSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type mean(meanSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type variance(varianceSEXP);
-    Rcpp::traits::input_parameter< double >::type precision(precisionSEXP);
-    rcpp_result_gen = Rcpp::wrap(atom_scores_cpp(settings, y, weight, mean, variance, precision));
-    return rcpp_result_gen;
-END_RCPP
-}
 // bark_fit_cpp
 Rcpp::List bark_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
 RcppExport SEXP _bayeskernel_bark_fit_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
@@ -159,8 +100,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // column_sums_cpp
-Rcpp::List column_sums_cpp(const Rcpp::NumericMatrix& x, const Rcpp::IntegerVector& columns, const Rcpp::NumericVector& center, const Rcpp::NumericVector& scale, const Rcpp::NumericVector& weight, const Rcpp::NumericMatrix& pulls);
-RcppExport SEXP _bayeskernel_column_sums_cpp(SEXP xSEXP, SEXP columnsSEXP, SEXP centerSEXP, SEXP scaleSEXP, SEXP weightSEXP, SEXP pullsSEXP) {
+Rcpp::List column_sums_cpp(const Rcpp::NumericMatrix& x, const Rcpp::IntegerVector& columns, const Rcpp::NumericVector& center, const Rcpp::NumericVector& scale, const Rcpp::NumericVector& weight, const Rcpp::NumericMatrix& gradients);
+RcppExport SEXP _bayeskernel_column_sums_cpp(SEXP xSEXP, SEXP columnsSEXP, SEXP centerSEXP, SEXP scaleSEXP, SEXP weightSEXP, SEXP gradientsSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type x(xSEXP);
@@ -168,8 +109,67 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type center(centerSEXP);
     Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type scale(scaleSEXP);
     Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type weight(weightSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type pulls(pullsSEXP);
-    rcpp_result_gen = Rcpp::wrap(column_sums_cpp(x, columns, center, scale, weight, pulls));
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type gradients(gradientsSEXP);
+    rcpp_result_gen = Rcpp::wrap(column_sums_cpp(x, columns, center, scale, weight, gradients));
+    return rcpp_result_gen;
+END_RCPP
+}
+// predictor_model_cpp
+Rcpp::List predictor_model_cpp(const Rcpp::NumericMatrix& predictors, const Rcpp::IntegerVector& classes, const Rcpp::IntegerMatrix& codes, const Rcpp::IntegerVector& sizes, const Rcpp::List& groups, const Rcpp::IntegerVector& where, bool response, const Rcpp::NumericVector& weights);
+RcppExport SEXP _bayeskernel_predictor_model_cpp(SEXP predictorsSEXP, SEXP classesSEXP, SEXP codesSEXP, SEXP sizesSEXP, SEXP groupsSEXP, SEXP whereSEXP, SEXP responseSEXP, SEXP weightsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type predictors(predictorsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type classes(classesSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerMatrix& >::type codes(codesSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type sizes(sizesSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type groups(groupsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type where(whereSEXP);
+    Rcpp::traits::input_parameter< bool >::type response(responseSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type weights(weightsSEXP);
+    rcpp_result_gen = Rcpp::wrap(predictor_model_cpp(predictors, classes, codes, sizes, groups, where, response, weights));
+    return rcpp_result_gen;
+END_RCPP
+}
+// predictor_effects_cpp
+Rcpp::List predictor_effects_cpp(const Rcpp::NumericMatrix& predictors, const Rcpp::IntegerVector& classes, const Rcpp::IntegerMatrix& codes, const Rcpp::List& model, const Rcpp::List& groups);
+RcppExport SEXP _bayeskernel_predictor_effects_cpp(SEXP predictorsSEXP, SEXP classesSEXP, SEXP codesSEXP, SEXP modelSEXP, SEXP groupsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type predictors(predictorsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type classes(classesSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerMatrix& >::type codes(codesSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type model(modelSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type groups(groupsSEXP);
+    rcpp_result_gen = Rcpp::wrap(predictor_effects_cpp(predictors, classes, codes, model, groups));
+    return rcpp_result_gen;
+END_RCPP
+}
+// atoms_cpp
+Rcpp::List atoms_cpp(const Rcpp::NumericMatrix& predictors, const Rcpp::IntegerMatrix& codes, const Rcpp::List& model, const Rcpp::List& groups);
+RcppExport SEXP _bayeskernel_atoms_cpp(SEXP predictorsSEXP, SEXP codesSEXP, SEXP modelSEXP, SEXP groupsSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type predictors(predictorsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerMatrix& >::type codes(codesSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type model(modelSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type groups(groupsSEXP);
+    rcpp_result_gen = Rcpp::wrap(atoms_cpp(predictors, codes, model, groups));
+    return rcpp_result_gen;
+END_RCPP
+}
+// atom_scores_cpp
+Rcpp::List atom_scores_cpp(const Rcpp::List& settings, const Rcpp::NumericVector& y, const Rcpp::NumericVector& weight, const Rcpp::NumericVector& mean, const Rcpp::NumericVector& variance, double precision);
+RcppExport SEXP _bayeskernel_atom_scores_cpp(SEXP settingsSEXP, SEXP ySEXP, SEXP weightSEXP, SEXP meanSEXP, SEXP varianceSEXP, SEXP precisionSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type y(ySEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type weight(weightSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type mean(meanSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type variance(varianceSEXP);
+    Rcpp::traits::input_parameter< double >::type precision(precisionSEXP);
+    rcpp_result_gen = Rcpp::wrap(atom_scores_cpp(settings, y, weight, mean, variance, precision));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -907,10 +907,6 @@ END_RCPP
 }
 
 static const R_CallMethodDef CallEntries[] = {
-    {"_bayeskernel_predictor_model_cpp", (DL_FUNC) &_bayeskernel_predictor_model_cpp, 8},
-    {"_bayeskernel_predictor_effects_cpp", (DL_FUNC) &_bayeskernel_predictor_effects_cpp, 5},
-    {"_bayeskernel_atoms_cpp", (DL_FUNC) &_bayeskernel_atoms_cpp, 4},
-    {"_bayeskernel_atom_scores_cpp", (DL_FUNC) &_bayeskernel_atom_scores_cpp, 6},
     {"_bayeskernel_bark_fit_cpp", (DL_FUNC) &_bayeskernel_bark_fit_cpp, 3},
     {"_bayeskernel_bark_predict_cpp", (DL_FUNC) &_bayeskernel_bark_predict_cpp, 5},
     {"_bayeskernel_bark_latent_cpp", (DL_FUNC) &_bayeskernel_bark_latent_cpp, 5},
@@ -919,6 +915,10 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_stein_influence_cpp", (DL_FUNC) &_bayeskernel_stein_influence_cpp, 3},
     {"_bayeskernel_bsvm_vb_cpp", (DL_FUNC) &_bayeskernel_bsvm_vb_cpp, 3},
     {"_bayeskernel_column_sums_cpp", (DL_FUNC) &_bayeskernel_column_sums_cpp, 6},
+    {"_bayeskernel_predictor_model_cpp", (DL_FUNC) &_bayeskernel_predictor_model_cpp, 8},
+    {"_bayeskernel_predictor_effects_cpp", (DL_FUNC) &_bayeskernel_predictor_effects_cpp, 5},
+    {"_bayeskernel_atoms_cpp", (DL_FUNC) &_bayeskernel_atoms_cpp, 4},
+    {"_bayeskernel_atom_scores_cpp", (DL_FUNC) &_bayeskernel_atom_scores_cpp, 6},
     {"_bayeskernel_bsvm_crossed_vb_cpp", (DL_FUNC) &_bayeskernel_bsvm_crossed_vb_cpp, 3},
     {"_bayeskernel_bsvm_crossed_gibbs_cpp", (DL_FUNC) &_bayeskernel_bsvm_crossed_gibbs_cpp, 3},
     {"_bayeskernel_linear_ep_cpp", (DL_FUNC) &_bayeskernel_linear_ep_cpp, 3},

@@ -49,6 +49,9 @@ inline bayeskernel::ColumnData read_data(const Rcpp::List& data) {
         {std::move(codes), read<int>(term, "members"), map_matrix(term["z"])});
   }
   const Rcpp::IntegerVector group = data["group"];
+  if (group.size() > 0 && group.size() != out.x.rows()) {
+    throw bayeskernel::ArgumentError("the groups are not of these rows");
+  }
   bayeskernel::GroupOrder by_group = bayeskernel::group_order(
       group.begin(), out.x.rows(),
       group.size() > 0 ? read<int>(data, "n_groups") : 0);
@@ -98,11 +101,11 @@ inline bayeskernel::RowModel read_row_model(const Rcpp::List& settings) {
   return out;
 }
 
-// Rows with missing values as units of atoms: list(row, log_prior) by row, or
-// NULL, and there are none. Into the order of the core.
-inline bayeskernel::AtomUnits read_atoms(SEXP from,
-                                         const std::vector<Index>& order) {
-  bayeskernel::AtomUnits out;
+// Rows with missing values as units of completions: list(row, log_prior) by
+// row, or NULL, and there are none. Into the order of the core.
+inline bayeskernel::Completions read_completions(
+    SEXP from, const std::vector<Index>& order) {
+  bayeskernel::Completions out;
   if (Rf_isNull(from)) return out;
   const Rcpp::List list(from);
   const Rcpp::IntegerVector unit = list["row"];
@@ -110,7 +113,7 @@ inline bayeskernel::AtomUnits read_atoms(SEXP from,
   const std::size_t n = order.size();
   if (static_cast<std::size_t>(unit.size()) != n ||
       static_cast<std::size_t>(log_prior.size()) != n) {
-    throw bayeskernel::ArgumentError("atoms are not of these rows");
+    throw bayeskernel::ArgumentError("completions are not of these rows");
   }
   out.unit.resize(n);
   out.log_prior.resize(log_prior.size());
@@ -122,7 +125,7 @@ inline bayeskernel::AtomUnits read_atoms(SEXP from,
     if (i > 0 && out.unit[i - 1] == u) continue;
     if (u < 1 || u > static_cast<Index>(n) || seen[u]) {
       throw bayeskernel::ArgumentError(
-          "the atoms of a row do not follow each other in one group");
+          "the completions of a row do not follow each other in one group");
     }
     seen[u] = true;
   }
@@ -131,7 +134,7 @@ inline bayeskernel::AtomUnits read_atoms(SEXP from,
 
 // Residuals of rows that are multiples of variances: shares, n x the point
 // blocks of the prior, or NULL, and there are none.
-inline std::unique_ptr<bayeskernel::OpenResiduals> read_open(
+inline std::unique_ptr<bayeskernel::ConditionalVariance> read_open(
     SEXP from, const std::vector<Index>& order, VectorXd& residual,
     const bayeskernel::Prior& prior) {
   if (Rf_isNull(from)) return nullptr;
@@ -141,15 +144,18 @@ inline std::unique_ptr<bayeskernel::OpenResiduals> read_open(
     throw bayeskernel::ArgumentError("residuals are not of these rows");
   }
   for (Index i = 0; i < own.rows(); ++i) own.row(i) = share.row(order[i]);
-  return std::make_unique<bayeskernel::OpenResiduals>(residual, own.rows(),
-                                                      prior, std::move(own));
+  return std::make_unique<bayeskernel::ConditionalVariance>(
+      residual, own.rows(), prior, std::move(own));
 }
 
 // list(half_t = c(df, scale)), or no such element.
 inline bayeskernel::HalfT read_half_t(const Rcpp::List& list) {
   const SEXP from = element(list, "half_t");
   if (Rf_isNull(from)) return {};
-  const Rcpp::NumericVector values(from);
+  const auto values = Rcpp::as<std::vector<double>>(from);
+  if (values.size() != 2) {
+    throw bayeskernel::ArgumentError("half_t is not of a df and a scale");
+  }
   return {values[0], values[1]};
 }
 
@@ -182,6 +188,7 @@ inline bayeskernel::Prior read_prior(const Rcpp::List& prior) {
     block.half_t = read_half_t(from);
     out.blocks.push_back(block);
   }
+  out.check();
   return out;
 }
 
@@ -191,16 +198,16 @@ struct LinearInput {
               const Rcpp::List& settings)
       : data(read_data(lists)),
         prior(read_prior(priors)),
-        units(read_atoms(element(lists, "atoms"), data.order)),
+        units(read_completions(element(lists, "atoms"), data.order)),
         model(read_row_model(settings)) {
-    if (!units.unit.empty()) model.atoms = &units;
+    if (!units.unit.empty()) model.completions = &units;
   }
   LinearInput(const LinearInput&) = delete;
   LinearInput& operator=(const LinearInput&) = delete;
 
   bayeskernel::ColumnData data;
   bayeskernel::Prior prior;
-  bayeskernel::AtomUnits units;
+  bayeskernel::Completions units;
   bayeskernel::RowModel model;
 };
 

@@ -177,12 +177,13 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     const auto averages_of = [&](Index c) {
       return incomplete ? &averages[c] : nullptr;
     };
-    const RunningMoments no_share(model.atoms != nullptr ? rows.rows() : 0);
-    std::vector<RunningMoments> share;
+    const RunningMoments no_responsibility(
+        model.completions != nullptr ? rows.rows() : 0);
+    std::vector<RunningMoments> responsibility;
     const bool started = run.start(
         [&](std::uint64_t id) {
           averages.push_back(none);
-          share.push_back(no_share);
+          responsibility.push_back(no_responsibility);
           return std::make_unique<ModelChain>(rows, blocks, selection, missing,
                                               run.executor(), run.seed(), id,
                                               model);
@@ -190,8 +191,9 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
         [&](ModelChain& chain, R_xlen_t c, SEXP from) {
           chain.restore(read_state(from, run.plan(), model, chain.state(),
                                    averages_of(c)));
-          if (model.atoms == nullptr) return;
-          restore_moments(CheckedList(from, kState).element("share"), share[c]);
+          if (model.completions == nullptr) return;
+          restore_moments(CheckedList(from, kState).element("share"),
+                          responsibility[c]);
         },
         [&](ModelChain& chain, std::uint64_t) {
           ModelState state = chain.state();
@@ -216,19 +218,21 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     const auto write = [&](Index c, double* out, Index stride) {
       recorder.write(run.chain(c), out, stride);
       if (incomplete) averages[c].add(run.chain(c));
-      if (model.atoms != nullptr) share[c].add(run.chain(c).share().array());
+      if (model.completions != nullptr)
+        responsibility[c].add(run.chain(c).responsibility().array());
     };
     const Rcpp::NumericVector draws = run.run(recorder.variables(), write);
     Rcpp::List states;
     MissingAverages all = none;
-    RunningMoments all_share = no_share;
+    RunningMoments all_responsibilities = no_responsibility;
     for (Index c = 0; c < run.chains(); ++c) {
       Rcpp::List state =
           state_list(run.chain(c).state(), model, selection, averages_of(c));
-      if (model.atoms != nullptr) state["share"] = moments_list(share[c]);
+      if (model.completions != nullptr)
+        state["share"] = moments_list(responsibility[c]);
       states.push_back(state);
       all.merge(averages[c]);
-      all_share.merge(share[c]);
+      all_responsibilities.merge(responsibility[c]);
     }
     return r_list(
         {{"draws", draws},
@@ -240,10 +244,10 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                               ? SEXP(fitted_list(bayeskernel::summarize_rows(
                                     all, missing, input.order)))
                               : R_NilValue},
-         {"share",
-          model.atoms != nullptr
-              ? SEXP(to_r(by_row(VectorXd(all_share.mean), input.order)))
-              : R_NilValue},
+         {"share", model.completions != nullptr
+                       ? SEXP(to_r(by_row(VectorXd(all_responsibilities.mean),
+                                          input.order)))
+                       : R_NilValue},
          {"status", jitter_status(run)}});
   });
 }

@@ -58,23 +58,23 @@ inline Rcpp::List posterior_list(const bayeskernel::MeanFieldFit& fit,
                  {"basis_first", static_cast<int>(wide.first)}});
 }
 
-// E f, Var f and, of atoms, their shares, by row in R's order; where others
-// keep the rows, they are asked.
+// E f, Var f and, of completions, their responsibilities, by row in R's order;
+// where others keep the rows, they are asked.
 inline void add_row_moments(const bayeskernel::MeanFieldFit& fit,
                             const std::vector<Index>& order,
                             const RemoteRows* remote, Rcpp::List& out) {
-  const bool atoms = fit.model().atoms != nullptr;
+  const bool completions = fit.model().completions != nullptr;
   VectorXd mean = fit.mean(), variance = fit.variance(),
-           share = fit.accepted().share;
+           responsibility = fit.accepted().responsibility;
   if (remote != nullptr) {
     const Rcpp::List rows = remote->moments(fit);
     mean = map_vector(rows["mean"]);
     variance = map_vector(rows["variance"]);
-    share = map_vector(rows["share"]);
+    responsibility = map_vector(rows["share"]);
   }
   out["mean"] = to_r(by_row(mean, order));
   out["variance_f"] = to_r(by_row(variance, order));
-  if (atoms) out["share"] = to_r(by_row(share, order));
+  if (completions) out["share"] = to_r(by_row(responsibility, order));
 }
 
 // By linear response, whose covariance of theta is more of the truth than q's;
@@ -88,7 +88,7 @@ inline Rcpp::RObject response_list(const bayeskernel::RowSource& rows,
   bayeskernel::LinearResponse response(rows, prior, executor);
   if (remote != nullptr) response.delegate(remote->response());
   if (!response.run(fit.posterior(), fit.precisions())) return R_NilValue;
-  if (remote != nullptr) remote->pull(response.influence);
+  if (remote != nullptr) remote->fetch(response.influence);
   Rcpp::List out = influence_list(response.influence, order);
   out["cov"] = to_r(response.posterior().theta_covariance());
   return out;

@@ -69,7 +69,7 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
         useful_threads(kept.source(), read<int>(settings, "threads")));
     const ProcessInput processes(data, kept.source(), executor, blocks);
     const bayeskernel::RowSource& rows = processes.rows();
-    const std::unique_ptr<bayeskernel::OpenResiduals> residuals =
+    const std::unique_ptr<bayeskernel::ConditionalVariance> residuals =
         read_open(open, input.order, kept.residual(), blocks);
     model.open = residuals ? residuals.get() : processes.open();
     UserCallback user(read<bool>(settings, "progress"));
@@ -79,10 +79,10 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     std::unique_ptr<MissingValues> values;
     std::unique_ptr<MeanFieldFit> plain;
     bayeskernel::MeanFieldResult result;
-    const bool pulls = !Rf_isNull(element(settings, "pulls"));
+    const bool gradients = !Rf_isNull(element(settings, "pulls"));
     bayeskernel::PackedRows seen;
     if (selection.size() > 0) {
-      if (pulls) seen = kept.packed;
+      if (gradients) seen = kept.packed;
       search = std::make_unique<ColumnSearch>(
           std::move(kept.packed), blocks, selection, missing, executor, model);
       const Rcpp::NumericVector at = Rcpp::List(selected)["start"];
@@ -115,7 +115,7 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
       }
       if (!complete) out["holes"] = missing_list(fit, missing, input.order);
       const bool hinge = model.family == bayeskernel::Family::hinge;
-      if (hinge && plain && complete && model.atoms == nullptr &&
+      if (hinge && plain && complete && model.completions == nullptr &&
           model.open == nullptr && !result.interrupted) {
         result.interrupted = !finished(executor, [&] {
           out["influence"] = response_list(rows, blocks, executor, fit,
@@ -128,14 +128,14 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
         out["variance_f"] = to_r(by_row(search->row_variance(), input.order));
       }
     }
-    if (pulls && !result.bound.empty()) {
+    if (gradients && !result.bound.empty()) {
       // Of complete rows in memory alone.
-      const bayeskernel::RowPull at(
+      const bayeskernel::RowGradient at(
           search ? seen : kept.packed, model, fit.accepted().noise.noise(),
           search ? search->row_mean() : fit.mean(),
           search ? search->row_variance() : fit.variance());
       out["kappa"] = to_r(by_row(at.kappa, input.order));
-      out["pull"] = to_r(by_row(at.pull, input.order));
+      out["pull"] = to_r(by_row(at.gradient, input.order));
     }
     out["usable"] = !result.bound.empty();
     out["processes"] = processes.answer();
@@ -152,11 +152,11 @@ Rcpp::List column_sums_cpp(const Rcpp::NumericMatrix& x,
                            const Rcpp::NumericVector& center,
                            const Rcpp::NumericVector& scale,
                            const Rcpp::NumericVector& weight,
-                           const Rcpp::NumericMatrix& pulls) {
+                           const Rcpp::NumericMatrix& gradients) {
   return guarded([&] {
     const bayeskernel::ColumnSums sums(
         map_matrix(x), {columns.begin(), columns.end()}, map_vector(center),
-        map_vector(scale), map_vector(weight), map_matrix(pulls));
+        map_vector(scale), map_vector(weight), map_matrix(gradients));
     return r_list({{"products", sums.products}, {"squares", sums.squares}});
   });
 }

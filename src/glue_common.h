@@ -257,6 +257,10 @@ auto guarded(Body&& body) -> decltype(body()) {
     return failed("numeric", error.what());
   } catch (const bayeskernel::Error& error) {
     return failed("argument", error.what());
+  } catch (const Rcpp::index_out_of_bounds& error) {
+    return failed("argument", error.what());  // a list has no such element
+  } catch (const Rcpp::not_compatible& error) {
+    return failed("argument", error.what());
   } catch (const std::bad_alloc&) {
     return failed("numeric", "there is not enough memory");
   }

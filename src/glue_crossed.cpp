@@ -28,9 +28,9 @@ struct CrossedInput {
     const std::vector<bayeskernel::GivenTerm> terms =
         read_terms(lists["crossed"]);
     bayeskernel::sort_by_first(terms, data.order);
-    units = read_atoms(element(lists, "atoms"), data.order);
+    units = read_completions(element(lists, "atoms"), data.order);
     bayeskernel::pack_crossed(terms, data, units.unit, rows);
-    if (!units.unit.empty()) model.atoms = &units;
+    if (!units.unit.empty()) model.completions = &units;
   }
   CrossedInput(const CrossedInput&) = delete;
 
@@ -47,7 +47,7 @@ struct CrossedInput {
   bayeskernel::Prior prior;
   bayeskernel::RowModel model;
   CrossedRows rows;
-  bayeskernel::AtomUnits units;
+  bayeskernel::Completions units;
 };
 
 Rcpp::List terms_list(const std::vector<bayeskernel::LevelMoments>& terms) {
@@ -99,7 +99,7 @@ Rcpp::List bsvm_crossed_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
          {"noise", noise_list(fit.model(), fit.noise())},
          {"mean", by_row(fit.mean(), order)},
          {"variance_f", by_row(fit.variance(), order)},
-         {"share", by_row(fit.share(), order)},
+         {"share", by_row(fit.responsibility(), order)},
          {"usable", !result.bound.empty()},
          {"status", status_list(result, fit.jitter(), seconds_since(start))}});
   });
@@ -113,7 +113,7 @@ Rcpp::List bsvm_crossed_gibbs_cpp(const Rcpp::List& data,
     using Chain = bayeskernel::CrossedGibbs;
     if (!Rf_isNull(element(data, "atoms"))) {
       throw bayeskernel::ArgumentError(
-          "atoms need random effects that are not crossed");
+          "completions need random effects that are not crossed");
     }
     const CrossedInput in(data, prior, settings);
     ChainRun<Chain> run(settings, in.threads(settings));

@@ -33,11 +33,11 @@ Rcpp::List linear_moments_list(const bayeskernel::LinearMoments& from) {
 }
 
 // What is large of a point is left out where the core left it out.
-Rcpp::List point_list(const EpPoint& point, double weight, bool lattice) {
+Rcpp::List point_list(const EpPoint& point, double weight, bool grid) {
   Rcpp::List list = linear_moments_list(point.moments);
   list["weight"] = weight;
   list["x"] = to_r(point.x);
-  if (lattice) {
+  if (grid) {
     list["place"] = Rcpp::IntegerVector(point.place.begin(),
                                         point.place.begin() + point.x.size());
   }
@@ -69,10 +69,10 @@ Rcpp::List outcome_list(const EpOutcome& out, const bayeskernel::Prior& prior,
   list["by_group"] = out.by_group;
   list["pareto_k"] = R_NaReal;
   // The mode of scattered points weighs nothing.
-  const std::size_t first = out.points.empty() || out.lattice ? 0 : 1;
+  const std::size_t first = out.points.empty() || out.grid ? 0 : 1;
   Rcpp::List points(out.points.size() - first);
   for (std::size_t j = first; j < out.points.size(); ++j) {
-    points[j - first] = point_list(out.points[j], out.weight[j], out.lattice);
+    points[j - first] = point_list(out.points[j], out.weight[j], out.grid);
   }
   list["points"] = points;
   list["effective"] = out.effective;
@@ -95,11 +95,11 @@ void add_rows(const EpOutcome& out, const bayeskernel::RowModel& model,
   if (out.rows.expected.size() > 0) {
     list["expected"] = rows(out.rows.expected);
   }
-  if (model.atoms != nullptr) {
+  if (model.completions != nullptr) {
     list["loo_atom"] = list["loo"];
-    list["loo"] = to_r(
-        bayeskernel::unit_leave_one_out(*model.atoms, out.rows.leave_one_out));
-    list["share"] = rows(out.sites.share);
+    list["loo"] = to_r(bayeskernel::unit_leave_one_out(*model.completions,
+                                                       out.rows.leave_one_out));
+    list["share"] = rows(out.sites.responsibility);
   }
   list["sites"] =
       r_list({{"kappa", rows(out.sites.kappa)}, {"b", rows(out.sites.b)}});
@@ -135,9 +135,9 @@ void start_from(const Rcpp::List& messages, const std::vector<Index>& order,
 
 }  // namespace
 
-// Interrupted it has no posterior: `status` alone. Rows that are atoms have
-// `loo` by unit, the rest by atom. Of a grid, `log_variance` is
-// of its coordinates, with the number of the block of each, 0 for the noise.
+// Interrupted it has no posterior: `status` alone. Rows that are completions
+// have `loo` by unit, the rest by completion. Of a grid, `log_variance` is of
+// its coordinates, with the number of the block of each, 0 for the noise.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                          const Rcpp::List& settings) {
@@ -159,14 +159,14 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
         useful_threads(kept.source(), read<int>(settings, "threads")));
     const ProcessInput processes(data, kept.source(), executor, blocks);
     const bayeskernel::RowSource& rows = processes.rows();
-    const std::unique_ptr<bayeskernel::OpenResiduals> residuals =
+    const std::unique_ptr<bayeskernel::ConditionalVariance> residuals =
         read_open(open, input.order, kept.residual(), blocks);
     UserCallback user(read<bool>(settings, "progress"));
     const bayeskernel::EpSettings control = read_ep_settings(settings);
     const bool grid =
         read_or<std::string>(settings, "variances", "grid") == "grid";
-    bayeskernel::EpFit fit(rows, blocks, executor, model.family, model.atoms,
-                           true,
+    bayeskernel::EpFit fit(rows, blocks, executor, model.family,
+                           model.completions, true,
                            residuals ? residuals.get() : processes.open());
     // Of what comes between and after the passes; leaves as they do.
     executor.ask();
@@ -195,7 +195,7 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
               : bayeskernel::by_position(map_vector(copies), input.order));
       out = outcome_list(outcome, blocks, wide, model);
       add_rows(outcome, model, input.order, out);
-      if (model.atoms == nullptr) {
+      if (model.completions == nullptr) {
         // At the mode of a grid, where the fit is.
         Rcpp::List influence = influence_list(
             bayeskernel::site_influence(outcome.sites), input.order);

@@ -1,4 +1,4 @@
-// A cluster worker's share of the rows of gpsvm(): it keeps them, and their
+// A cluster worker's part of the rows of gpsvm(): it keeps them, and their
 // messages; sums travel.
 #include "glue_gpsvm.h"
 #include "glue_workers.h"

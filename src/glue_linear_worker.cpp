@@ -1,4 +1,4 @@
-// A cluster worker's share of the rows of the linear model, whole groups of
+// A cluster worker's part of the rows of the linear model, whole groups of
 // these: it keeps them, and their messages; sums travel.
 #include <memory>
 
@@ -47,7 +47,7 @@ class LinearWorker {
   ModelRows kept_;
   RcppParallelExecutor executor_;
   ProcessInput processes_;
-  std::unique_ptr<bayeskernel::OpenResiduals> residuals_;
+  std::unique_ptr<bayeskernel::ConditionalVariance> residuals_;
   bayeskernel::RowWorker worker_;
 };
 
@@ -62,8 +62,8 @@ Rcpp::List linear_shards_cpp(const Rcpp::List& data, const Rcpp::List& prior) {
   return guarded([&] {
     const bayeskernel::ColumnData input = read_data(data);
     bayeskernel::Prior blocks = read_prior(prior);
-    const bayeskernel::AtomUnits units =
-        read_atoms(element(data, "atoms"), input.order);
+    const bayeskernel::Completions units =
+        read_completions(element(data, "atoms"), input.order);
     const ModelRows kept(input, true, units.unit, blocks, false,
                          ProcessInput::width(data), true);
     const bayeskernel::RowSource& rows = kept.source();

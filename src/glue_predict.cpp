@@ -11,17 +11,20 @@ namespace {
 using Index = Eigen::Index;
 
 MissingUses read_uses(const Rcpp::List& from, Index rows) {
-  MissingUses out;
-  const Rcpp::IntegerVector row = from["row"], column = from["column"];
+  const auto row = read<std::vector<int>>(from, "row");
+  const Rcpp::IntegerVector column = from["column"];
   const Rcpp::IntegerVector predictor = from["predictor"];
   const Rcpp::NumericVector base = from["base"], slope = from["slope"];
-  out.begin.assign(rows + 1, 0);
-  for (R_xlen_t u = 0; u < row.size(); ++u) {
-    ++out.begin[row[u] + 1];
-    out.uses.push_back({column[u], predictor[u], base[u], slope[u]});
+  const R_xlen_t count = static_cast<R_xlen_t>(row.size());
+  for (const R_xlen_t size :
+       {column.size(), predictor.size(), base.size(), slope.size()}) {
+    bayeskernel::demand(size == count, "a use of a missing predictor");
   }
-  for (Index i = 0; i < rows; ++i) out.begin[i + 1] += out.begin[i];
-  return out;
+  std::vector<MissingUses::Use> uses;
+  for (R_xlen_t u = 0; u < count; ++u) {
+    uses.push_back({column[u], predictor[u], base[u], slope[u]});
+  }
+  return MissingUses::of(row, std::move(uses), rows);
 }
 
 bayeskernel::LinearRows read_rows(const Rcpp::List& from) {
@@ -128,6 +131,8 @@ Rcpp::List draw_values_cpp(const Rcpp::List& rows, const Rcpp::List& draws,
   return guarded([&] {
     const bayeskernel::LinearRows at = read_rows(rows);
     const bayeskernel::LinearDraws from = read_draws(draws);
+    bayeskernel::demand(noise.size() == from.beta.rows() * at.missing_values(),
+                        "the noise of missing predictors");
     RcppParallelExecutor executor(threads);
     executor.ask();
     return r_list({{"f", bayeskernel::LinearDrawPredictor(at, from).values(

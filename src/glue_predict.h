@@ -26,7 +26,7 @@ inline Rcpp::List moments_list(const bayeskernel::DrawMoments& from) {
   return r_list({{"mean", from.mean},
                  {"var", from.var},
                  {"middle", from.middle},
-                 {"spread", from.spread},
+                 {"spread", from.robust_variance},
                  {"prob", from.probability},
                  {"prob_sd", from.probability_sd}});
 }

@@ -51,15 +51,15 @@ class ProcessInput {
     }
     rows_ = std::make_unique<bayeskernel::ProcessRows>(
         base, std::move(plain), std::move(terms), executor);
-    open_ = std::make_unique<bayeskernel::OpenResiduals>(
-        rows_->residual(), rows_->rows(), prior, rows_->take_share());
+    open_ = std::make_unique<bayeskernel::ConditionalVariance>(
+        rows_->residual(), rows_->rows(), prior, rows_->take_relative());
   }
 
   const bayeskernel::RowSource& rows() const {
     return rows_ ? static_cast<const bayeskernel::RowSource&>(*rows_) : base_;
   }
   // Null without processes.
-  bayeskernel::OpenResiduals* open() const { return open_.get(); }
+  bayeskernel::ConditionalVariance* open() const { return open_.get(); }
 
   // Of these rows, or, where they are part of more, of all: what R has of
   // these.
@@ -91,7 +91,7 @@ class ProcessInput {
  private:
   const bayeskernel::RowSource& base_;
   std::unique_ptr<bayeskernel::ProcessRows> rows_;
-  std::unique_ptr<bayeskernel::OpenResiduals> open_;
+  std::unique_ptr<bayeskernel::ConditionalVariance> open_;
 };
 
 #endif

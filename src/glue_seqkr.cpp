@@ -53,9 +53,9 @@ FilterSettings read_filter(const Rcpp::List& settings,
                    : scheme == "multinomial" ? Resampling::multinomial
                                              : Resampling::systematic;
   out.noise = read_variance(prior["noise"]);
-  out.spread = read_variance(prior["coef"]);
+  out.coefficient_variance = read_variance(prior["coef"]);
   out.first_noise = read_variance(prior["first_noise"]);
-  out.first_spread = read_variance(prior["first_coef"]);
+  out.first_coefficient_variance = read_variance(prior["first_coef"]);
   out.seed = read<std::uint64_t>(settings, "seed");
   return out;
 }
@@ -77,7 +77,7 @@ Rcpp::List state_list(const Grid& grid, const ParticleFilter& filter) {
                  {"size", particles.size},
                  {"centre", particles.centre},
                  {"noise", particles.noise},
-                 {"spread", particles.spread},
+                 {"spread", particles.coefficient_variance},
                  {"latent", particles.latent},
                  {"log_weight", filter.log_weights()}});
 }
@@ -130,7 +130,8 @@ void restore(const Rcpp::List& from, Index d, const CandidateSettings& of_grid,
   if (columns.repeats()) list.refuse("centre", "twice in a particle");
   constexpr double kSmallest = std::numeric_limits<double>::min();
   columns.noise = list.numbers("noise", settings.particles, kSmallest);
-  columns.spread = list.numbers("spread", settings.particles, kSmallest);
+  columns.coefficient_variance =
+      list.numbers("spread", settings.particles, kSmallest);
   columns.latent =
       list.matrix("latent", settings.classes ? at.rows : 0, settings.particles);
   // A weight may be 0.
@@ -155,7 +156,7 @@ Rcpp::List posterior_list(const ParticlePosterior& from) {
                  {"mean", from.mean},
                  {"root", from.root},
                  {"noise", from.noise},
-                 {"spread", from.spread}});
+                 {"spread", from.coefficient_variance}});
 }
 
 ParticlePosterior read_posterior(const Rcpp::List& from, Index d) {

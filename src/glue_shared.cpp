@@ -1,4 +1,4 @@
-// What all models share: threads, moments of columns, kernels as matrices,
+// What all models need: threads, moments of columns, kernels as matrices,
 // diagnostics of chains.
 
 // RcppParallel's views of R's vectors and matrices derive from std::iterator,

@@ -6,7 +6,7 @@
 namespace {
 
 bayeskernel::RowModel read_open_model(const Rcpp::List& settings,
-                                      bayeskernel::OpenResiduals* open) {
+                                      bayeskernel::ConditionalVariance* open) {
   bayeskernel::RowModel out = read_row_model(settings);
   out.open = open;
   return out;
@@ -17,7 +17,7 @@ struct SviFit {
   // `remote`: who runs full passes; null: they are run here.
   SviFit(const bayeskernel::RowSource& rows, const bayeskernel::Prior& prior,
          bayeskernel::Executor& executor, const Rcpp::List& settings,
-         bool row_moments, bayeskernel::OpenResiduals* open,
+         bool row_moments, bayeskernel::ConditionalVariance* open,
          const RemoteRows* remote = nullptr)
       : fit(rows, prior, executor, nullptr, nullptr,
             row_moments && remote == nullptr, read_open_model(settings, open)),
@@ -98,7 +98,8 @@ Rcpp::List bsvm_svi_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     const auto start = std::chrono::steady_clock::now();
     const bayeskernel::ColumnData input = read_data(data);
     if (!Rf_isNull(element(data, "atoms"))) {
-      throw bayeskernel::ArgumentError("minibatches split the atoms of a row");
+      throw bayeskernel::ArgumentError(
+          "minibatches split the completions of a row");
     }
     bayeskernel::Prior blocks = read_prior(prior);
     bayeskernel::PackedRows rows = bayeskernel::pack_rows(input);
@@ -109,7 +110,7 @@ Rcpp::List bsvm_svi_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     rows.finish(input.group_begin);
     RcppParallelExecutor executor(
         useful_threads(rows, read<int>(settings, "threads")));
-    const std::unique_ptr<bayeskernel::OpenResiduals> residuals =
+    const std::unique_ptr<bayeskernel::ConditionalVariance> residuals =
         read_open(element(data, "open"), input.order, rows.residual, blocks);
     const std::unique_ptr<RemoteRows> remote = read_remote(settings);
     const SviFit svi(rows, blocks, executor, settings, true, residuals.get(),

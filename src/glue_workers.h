@@ -104,7 +104,7 @@ class RemoteRows {
   }
 
   // Where the passes of response() have led.
-  void pull(bayeskernel::RowInfluence& to) const {
+  void fetch(bayeskernel::RowInfluence& to) const {
     const Rcpp::List from = rows(RowStep::influence);
     to.mean = map_vector(from["mean"]);
     to.variance = map_vector(from["var"]);
@@ -135,9 +135,9 @@ class RemoteRows {
 
   static Rcpp::NumericVector total_list(
       const bayeskernel::SiteRule::Total& from) {
-    return Rcpp::NumericVector::create(from.kappa, from.linear, from.share,
-                                       from.projection, from.squares,
-                                       from.weight, from.atoms);
+    return Rcpp::NumericVector::create(
+        from.kappa, from.linear, from.responsibility, from.projection,
+        from.squares, from.weight, from.completions);
   }
 
  private:
@@ -165,15 +165,15 @@ class RemoteRows {
       task["mean"] = to_r(q->mean.x);
       task["whitener"] = to_r(q->whitener());
       for (int k = 0; group_.back() > 0 && k < workers(); ++k) {
-        own[k] = r_list(
-            {{"effects", columns(q->mean.group, 1, k)},
-             {"loading",
-              columns(q->eliminated().loading(), q->mean.group.rows(), k)},
-             {"inverse",
-              columns(q->eliminated().inverse(), q->mean.group.rows(), k)},
-             {"spread", q->reads_spread()
-                            ? columns(q->spread(), q->mean.group.rows(), k)
-                            : Rcpp::NumericMatrix(0, 0)}});
+        own[k] = r_list({{"effects", columns(q->mean.group, 1, k)},
+                         {"loading", columns(q->eliminated().loading(),
+                                             q->mean.group.rows(), k)},
+                         {"inverse", columns(q->eliminated().inverse(),
+                                             q->mean.group.rows(), k)},
+                         {"spread", q->reads_whitened_loading()
+                                        ? columns(q->whitened_loading(),
+                                                  q->mean.group.rows(), k)
+                                        : Rcpp::NumericMatrix(0, 0)}});
       }
     }
     return check(ask_(task, own));
@@ -296,7 +296,7 @@ inline bayeskernel::RowRequest read_request(const Rcpp::List& task,
     out.effects = map_matrix(own["effects"]);
     out.loading = map_matrix(own["loading"]);
     out.inverse = map_matrix(own["inverse"]);
-    out.spread = map_matrix(own["spread"]);
+    out.whitened_loading = map_matrix(own["spread"]);
   }
   if (own.containsElementNamed("kappa")) {
     out.site_kappa = map_vector(own["kappa"]);

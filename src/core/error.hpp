@@ -16,7 +16,7 @@ struct NumericError : Error {
   using Error::Error;
 };
 
-// The caller broke a promise about sizes or ranges.
+// Arguments break a condition on sizes or ranges.
 struct ArgumentError : Error {
   using Error::Error;
 };

@@ -1,6 +1,6 @@
 #include "ep/hyperparameters.cpp"
 #include "ep/influence.cpp"
-#include "ep/lattice_states.cpp"
+#include "ep/grid_states.cpp"
 #include "ep/leave_one_out.cpp"
 #include "ep/left_out_means.cpp"
 #include "ep/linear.cpp"

@@ -1,4 +1,4 @@
-#include "missing/completions/atom_maker.cpp"
+#include "missing/completions/maker.cpp"
 #include "missing/completions/gibbs.cpp"
 #include "missing/values/gibbs.cpp"
 #include "gibbs/missing_summary.cpp"

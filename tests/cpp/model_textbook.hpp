@@ -294,19 +294,21 @@ class Textbook {
       const Index width = static_cast<Index>(missing.size());
       const MatrixXd t = design(k);
       MatrixXd own(width, width);
-      VectorXd pull(width);
+      VectorXd gradient(width);
       for (Index j = 0; j < width; ++j) {
-        pull[j] = q.precision.row(missing[j]).dot(q.center - holes.x.col(i));
+        gradient[j] =
+            q.precision.row(missing[j]).dot(q.center - holes.x.col(i));
         for (Index l = 0; l < width; ++l) {
           own(j, l) = q.precision(missing[j], missing[l]);
         }
       }
       const MatrixXd v = (w[i] * t.transpose() * second * t + own).inverse();
-      pull += (rows.y[i] * (rows.weight[i] + w[i]) - w[i] * rows.offset[i]) *
-                  t.transpose() * effect -
-              w[i] * t.transpose() * second * known(i);
+      gradient +=
+          (rows.y[i] * (rows.weight[i] + w[i]) - w[i] * rows.offset[i]) *
+              t.transpose() * effect -
+          w[i] * t.transpose() * second * known(i);
       q.variance[k] = v;
-      q.value[k] = v * pull;
+      q.value[k] = v * gradient;
       for (Index j = 0; j < width; ++j) {
         x(missing[j], i) = q.value[k][j];
         for (Index l = 0; l < width; ++l) {

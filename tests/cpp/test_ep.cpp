@@ -509,7 +509,7 @@ TEST("covariances of groups are dropped where there is no room") {
   EpFit again(problem.rows, problem.prior, serial, Family::probit);
   EpGrid narrow(again, hyper);
   narrow.room = 60.0;
-  narrow.lattice = GridSettings::of(hyper.size());
+  narrow.grid_settings = GridSettings::of(hyper.size());
   narrow.run(exact());
   CHECK(wide.points()[0].moments.loading.size() > 0);
   for (const auto& point : narrow.points()) {
@@ -542,7 +542,7 @@ TEST("points on lines, where few states have room, are those of the flood") {
     EpFit again(problem.rows, problem.prior, serial, family);
     EpGrid narrow(again, hyper);
     narrow.room = 60.0;
-    narrow.lattice = GridSettings::of(hyper.size());
+    narrow.grid_settings = GridSettings::of(hyper.size());
     narrow.run(exact());
     CHECK(narrow.points().size() == wide.points().size());
     CHECK_NEAR(narrow.log_evidence(), wide.log_evidence(), 1e-7);
@@ -553,7 +553,7 @@ TEST("points on lines, where few states have room, are those of the flood") {
   }
 }
 
-TEST("the thin lattice, where there is no room, moves little") {
+TEST("the thin grid, where there is no room, moves little") {
   for (Family family : {Family::probit, Family::gaussian}) {
     const Problem problem = two_variances(family);
     SerialExecutor serial;
@@ -791,8 +791,9 @@ TEST("the shape of Pareto tails is found") {
   CHECK(bayeskernel::pareto_k(broken) > 1e9);
 }
 
-// Atoms of random predictors, in place of some rows.
-static Problem atom_problem(Family family, bayeskernel::AtomUnits& units) {
+// CompletedRows of random predictors, in place of some rows.
+static Problem completion_problem(Family family,
+                                  bayeskernel::Completions& units) {
   Shape shape;
   shape.n = 60;
   shape.groups = 6;
@@ -802,11 +803,12 @@ static Problem atom_problem(Family family, bayeskernel::AtomUnits& units) {
   std::vector<double> log_prior;
   for (Index g = 0; g < 6; ++g) {
     for (Index i = whole.group_begin[g]; i < whole.group_begin[g + 1]; ++i) {
-      const Index atoms = i % 3 == 0 ? 3 : 1;
-      for (Index k = 0; k < atoms; ++k) {
+      const Index completions = i % 3 == 0 ? 3 : 1;
+      for (Index k = 0; k < completions; ++k) {
         row.push_back(i);
         units.unit.push_back(i + 1);
-        log_prior.push_back(atoms == 1 ? 0.0 : std::log(k == 0 ? 0.5 : 0.25));
+        log_prior.push_back(completions == 1 ? 0.0
+                                             : std::log(k == 0 ? 0.5 : 0.25));
       }
     }
     begin.push_back(static_cast<Index>(row.size()));
@@ -831,21 +833,23 @@ static Problem atom_problem(Family family, bayeskernel::AtomUnits& units) {
   return out;
 }
 
-TEST("atoms: shares are those of the direct bound, and add up to one") {
+TEST(
+    "completions: responsibilities are those of the direct bound, and add up "
+    "to one") {
   for (Family family : kFamilies) {
-    bayeskernel::AtomUnits units;
-    const Problem problem = atom_problem(family, units);
+    bayeskernel::Completions units;
+    const Problem problem = completion_problem(family, units);
     SerialExecutor serial;
     EpFit fit(problem.rows, problem.prior, serial, family, &units);
     fit.set(problem.prior.start(), 0.7);
     CHECK(fit.run(exact()).converged);
     const bayeskernel::DirectTerms direct;
     const auto& s = fit.sites;
-    for (Index i = 0; i < s.share.size(); i = units.end(i)) {
+    for (Index i = 0; i < s.responsibility.size(); i = units.end(i)) {
       double sum = 0.0;
       std::vector<double> value;
       for (Index k = i; k < units.end(i); ++k) {
-        sum += s.share[k];
+        sum += s.responsibility[k];
         value.push_back(units.log_prior[k] +
                         direct(family, problem.rows.y[k], 1.0, s.mean[k],
                                s.variance[k], {1.0 / 0.7, std::log(0.7)})
@@ -854,12 +858,12 @@ TEST("atoms: shares are those of the direct bound, and add up to one") {
       CHECK_NEAR(sum, 1.0, 1e-12);
       bayeskernel::softmax(units.end(i) - i, value.data());
       for (Index k = i; k < units.end(i); ++k) {
-        CHECK_NEAR(s.share[k], value[k - i], 1e-9);
+        CHECK_NEAR(s.responsibility[k], value[k - i], 1e-9);
       }
     }
     // The sites are those of rows with these powers.
     Problem powers = problem;
-    powers.rows.weight = s.share;
+    powers.rows.weight = s.responsibility;
     powers.rows.finish(problem.group_begin);
     const Fitted same(powers, family);
     CHECK_NEAR(same.fit.log_z(), fit.log_z(), 1e-8);
@@ -867,9 +871,9 @@ TEST("atoms: shares are those of the direct bound, and add up to one") {
   }
 }
 
-TEST("atoms that are ruled out are not there") {
-  bayeskernel::AtomUnits units;
-  Problem problem = atom_problem(Family::logit, units);
+TEST("completions that are ruled out are not there") {
+  bayeskernel::Completions units;
+  Problem problem = completion_problem(Family::logit, units);
   Problem alone = problem;
   std::vector<Index> kept, begin(1, 0);
   for (Index g = 0; g < 6; ++g) {
@@ -897,7 +901,7 @@ TEST("atoms that are ruled out are not there") {
   EpFit fit(problem.rows, problem.prior, serial, Family::logit, &units);
   fit.set(problem.prior.start(), 0.7);
   fit.run(exact());
-  CHECK_NEAR(fit.log_z() + fit.atom_part(), expected.fit.log_z(), 1e-8);
+  CHECK_NEAR(fit.log_z() + fit.completion_part(), expected.fit.log_z(), 1e-8);
   CHECK(largest(fit.posterior().mean.x - expected.moments().theta_mean) < 1e-8);
   const VectorXd loo =
       bayeskernel::unit_leave_one_out(units, fit.leave_one_out());
@@ -985,7 +989,7 @@ TEST("a density on a line has the quantiles of what it was given") {
 TEST("spread points have their share of each axis, and of pairs of them") {
   for (Index d : {4, 6, 8}) {
     const Index n = 40 + 22 * d;
-    const MatrixXd points = bayeskernel::spread_points(n, d);
+    const MatrixXd points = bayeskernel::scattered_points(n, d);
     for (Index k = 0; k < d; ++k) {
       std::vector<double> own(n);
       for (Index j = 0; j < n; ++j) own[j] = points(k, j);
@@ -1001,7 +1005,7 @@ TEST("spread points have their share of each axis, and of pairs of them") {
   }
 }
 
-TEST("scattered points agree with a lattice where both are possible") {
+TEST("scattered points agree with a grid where both are possible") {
   for (Family family : {Family::probit, Family::gaussian}) {
     const Problem problem = two_variances(family);
     NoisePrior noise = held(0.7);
@@ -1012,8 +1016,8 @@ TEST("scattered points agree with a lattice where both are possible") {
     SerialExecutor serial;
     EpFit fit(problem.rows, problem.prior, serial, family);
     const Hyperparameters hyper(problem.prior, noise);
-    EpGrid lattice(fit, hyper);
-    lattice.run(exact());
+    EpGrid grid(fit, hyper);
+    grid.run(exact());
     EpFit again(problem.rows, problem.prior, serial, family);
     EpGrid points(again, hyper);
     points.scattered = true;
@@ -1022,8 +1026,8 @@ TEST("scattered points agree with a lattice where both are possible") {
     CHECK_NEAR(points.weights().sum(), 1.0, 1e-12);
     CHECK(points.weights()[0] == 0.0);
     CHECK(points.effective() > 0.6 * (points.points().size() - 1.0));
-    CHECK_NEAR(points.log_evidence(), lattice.log_evidence(), 0.03);
-    const LinearMoments want = lattice.mixture().linear();
+    CHECK_NEAR(points.log_evidence(), grid.log_evidence(), 0.03);
+    const LinearMoments want = grid.mixture().linear();
     const LinearMoments got = points.mixture().linear();
     const VectorXd sd = want.theta_cov.diagonal().cwiseSqrt();
     CHECK(largest((got.theta_mean - want.theta_mean).cwiseQuotient(sd)) < 0.01);
@@ -1040,7 +1044,7 @@ TEST("scattered points agree with a lattice where both are possible") {
       out.col(1) = (out.col(1) - out.col(0).cwiseAbs2()).cwiseSqrt();
       return out;
     };
-    const MatrixXd x = moments(lattice), y = moments(points);
+    const MatrixXd x = moments(grid), y = moments(points);
     CHECK(largest((y.col(0) - x.col(0)).cwiseQuotient(x.col(1))) < 0.04);
     CHECK(largest(y.col(1).cwiseQuotient(x.col(1)) -
                   VectorXd::Ones(hyper.size())) < 0.06);

@@ -106,7 +106,7 @@ TEST("tilted moments are those of the tilted density") {
             CHECK_NEAR(found.log_z, slow.log_z, 1e-9);
             CHECK_NEAR(found.alpha1 * std::sqrt(v),
                        (slow.mean - m) / std::sqrt(v), 1e-8);
-            CHECK_NEAR(found.spread, slow.variance / v, 1e-8);
+            CHECK_NEAR(found.variance_ratio, slow.variance / v, 1e-8);
             CHECK_NEAR(found.alpha2 * v, 1.0 - slow.variance / v, 1e-8);
           }
         }
@@ -127,7 +127,7 @@ TEST("tilted moments are derivatives of log Z") {
           const Tilted down = moments(1.0, w, m - h, v, 0.6);
           CHECK_NEAR(at.alpha1, (up.log_z - down.log_z) / (2.0 * h), 2e-6);
           CHECK_NEAR(at.alpha2, (down.alpha1 - up.alpha1) / (2.0 * h), 2e-6);
-          CHECK_NEAR(at.spread, 1.0 - v * at.alpha2, 1e-9);
+          CHECK_NEAR(at.variance_ratio, 1.0 - v * at.alpha2, 1e-9);
           // d log Z / dV = (alpha1^2 - alpha2) / 2.
           const double k = 1e-4 * v;
           CHECK_NEAR(0.5 * (at.alpha1 * at.alpha1 - at.alpha2),
@@ -151,7 +151,7 @@ TEST("the general rule meets what is special at power 1") {
         CHECK_NEAR(near.log_z, one.log_z, 1e-9);
         CHECK_NEAR(near.alpha1, one.alpha1, 1e-9);
         CHECK_NEAR(near.alpha2 * v, one.alpha2 * v, 1e-8);
-        CHECK_NEAR(near.spread, one.spread, 1e-8);
+        CHECK_NEAR(near.variance_ratio, one.variance_ratio, 1e-8);
       }
     }
   }
@@ -240,7 +240,7 @@ TEST("the other label mirrors a row") {
         const Tilted a = moments(1.0, 1.4, m, s, 1.0);
         const Tilted b = moments(-1.0, 1.4, -m, s, 1.0);
         CHECK(a.log_z == b.log_z && a.alpha1 == -b.alpha1 &&
-              a.alpha2 == b.alpha2 && a.spread == b.spread);
+              a.alpha2 == b.alpha2 && a.variance_ratio == b.variance_ratio);
         for (const bool is_direct : {false, true}) {
           const auto row = [&](double y) {
             return is_direct
@@ -284,7 +284,7 @@ TEST("wide cavities and rows that are certain keep their signs") {
           const Tilted at = moments(1.0, w, m, v, 1.0);
           CHECK(std::isfinite(at.log_z) && at.log_z <= 1e-9);
           CHECK(at.alpha1 >= 0.0 && at.alpha1 * std::sqrt(v) < 1e9);
-          CHECK(at.alpha2 >= 1e-12 && at.spread >= -1e-9 && at.spread < 1.0001);
+          CHECK(at.alpha2 >= 1e-12 && at.variance_ratio >= -1e-9 && at.variance_ratio < 1.0001);
           const Site factor = site(at, m, v, 0.0);
           CHECK(factor.kappa > 0.0 && std::isfinite(factor.kappa + factor.b));
         }

@@ -9,7 +9,7 @@
 #include "crossed_problem.hpp"
 #include "family_problem.hpp"
 
-using bayeskernel::AtomUnits;
+using bayeskernel::Completions;
 using bayeskernel::ColumnSearch;
 using bayeskernel::CrossedMeanField;
 using bayeskernel::MeanFieldFit;
@@ -17,7 +17,7 @@ using bayeskernel::MeanFieldResult;
 using bayeskernel::MeanFieldSettings;
 using bayeskernel::MeanFieldStart;
 using bayeskernel::MissingPattern;
-using bayeskernel::OpenResiduals;
+using bayeskernel::ConditionalVariance;
 using bayeskernel::Selection;
 using bayeskernel::SerialExecutor;
 using bayeskernel::StochasticFit;
@@ -77,7 +77,7 @@ TEST("crossed terms of any family converge from plain steps, too") {
   }
 }
 
-TEST("crossed terms with equal atoms are those with complete rows") {
+TEST("crossed terms with equal completions are those with complete rows") {
   SerialExecutor serial;
   for (RowModel model : models()) {
     CrossedShape shape;
@@ -85,39 +85,39 @@ TEST("crossed terms with equal atoms are those with complete rows") {
     shape.levels = {15, 8};
     CrossedProblem problem = make_crossed(shape, 5);
     set_responses(model, 5, problem.rows.dense);
-    bayeskernel::CrossedRows atoms;
-    AtomUnits units;
+    bayeskernel::CrossedRows completions;
+    Completions units;
     const Index copies = 3, n = copies * shape.n;
     const PackedRows& from = problem.rows.dense;
-    PackedRows& to = atoms.dense;
+    PackedRows& to = completions.dense;
     to.x.resize(from.x.rows(), n);
     to.z.resize(0, n);
     to.y.resize(n);
     to.weight = VectorXd::Ones(n);
     to.offset = VectorXd::Zero(n);
-    atoms.z.resize(problem.rows.z.rows(), n);
-    atoms.column.resize(problem.rows.z.rows(), n);
+    completions.z.resize(problem.rows.z.rows(), n);
+    completions.column.resize(problem.rows.z.rows(), n);
     units.log_prior.setConstant(n, -std::log(3.0));
     for (Index i = 0; i < n; ++i) {
       to.x.col(i) = from.x.col(i / copies);
       to.y[i] = from.y[i / copies];
-      atoms.z.col(i) = problem.rows.z.col(i / copies);
-      atoms.column.col(i) = problem.rows.column.col(i / copies);
+      completions.z.col(i) = problem.rows.z.col(i / copies);
+      completions.column.col(i) = problem.rows.column.col(i / copies);
       units.unit.push_back(i / copies);
     }
-    atoms.terms = problem.rows.terms;
+    completions.terms = problem.rows.terms;
     to.finish({});
-    atoms.finish(units.unit);
+    completions.finish(units.unit);
     RowModel with = model;
-    with.atoms = &units;
+    with.completions = &units;
     CrossedMeanField rows(problem.rows, problem.prior, serial, model);
-    CrossedMeanField fit(atoms, problem.prior, serial, with);
+    CrossedMeanField fit(completions, problem.prior, serial, with);
     const MeanFieldResult a = rows.run(settings(1e-10), always);
     const MeanFieldResult b = fit.run(settings(1e-10), always);
     CHECK(a.converged && b.converged);
     CHECK_NEAR(a.bound.back(), b.bound.back(), 1e-8);
     CHECK_NEAR((rows.theta() - fit.theta()).norm(), 0.0, 1e-4);
-    CHECK((fit.share().array() - 1.0 / 3.0).abs().maxCoeff() < 1e-12);
+    CHECK((fit.responsibility().array() - 1.0 / 3.0).abs().maxCoeff() < 1e-12);
   }
 }
 
@@ -174,7 +174,7 @@ static Problem selection_problem(const RowModel& model, Selection& selection) {
   return out;
 }
 
-TEST("selection with equal atoms is selection with complete rows") {
+TEST("selection with equal completions is selection with complete rows") {
   SerialExecutor serial;
   for (RowModel model : models()) {
     Selection selection;
@@ -186,7 +186,7 @@ TEST("selection with equal atoms is selection with complete rows") {
     doubled.y.resize(2 * n);
     doubled.weight = VectorXd::Ones(2 * n);
     doubled.offset = VectorXd::Zero(2 * n);
-    AtomUnits units;
+    Completions units;
     units.log_prior.setConstant(2 * n, -std::log(2.0));
     for (Index i = 0; i < 2 * n; ++i) {
       doubled.x.col(i) = problem.rows.x.col(i / 2);
@@ -204,15 +204,16 @@ TEST("selection with equal atoms is selection with complete rows") {
     ColumnSearch rows(problem.rows, problem.prior, selection, complete, serial,
                       model);
     const MeanFieldResult a = rows.run(settings(1e-11), always);
-    model.atoms = &units;
-    ColumnSearch atoms(doubled, problem.prior, selection, complete, serial,
-                       model);
-    const MeanFieldResult b = atoms.run(settings(1e-11), always);
+    model.completions = &units;
+    ColumnSearch completions(doubled, problem.prior, selection, complete,
+                             serial, model);
+    const MeanFieldResult b = completions.run(settings(1e-11), always);
     CHECK(a.converged && b.converged);
     CHECK(a.largest_fall <= 1e-9 * (1.0 + std::abs(a.bound.back())));
     CHECK_NEAR(a.bound.back(), b.bound.back(), 1e-8);
-    CHECK((rows.inclusion() - atoms.inclusion()).cwiseAbs().maxCoeff() < 1e-5);
-    CHECK((rows.mean().x - atoms.mean().x).norm() < 1e-4);
+    CHECK((rows.inclusion() - completions.inclusion()).cwiseAbs().maxCoeff() <
+          1e-5);
+    CHECK((rows.mean().x - completions.mean().x).norm() < 1e-4);
     // Some are in and some are out, else nothing was tested.
     CHECK(rows.inclusion().maxCoeff() > 0.99);
     CHECK(rows.inclusion().minCoeff() < 0.5);
@@ -233,7 +234,7 @@ TEST("residuals follow the variance of their process to its optimum") {
     Draw draw(42);
     MatrixXd share(120, 1);
     for (Index i = 0; i < 120; ++i) share(i, 0) = 0.5 * draw.uniform();
-    OpenResiduals open(problem.rows.residual, 120, problem.prior, share);
+    ConditionalVariance open(problem.rows.residual, 120, problem.prior, share);
     model.open = &open;
     MeanFieldFit fit(problem.rows, problem.prior, serial, nullptr, nullptr,
                      true, model);

@@ -8,7 +8,7 @@
 #include "check.hpp"
 #include "hinge_problem.hpp"
 
-using bayeskernel::AtomUnits;
+using bayeskernel::Completions;
 using bayeskernel::ChainParts;
 using bayeskernel::Executor;
 using bayeskernel::Family;
@@ -73,11 +73,11 @@ static double row_likelihood(Family family, double y, double w, double eta,
 // --- against integrals -------------------------------------------------------
 
 // A coefficient of known prior and one of a block IG(shape, rate). Rows may be
-// atoms of units.
+// completions of units.
 struct Tiny {
   PackedRows rows;
   Prior prior;
-  AtomUnits units;
+  Completions units;
 };
 
 struct TinyShape {
@@ -250,8 +250,8 @@ TEST("moments are those of the integrals, whatever the rows have") {
   }
 }
 
-// Two units of two and of three atoms, one row complete.
-static Tiny make_atoms(Family family, bool residual) {
+// Two units of two and of three completions, one row complete.
+static Tiny make_completions(Family family, bool residual) {
   Tiny out = make_tiny(family, {false, true, false});
   const Index from[] = {0, 0, 1, 1, 1, 2};
   const Tiny plain = out;
@@ -275,15 +275,15 @@ static Tiny make_atoms(Family family, bool residual) {
   return out;
 }
 
-TEST("rows that are atoms have the moments of the integrals") {
+TEST("rows that are completions have the moments of the integrals") {
   const int sweeps = check::slow() ? 1000000 : 20000;
   const bayeskernel::Selection no_selection;
   const bayeskernel::MissingPattern none_missing;
   for (const Family family : kFamilies) {
     for (const bool residual : {false, true}) {
-      const Tiny tiny = make_atoms(family, residual);
+      const Tiny tiny = make_completions(family, residual);
       RowModel model = model_of(family);
-      model.atoms = &tiny.units;
+      model.completions = &tiny.units;
       SerialExecutor serial;
       const auto make = [&] {
         return ModelChain(tiny.rows, tiny.prior, no_selection, none_missing,
@@ -298,15 +298,15 @@ TEST("rows that are atoms have the moments of the integrals") {
       VectorXd share = VectorXd::Zero(6);
       const Estimate found = estimate(sweeps, [&] {
         chain.sweep();
-        share += chain.share() / sweeps;
+        share += chain.responsibility() / sweeps;
         const GibbsState& state = chain.base();
         return tiny_statistics(state.point.x[0], state.point.x[1],
                                -std::log(state.precision[0](0, 0)),
                                -std::log(state.noise));
       });
       const double z = largest_z(found.mean - expected, found.error);
-      std::printf("atoms, %s %d: largest |z| %.2f\n", name_of(family), residual,
-                  z);
+      std::printf("completions, %s %d: largest |z| %.2f\n", name_of(family),
+                  residual, z);
       CHECK(z < 4.5);
       CHECK_NEAR(share.head(2).sum(), 1.0, 1e-9);
       CHECK_NEAR(share.segment(2, 3).sum(), 1.0, 1e-9);

@@ -6,7 +6,7 @@
 #include "dense_bound.hpp"
 #include "family_problem.hpp"
 
-using bayeskernel::AtomUnits;
+using bayeskernel::Completions;
 using bayeskernel::MeanFieldFit;
 using bayeskernel::MeanFieldResult;
 using bayeskernel::MeanFieldSettings;
@@ -256,9 +256,9 @@ TEST("learned noise: the bound is the textbook bound") {
   }
 }
 
-// Every row is `copies` atoms of equal probability.
-static Problem with_atoms(const Problem& problem, Index copies,
-                          AtomUnits& units) {
+// Every row is `copies` completions of equal probability.
+static Problem with_completions(const Problem& problem, Index copies,
+                          Completions& units) {
   Problem out;
   out.prior = problem.prior;
   const Index n = problem.rows.rows();
@@ -286,7 +286,7 @@ static Problem with_atoms(const Problem& problem, Index copies,
   return out;
 }
 
-TEST("equal atoms are one row") {
+TEST("equal completions are one row") {
   for (const RowModel& model : models()) {
     // More rows than one tile has, so that tiles end between units.
     for (const Index groups : {0, 7}) {
@@ -294,26 +294,26 @@ TEST("equal atoms are one row") {
       shape.n = 230;
       shape.groups = groups;
       const Problem problem = problem_of(model, shape, 19);
-      AtomUnits units;
-      const Problem atoms = with_atoms(problem, 7, units);
-      for (const auto& span : atoms.rows.tiles()) {
+      Completions units;
+      const Problem completions = with_completions(problem, 7, units);
+      for (const auto& span : completions.rows.tiles()) {
         CHECK(span.row_begin % 7 == 0 && span.row_end % 7 == 0);
       }
       RowModel with = model;
-      with.atoms = &units;
-      const Fitted one(problem, model, 1e-13), many(atoms, with, 1e-13);
+      with.completions = &units;
+      const Fitted one(problem, model, 1e-13), many(completions, with, 1e-13);
       check_same(one, many, 1e-10);
-      const VectorXd& share = many.fit.accepted().share;
+      const VectorXd& share = many.fit.accepted().responsibility;
       CHECK((share.array() - 1.0 / 7.0).abs().maxCoeff() < 1e-12);
     }
   }
 }
 
-// Atoms that differ in the second column, three to every third row.
+// CompletedRows that differ in the second column, three to every third row.
 static Problem with_holes(const RowModel& model, unsigned seed,
-                          AtomUnits& units) {
+                          Completions& units) {
   const Problem problem = problem_of(model, everything(), seed);
-  Problem out = with_atoms(problem, 3, units);
+  Problem out = with_completions(problem, 3, units);
   Draw draw(seed);
   for (Index i = 0; i < out.rows.rows(); ++i) {
     if (units.unit[i] % 3 > 0) continue;
@@ -326,16 +326,16 @@ static Problem with_holes(const RowModel& model, unsigned seed,
 TEST("with holes the bound never falls, and steps of any kind end together") {
   for (RowModel model : models()) {
     for (unsigned seed = 40; seed < 46; ++seed) {
-      AtomUnits units;
+      Completions units;
       const Problem problem = with_holes(model, seed, units);
-      model.atoms = &units;
+      model.completions = &units;
       const Fitted fast(problem, model, 1e-12);
       const Fitted plain(problem, model, 1e-12, false);
       CHECK(fast.result.converged && plain.result.converged);
       CHECK(fast.result.largest_fall < 1e-9 * (1.0 + std::abs(fast.bound())));
       CHECK(plain.result.largest_fall < 1e-9 * (1.0 + std::abs(fast.bound())));
       CHECK_NEAR(fast.bound(), plain.bound(), 1e-8);
-      const VectorXd& share = fast.fit.accepted().share;
+      const VectorXd& share = fast.fit.accepted().responsibility;
       for (Index i = 0; i < share.size(); i += 3) {
         CHECK_NEAR(share.segment(i, 3).sum(), 1.0, 1e-12);
       }
@@ -343,15 +343,15 @@ TEST("with holes the bound never falls, and steps of any kind end together") {
   }
 }
 
-TEST("atoms of a row without weight keep their prior") {
+TEST("completions of a row without weight keep their prior") {
   const RowModel logit = model_of(Family::logit, true);
-  AtomUnits units;
+  Completions units;
   Problem problem = with_holes(logit, 51, units);
   problem.rows.weight.head(3).setZero();
   RowModel model = logit;
-  model.atoms = &units;
+  model.completions = &units;
   const Fitted fitted(problem, model, 1e-9);
-  CHECK((fitted.fit.accepted().share.head(3).array().log() -
+  CHECK((fitted.fit.accepted().responsibility.head(3).array().log() -
          units.log_prior.head(3).array())
             .abs()
             .maxCoeff() < 1e-12);
@@ -362,25 +362,25 @@ TEST("threads and their order do not change a fit by a bit") {
   Shape shape = everything();
   shape.n = 9000;
   const Problem problem = problem_of(model, shape, 61);
-  AtomUnits units;
-  const Problem atoms = with_atoms(problem, 2, units);
-  model.atoms = &units;
+  Completions units;
+  const Problem completions = with_completions(problem, 2, units);
+  model.completions = &units;
   MeanFieldSettings settings;
   settings.max_passes = 4;
   SerialExecutor serial;
-  MeanFieldFit one(atoms.rows, atoms.prior, serial, nullptr, nullptr, true,
-                   model);
+  MeanFieldFit one(completions.rows, completions.prior, serial, nullptr,
+                   nullptr, true, model);
   one.run(settings, always);
   ReverseExecutor reverse;
   ThreadExecutor threads(3);
   for (bayeskernel::Executor* executor :
        {static_cast<bayeskernel::Executor*>(&reverse),
         static_cast<bayeskernel::Executor*>(&threads)}) {
-    MeanFieldFit other(atoms.rows, atoms.prior, *executor, nullptr, nullptr,
-                       true, model);
+    MeanFieldFit other(completions.rows, completions.prior, *executor, nullptr,
+                       nullptr, true, model);
     other.run(settings, always);
     CHECK(one.bound() == other.bound());
     CHECK(one.posterior().mean.x == other.posterior().mean.x);
-    CHECK(one.accepted().share == other.accepted().share);
+    CHECK(one.accepted().responsibility == other.accepted().responsibility);
   }
 }

@@ -1,16 +1,17 @@
-// The model of predictors whose rows are grouped, and atoms of their rows.
+// The model of predictors whose rows are grouped, and completions of their
+// rows.
 #include <Eigen/Cholesky>
 #include <limits>
 
 #include "check.hpp"
 #include "hinge_problem.hpp"
-#include "missing/completions/atom_maker.hpp"
+#include "missing/completions/maker.hpp"
 #include "missing/grouped_mixture.hpp"
 
-using bayeskernel::AtomMaker;
-using bayeskernel::Atoms;
 using bayeskernel::Cells;
 using bayeskernel::Codes;
+using bayeskernel::CompletedRows;
+using bayeskernel::CompletionMaker;
 using bayeskernel::GroupedMixture;
 using bayeskernel::GroupedMixtureFit;
 using bayeskernel::GroupEffects;
@@ -103,22 +104,23 @@ static Dense dense(const Grouped& data, const GroupedMixture& model) {
   return out;
 }
 
-TEST("atoms of grouped rows have the moments that all rows give") {
+TEST("completions of grouped rows have the moments that all rows give") {
   const Grouped data(12, 1.5, 3);
   GroupedMixture model = data.fit();
   const Dense exact = dense(data, model);
-  AtomMaker maker(model.rows, &model.groups);
+  CompletionMaker maker(model.rows, &model.groups);
   double worst = 0.0;
   for (Index i = 0; i < data.x.rows(); ++i) {
-    Atoms atoms;
-    maker.add(i, data.x.row(i).transpose(), atoms);
+    CompletedRows completions;
+    maker.add(i, data.x.row(i).transpose(), completions);
     for (Index j = 0; j < 2; ++j) {
       if (!std::isnan(data.x(i, j))) continue;
       double mean = 0.0, square = 0.0;
-      for (std::size_t k = 0; k < atoms.row.size(); ++k) {
-        const double w = std::exp(atoms.log_prior[k]);
-        mean += w * atoms.values[3 * k + j];
-        square += w * atoms.values[3 * k + j] * atoms.values[3 * k + j];
+      for (std::size_t k = 0; k < completions.row.size(); ++k) {
+        const double w = std::exp(completions.log_prior[k]);
+        mean += w * completions.values[3 * k + j];
+        square +=
+            w * completions.values[3 * k + j] * completions.values[3 * k + j];
       }
       worst = std::max(worst, std::abs(mean - exact.mean(i, j)));
       worst = std::max(worst,

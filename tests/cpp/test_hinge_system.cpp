@@ -208,7 +208,7 @@ TEST("many groups are solved for with the same bits on any thread") {
     CHECK(serial.llt().matrixLLT() == shared.llt().matrixLLT());
     ArrowVector left = rhs;
     add_product(curvature, one, -1.0, left);
-    arrow.prior.subtract_pull(arrow.block_precision, one, left);
+    arrow.prior.subtract_gradient(arrow.block_precision, one, left);
     CHECK(stack(left).cwiseAbs().maxCoeff() < 1e-11);
   }
 }

@@ -102,10 +102,10 @@ TEST("cavities of messages are kappa, gradient and variance") {
                fit.sites.cavity_mean[i], 1e-7);
   }
   // The gradients balance the prior.
-  const VectorXd pull = problem.rows.x * rows.gradient -
+  const VectorXd gradient = problem.rows.x * rows.gradient -
                         problem.prior.precision.cwiseProduct(
                             fit.posterior().mean.x - problem.prior.mean);
-  CHECK(pull.cwiseAbs().maxCoeff() < 1e-6);
+  CHECK(gradient.cwiseAbs().maxCoeff() < 1e-6);
 }
 
 // How the means move when a row is left out, by refits and by one step.

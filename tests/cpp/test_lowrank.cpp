@@ -78,8 +78,8 @@ static LowRankModel small_model(const std::string& name, bool continuous) {
   prior.intercept_rate = 1.3;
   prior.max_kernels = 4;
   prior.continuous = continuous;
-  out.schedule.common_share = 0.5;
-  out.schedule.fresh_share = 0.1;
+  out.schedule.common_fraction = 0.5;
+  out.schedule.fresh_fraction = 0.1;
   return out;
 }
 
@@ -207,13 +207,7 @@ static void check_prior_kept(const LowRankModel& model, bool redraw,
 
 static std::vector<LowRankModel> small_models() {
   std::vector<LowRankModel> out;
-  using Update = LowRankSchedule::Update;
-  for (const auto& [name, update] : {std::make_pair("wrapped", Update::wrapped),
-                                     std::make_pair("refuse", Update::refuse),
-                                     std::make_pair("kill", Update::kill)}) {
-    out.push_back(small_model(name, false));
-    out.back().schedule.update = update;
-  }
+  out.push_back(small_model("known", false));
   out.push_back(small_model("known, r = 1", false));
   out.back().rank = 1;
   out.push_back(small_model("known, r = p", false));
@@ -368,7 +362,7 @@ TEST("every change of the integrated likelihood is that of dense algebra") {
     omega[i] = 0.02 * static_cast<double>(i + 1);
   }
   IntegratedCoefficients likelihood(basis, 6, signs.data());
-  likelihood.restore_mark(0, 1.7);
+  likelihood.restore_parameter(0, 1.7);
   for (Index i = 0; i < n; ++i) likelihood.set_omega(i, omega[i]);
   likelihood.rebuild();
   const auto dense = [&](const double* columns, Index m, const VectorXd& v) {
@@ -378,13 +372,13 @@ TEST("every change of the integrated likelihood is that of dense algebra") {
     }
     return dense_integral(k, omega, kappa, v);
   };
-  const auto marks = [&](Index m) {
+  const auto parameters = [&](Index m) {
     VectorXd v(m);
-    for (Index j = 0; j < m; ++j) v[j] = likelihood.mark(j);
+    for (Index j = 0; j < m; ++j) v[j] = likelihood.parameter(j);
     return v;
   };
   const auto now = [&] {
-    return dense(basis.values(), basis.size(), marks(basis.size()));
+    return dense(basis.values(), basis.size(), parameters(basis.size()));
   };
   CHECK_NEAR(likelihood.log_integrated(), now(), 1e-12);
   for (const Index c : {3, 0, 7, 3}) {
@@ -398,8 +392,8 @@ TEST("every change of the integrated likelihood is that of dense algebra") {
     CHECK_NEAR(likelihood.log_integrated(), now(), 1e-10);
   }
   double before = now();
-  double change = likelihood.set_mark(2, 11.0);
-  likelihood.accept_mark(2);
+  double change = likelihood.set_parameter(2, 11.0);
+  likelihood.accept_parameter(2);
   CHECK_NEAR(change, now() - before, 1e-10);
   before = now();
   basis.try_from(1);
@@ -416,7 +410,7 @@ TEST("every change of the integrated likelihood is that of dense algebra") {
   change = likelihood.replace(3, 0.07);
   likelihood.accept_replace(3);
   CHECK_NEAR(change, now() - before, 1e-10);
-  CHECK_NEAR(likelihood.mark(3), 0.07, 1e-15);
+  CHECK_NEAR(likelihood.parameter(3), 0.07, 1e-15);
   CHECK_NEAR(likelihood.log_integrated(), now(), 1e-10);
   before = now();
   change = likelihood.remove(2);

@@ -1,14 +1,14 @@
-// The model of predictors with missing values, and atoms.
+// The model of predictors with missing values, and completions.
 #include <Eigen/Cholesky>
 #include <Eigen/LU>
 #include <limits>
 
 #include "check.hpp"
 #include "hinge_problem.hpp"
-#include "missing/completions/atom_maker.hpp"
+#include "missing/completions/maker.hpp"
 
-using bayeskernel::AtomMaker;
-using bayeskernel::Atoms;
+using bayeskernel::CompletionMaker;
+using bayeskernel::CompletedRows;
 using bayeskernel::Cells;
 using bayeskernel::Codes;
 using bayeskernel::Mixture;
@@ -215,17 +215,17 @@ TEST("each step of EM makes what is seen more likely, up to the joint normal") {
   }
 }
 
-static Atoms atoms_of(const Mixture& model, const MatrixXd& x) {
-  AtomMaker maker(model);
-  Atoms out;
+static CompletedRows completions_of(const Mixture& model, const MatrixXd& x) {
+  CompletionMaker maker(model);
+  CompletedRows out;
   for (Index i = 0; i < x.rows(); ++i) maker.add(i, x.row(i).transpose(), out);
   return out;
 }
 
-TEST("atoms have the moments of what is missing given what is seen") {
+TEST("completions have the moments of what is missing given what is seen") {
   const MatrixXd x = predictors(90, 3, true);
   const Mixture model = one_gaussian(x);
-  const Atoms atoms = atoms_of(model, x);
+  const CompletedRows completions = completions_of(model, x);
   std::size_t at = 0;
   for (Index i = 0; i < 90; ++i) {
     const Index holes =
@@ -238,9 +238,11 @@ TEST("atoms have the moments of what is missing given what is seen") {
     double total = 0.0;
     VectorXd mean = VectorXd::Zero(4);
     MatrixXd square = MatrixXd::Zero(4, 4);
-    for (; at < atoms.row.size() && atoms.row[at] == i; ++at, ++count) {
-      const Eigen::Map<const VectorXd> value(atoms.values.data() + 4 * at, 4);
-      const double weight = std::exp(atoms.log_prior[at]);
+    for (; at < completions.row.size() && completions.row[at] == i;
+         ++at, ++count) {
+      const Eigen::Map<const VectorXd> value(completions.values.data() + 4 * at,
+                                             4);
+      const double weight = std::exp(completions.log_prior[at]);
       total += weight;
       mean += weight * value;
       const VectorXd gap = value - expected.mean;
@@ -256,14 +258,14 @@ TEST("atoms have the moments of what is missing given what is seen") {
               .cwiseAbs()
               .maxCoeff() < 1e-10);
   }
-  CHECK(at == atoms.row.size());
+  CHECK(at == completions.row.size());
 }
 
-TEST("the atoms of a row do not depend on the others or on its place") {
+TEST("the completions of a row do not depend on the others or on its place") {
   const MatrixXd x = predictors(30, 4, true);
   const Mixture model = one_gaussian(x);
-  const Atoms all = atoms_of(model, x);
-  const Atoms back = atoms_of(model, x.colwise().reverse());
+  const CompletedRows all = completions_of(model, x);
+  const CompletedRows back = completions_of(model, x.colwise().reverse());
   std::vector<double> mirrored;
   for (Index i = 29; i >= 0; --i) {
     for (std::size_t k = 0; k < back.row.size(); ++k) {
@@ -275,7 +277,7 @@ TEST("the atoms of a row do not depend on the others or on its place") {
   CHECK(all.values == mirrored);
 }
 
-TEST("by class the atoms mix what the classes say") {
+TEST("by class the completions mix what the classes say") {
   Draw draw(5);
   const Index n = 4000;
   MatrixXd x(n, 2);
@@ -288,25 +290,26 @@ TEST("by class the atoms mix what the classes say") {
     if (draw.uniform() < (component[i] == 1 ? 0.6 : 0.1)) x(i, 1) = kMissing;
   }
   const Mixture model = MixtureFit().fit(x, component, 2);
-  CHECK_NEAR(model.share[1], 0.25, 1e-12);
+  CHECK_NEAR(model.mixture_weight[1], 0.25, 1e-12);
   CHECK_NEAR(model.mean(1, 1), 3.5, 0.05);
   CHECK_NEAR(model.mean(1, 0), 0.0, 0.1);
   MatrixXd row(1, 2);
   row << 1.5, kMissing;
-  const Atoms atoms = atoms_of(model, row);
-  CHECK(atoms.row.size() == 14);
+  const CompletedRows completions = completions_of(model, row);
+  CHECK(completions.row.size() == 14);
   // Half way between the classes only their shares and spreads tell.
   double first = 0.0;
-  for (std::size_t k = 0; k < 7; ++k) first += std::exp(atoms.log_prior[k]);
+  for (std::size_t k = 0; k < 7; ++k)
+    first += std::exp(completions.log_prior[k]);
   const auto density = [&](int c) {
     const double v = model.covariance[c](0, 0);
     const double gap = 1.5 - model.mean(0, c);
-    return model.share[c] * std::exp(-0.5 * gap * gap / v) / std::sqrt(v);
+    return model.mixture_weight[c] * std::exp(-0.5 * gap * gap / v) / std::sqrt(v);
   };
   CHECK_NEAR(first, density(0) / (density(0) + density(1)), 1e-12);
   // Far on one side the other class is left out.
   row(0, 0) = -3.0;
-  CHECK(atoms_of(model, row).row.size() == 7);
+  CHECK(completions_of(model, row).row.size() == 7);
 }
 
 // Two factors, of 3 and 2 levels, that depend on each other and on two numbers.
@@ -340,7 +343,7 @@ static double log_joint(const Mixture& model, Index k, const VectorXd& row) {
     if (!std::isnan(row[j])) seen.push_back(j);
   }
   const Index s = static_cast<Index>(seen.size());
-  double out = std::log(model.share[k]);
+  double out = std::log(model.mixture_weight[k]);
   if (s == 0) return out;
   const MatrixXd& covariance = model.covariance[k % model.classes()];
   MatrixXd inner(s, s);
@@ -355,7 +358,7 @@ static double log_joint(const Mixture& model, Index k, const VectorXd& row) {
 
 static VectorXd cell_weights(const Mixture& model, const VectorXd& row,
                              const Eigen::VectorXi& code) {
-  VectorXd out = VectorXd::Zero(model.share.size());
+  VectorXd out = VectorXd::Zero(model.mixture_weight.size());
   for (Index k = 0; k < out.size(); ++k) {
     if (model.cells.fits(k, code)) out[k] = std::exp(log_joint(model, k, row));
   }
@@ -391,13 +394,13 @@ TEST("rows that tell their cells: shares by count, means by least squares") {
   MatrixXd covariance = rest.transpose() * rest / 200.0;
   covariance.diagonal() += 1e-3 * observed_variance(d.x);
   for (Index k = 0; k < 6; ++k) {
-    CHECK_NEAR(model.share[k], count[k] / 200.0, 1.0 / 201.0);
+    CHECK_NEAR(model.mixture_weight[k], count[k] / 200.0, 1.0 / 201.0);
     const VectorXd mean = (cells.main_effects().row(k) * slope).transpose();
     for (Index j = 0; j < 2; ++j) {
       CHECK_NEAR(model.mean(j, k), mean[j], 1e-7);
     }
   }
-  CHECK_NEAR(model.share.sum(), 1.0, 1e-12);
+  CHECK_NEAR(model.mixture_weight.sum(), 1.0, 1e-12);
   CHECK((model.covariance[0] - covariance).cwiseAbs().maxCoeff() < 1e-6);
 }
 
@@ -433,7 +436,7 @@ TEST("rows with holes in factors: the model is what its completions say") {
   covariance.diagonal() += 1e-3 * observed_variance(d.x);
   const VectorXd sd = covariance.diagonal().cwiseSqrt();
   for (Index k = 0; k < 6; ++k) {
-    CHECK_NEAR(model.share[k], count[k] / 300.0, 1.0 / 301.0);
+    CHECK_NEAR(model.mixture_weight[k], count[k] / 300.0, 1.0 / 301.0);
     const VectorXd mean = (cells.main_effects().row(k) * slope).transpose();
     for (Index j = 0; j < 2; ++j) {
       CHECK_NEAR((model.mean(j, k) - mean[j]) / sd[j], 0.0, 1e-4);
@@ -446,23 +449,24 @@ TEST("rows with holes in factors: the model is what its completions say") {
   }
 }
 
-TEST("atoms of a factor are its levels with their probabilities") {
+TEST("completions of a factor are its levels with their probabilities") {
   const Mixed d = mixed_rows(300, 8, true);
   const Mixture model = MixtureFit().fit(d.x, d.one, 1, d.code, Cells({3, 2}));
-  AtomMaker maker(model);
+  CompletionMaker maker(model);
   for (Index i = 0; i < 60; ++i) {
-    Atoms atoms;
+    CompletedRows completions;
     const VectorXd row = d.x.row(i).transpose();
     const Eigen::VectorXi code = d.code.row(i).transpose();
-    maker.add(i, row, code, atoms);
+    maker.add(i, row, code, completions);
     const VectorXd expected = cell_weights(model, row, code);
     VectorXd found = VectorXd::Zero(6);
     Index before = -1;
     std::vector<bool> done(6, false);
-    for (std::size_t a = 0; a < atoms.row.size(); ++a) {
-      const Eigen::Vector2i own(atoms.code[2 * a], atoms.code[2 * a + 1]);
+    for (std::size_t a = 0; a < completions.row.size(); ++a) {
+      const Eigen::Vector2i own(completions.code[2 * a],
+                                completions.code[2 * a + 1]);
       const Index k = 2 * own[0] + own[1];
-      found[k] += std::exp(atoms.log_prior[a]);
+      found[k] += std::exp(completions.log_prior[a]);
       // One after another.
       if (k != before) CHECK(!done[k]);
       done[k] = true;
@@ -472,7 +476,7 @@ TEST("atoms of a factor are its levels with their probabilities") {
     CHECK((found - kept / kept.sum()).cwiseAbs().maxCoeff() < 1e-10);
     const bool whole = !std::isnan(row.sum());
     if (whole) {
-      CHECK(static_cast<Index>(atoms.row.size()) ==
+      CHECK(static_cast<Index>(completions.row.size()) ==
             (kept.array() > 0.0).count());
     }
   }
@@ -484,22 +488,23 @@ TEST("factors alone, and levels by class") {
   for (Index i = 0; i < 200; ++i) half[i] = i % 2;
   const MatrixXd none(200, 0);
   const Mixture model = MixtureFit().fit(none, half, 2, d.code, Cells({3, 2}));
-  CHECK_NEAR(model.share.sum(), 1.0, 1e-12);
-  Atoms atoms;
-  AtomMaker(model).add(0, VectorXd(0), Eigen::Vector2i(-1, 1), atoms);
-  // Classes with the same numbers are one atom.
-  CHECK(atoms.row.size() == 3);
+  CHECK_NEAR(model.mixture_weight.sum(), 1.0, 1e-12);
+  CompletedRows completions;
+  CompletionMaker(model).add(0, VectorXd(0), Eigen::Vector2i(-1, 1),
+                             completions);
+  // Classes with the same numbers are one completion.
+  CHECK(completions.row.size() == 3);
   for (int a = 0; a < 3; ++a) {
-    const double own = model.share[4 * a + 2] + model.share[4 * a + 3];
+    const double own = model.mixture_weight[4 * a + 2] + model.mixture_weight[4 * a + 3];
     double all = 0.0;
     for (int b = 0; b < 3; ++b) {
-      all += model.share[4 * b + 2] + model.share[4 * b + 3];
+      all += model.mixture_weight[4 * b + 2] + model.mixture_weight[4 * b + 3];
     }
-    CHECK_NEAR(std::exp(atoms.log_prior[a]), own / all, 1e-12);
+    CHECK_NEAR(std::exp(completions.log_prior[a]), own / all, 1e-12);
   }
 }
 
-TEST("a row has at most 256 atoms, the most probable ones") {
+TEST("a row has at most 256 completions, the most probable ones") {
   const Index n = 4000;
   Draw draw(10);
   Codes code(n, 2);
@@ -509,17 +514,17 @@ TEST("a row has at most 256 atoms, the most probable ones") {
   }
   const Mixture model = MixtureFit().fit(
       draw.matrix(n, 2), std::vector<int>(n, 0), 1, code, Cells({8, 8}));
-  Atoms atoms;
-  AtomMaker(model).add(0, VectorXd::Constant(2, kMissing),
-                       Eigen::Vector2i(-1, -1), atoms);
-  CHECK(atoms.row.size() == 256);
-  std::vector<double> share(model.share.data(), model.share.data() + 64);
+  CompletedRows completions;
+  CompletionMaker(model).add(0, VectorXd::Constant(2, kMissing),
+                       Eigen::Vector2i(-1, -1), completions);
+  CHECK(completions.row.size() == 256);
+  std::vector<double> share(model.mixture_weight.data(), model.mixture_weight.data() + 64);
   std::sort(share.begin(), share.end());
   double least = 1.0, total = 0.0;
-  for (std::size_t a = 0; a < atoms.row.size(); ++a) {
-    const Index k = 8 * atoms.code[2 * a] + atoms.code[2 * a + 1];
-    least = std::min(least, model.share[k]);
-    total += std::exp(atoms.log_prior[a]);
+  for (std::size_t a = 0; a < completions.row.size(); ++a) {
+    const Index k = 8 * completions.code[2 * a] + completions.code[2 * a + 1];
+    least = std::min(least, model.mixture_weight[k]);
+    total += std::exp(completions.log_prior[a]);
   }
   CHECK_NEAR(least, share[48], 1e-12);
   CHECK_NEAR(total, 1.0, 1e-12);

@@ -58,22 +58,22 @@ TEST("a chain of any family goes on, whatever parts the model has") {
   shape.extra = 2;
   ModelProblem problem = make_model(shape, 12);
   problem.rows.weight.setOnes();
-  // Every row twice, as atoms of one unit.
-  bayeskernel::AtomUnits units;
+  // Every row twice, as completions of one unit.
+  bayeskernel::Completions units;
   for (Index i = 0; i < shape.n; ++i) units.unit.push_back(i / 2 + 1);
   units.log_prior = VectorXd::Constant(shape.n, -std::log(2.0));
   const MissingPattern complete;
   SerialExecutor serial;
-  for (const bool atoms : {false, true}) {
+  for (const bool completions : {false, true}) {
     for (const Family family :
          {Family::hinge, Family::probit, Family::logit, Family::gaussian}) {
       RowModel model;
       model.family = family;
-      if (atoms) model.atoms = &units;
+      if (completions) model.completions = &units;
       const auto make = [&] {
         return std::make_unique<ModelChain>(
             problem.rows, problem.prior, problem.selection,
-            atoms ? complete : problem.holes, serial, 4, 1, model);
+            completions ? complete : problem.holes, serial, 4, 1, model);
       };
       const auto first = make(), second = make();
       for (int t = 0; t < 5; ++t) first->sweep();

@@ -329,7 +329,7 @@ TEST("a fit may converge in the last pass that it is allowed") {
   }
 }
 
-TEST("the promise of the step left is small however large the bound") {
+TEST("the predicted gain of the step left is small however large the bound") {
   for (unsigned seed = 1100; seed < 1106; ++seed) {
     ModelShape shape;
     shape.n = 300;

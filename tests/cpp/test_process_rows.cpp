@@ -158,7 +158,7 @@ Prior prior_of(bool grouped, Index groups) {
 EpOutcome fit(const RowSource& rows, VectorXd& residual, MatrixXd share,
               Executor& executor, Family family) {
   const Prior prior = prior_of(rows.groups() > 0, rows.groups());
-  OpenResiduals open(residual, rows.rows(), prior, std::move(share));
+  ConditionalVariance open(residual, rows.rows(), prior, std::move(share));
   EpFit ep(rows, prior, executor, family, nullptr, false, &open);
   NoisePrior noise;
   noise.held = true;

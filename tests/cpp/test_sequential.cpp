@@ -31,7 +31,7 @@ struct TurnExecutor final : Executor {
 struct Problem {
   MatrixXd x;
   VectorXd y;
-  double noise = 0.3, spread = 1.0, lambda = 1.0;
+  double noise = 0.3, coefficient_variance = 1.0, lambda = 1.0;
   Index kmax = 50;
   Kernel kernel = Kernel::rbf(VectorXd::Constant(1, 1.6 / std::sqrt(2.0)), 1.0);
 
@@ -39,7 +39,8 @@ struct Problem {
   FilterSettings settings() const {
     FilterSettings out;
     out.noise = out.first_noise = {1.0, 1.0, true, noise};
-    out.spread = out.first_spread = {1.0, 1.0, true, spread};
+    out.coefficient_variance =
+        out.first_coefficient_variance = {1.0, 1.0, true, coefficient_variance};
     out.sweeps = 1;
     return out;
   }
@@ -58,7 +59,7 @@ static Problem six_rows(bool reversed = false) {
   return out;
 }
 
-// log N(y; 0, noise I + spread H H').
+// log N(y; 0, noise I + coefficient_variance H H').
 static double dense_log_density(const Problem& p, Index rows,
                                 const std::vector<Index>& set) {
   MatrixXd h(rows, 1 + set.size());
@@ -69,7 +70,7 @@ static double dense_log_density(const Problem& p, Index rows,
       h(s, j + 1) = std::exp(-d * d / (1.6 * 1.6));
     }
   }
-  MatrixXd v = p.spread * h * h.transpose();
+  MatrixXd v = p.coefficient_variance * h * h.transpose();
   v.diagonal().array() += p.noise;
   const Eigen::LLT<MatrixXd> llt(v);
   const VectorXd z = llt.matrixL().solve(p.y.head(rows));
@@ -290,19 +291,20 @@ TEST("the prior comes back where the likelihood is left out") {
     settings.corrected = corrected;
     settings.particles = 10000;
     settings.noise = settings.first_noise = {3.0, 2.0, false, 1.0};
-    settings.spread = settings.first_spread = {2.0, 1.5, false, 1.0};
+    settings.coefficient_variance =
+        settings.first_coefficient_variance = {2.0, 1.5, false, 1.0};
     const Ran ran = run(p, settings, corrected ? 0 : 3);
     CHECK(variation(shares(ran), exact.prob) < (corrected ? 0.12 : 0.05));
     CHECK(std::abs(ran.log_evidence) < 0.06);
     if (corrected) continue;
-    double noise = 0.0, spread = 0.0;
+    double noise = 0.0, coefficient_variance = 0.0;
     for (const Particle& particle : ran.particles) {
       noise += 1.0 / particle.noise;
-      spread += 1.0 / particle.spread;
+      coefficient_variance += 1.0 / particle.coefficient_variance;
     }
     // Precisions are Gamma variables: means 3 / 2 and 2 / 1.5.
     CHECK(std::abs(noise / 10000.0 - 1.5) < 0.035);
-    CHECK(std::abs(spread / 10000.0 - 2.0 / 1.5) < 0.04);
+    CHECK(std::abs(coefficient_variance / 10000.0 - 2.0 / 1.5) < 0.04);
   }
 }
 
@@ -341,7 +343,7 @@ TEST("a candidate that explains all comes in by steps, without bias") {
     p.y[i] = 2.0 * std::exp(-(x[i] - 0.3) * (x[i] - 0.3) / 2.56);
   }
   p.noise = 0.05;
-  p.spread = 4.0;
+  p.coefficient_variance = 4.0;
   FilterSettings settings = p.settings();
   settings.particles = 1000;
   settings.sweeps = 2;
@@ -365,12 +367,12 @@ TEST("unknown variances: exact by quadrature over them and enumeration") {
   for (double u = -4.0; u <= 3.0; u += step) {
     for (double v = -3.5; v <= 5.0; v += step) {
       p.noise = std::exp(u);
-      p.spread = std::exp(v);
+      p.coefficient_variance = std::exp(v);
       const Exact exact = enumerate(p, prior);
       const double density =
           std::exp(exact.log_evidence + a * std::log(b) - std::lgamma(a) -
                    a * u - b / p.noise + c * std::log(d) - std::lgamma(c) -
-                   c * v - d / p.spread) *
+                   c * v - d / p.coefficient_variance) *
           step * step;
       total += density;
       kernels += density * exact.size;
@@ -380,7 +382,8 @@ TEST("unknown variances: exact by quadrature over them and enumeration") {
   for (const bool corrected : {false, true}) {
     FilterSettings settings = p.settings();
     settings.noise = settings.first_noise = {a, b, false, 1.0};
-    settings.spread = settings.first_spread = {c, d, false, 1.0};
+    settings.coefficient_variance =
+        settings.first_coefficient_variance = {c, d, false, 1.0};
     settings.particles = check::slow() ? 20000 : 10000;
     settings.corrected = corrected;
     const Ran ran = run(p, settings, corrected ? 0 : 3);
@@ -398,8 +401,8 @@ TEST("unknown variances: exact by quadrature over them and enumeration") {
   }
 }
 
-// Rows hardly see some directions of their coefficients; what rounding leaves of
-// these must not keep a large variance of coefficients large.
+// Rows hardly see some directions of their coefficients; what rounding leaves
+// of these must not keep a large variance of coefficients large.
 TEST("centres close together on a long stream: variances stay in bounds") {
   CandidateSettings settings;
   settings.fixed.resize(1, 7);
@@ -417,17 +420,17 @@ TEST("centres close together on a long stream: variances stay in bounds") {
   particle.noise = 0.005;
   ParticleWork work(10);
   // 1e12 is where one draw with rounding errors has led to.
-  for (const double spread : {1.0, 1e12}) {
-    particle.spread = spread;
+  for (const double coefficient_variance : {1.0, 1e12}) {
+    particle.coefficient_variance = coefficient_variance;
     for (int k = 0; k < 2000; ++k) {
       work.load(particle, grid, 0.0, 0.0);
       const Index m = particle.size() + 1;
       work.draw([&] { return stream.normal(); });
-      particle.spread = prior.draw(stream, static_cast<double>(m),
+      particle.coefficient_variance = prior.draw(stream, static_cast<double>(m),
                                    work.beta.head(m).squaredNorm());
     }
     CHECK(std::isfinite(work.log_marginal()));
-    CHECK(particle.spread < 100.0);
+    CHECK(particle.coefficient_variance < 100.0);
   }
 }
 
@@ -436,7 +439,7 @@ TEST("classes: the posterior over sets by orthant probabilities") {
   const VectorXd labels = (VectorXd(3) << 1.0, -1.0, -1.0).finished();
   p.x = MatrixXd(p.x.leftCols(3));
   p.y = labels;
-  p.spread = 4.0;
+  p.coefficient_variance = 4.0;
   p.lambda = 2.0;
   const SubsetPrior prior = prior_of(p);
   std::map<std::string, double> prob;
@@ -453,7 +456,7 @@ TEST("classes: the posterior over sets by orthant probabilities") {
         h(s, h.cols() - 1) = std::exp(-gap * gap / (1.6 * 1.6));
       }
     }
-    MatrixXd v = p.spread * h * h.transpose();
+    MatrixXd v = p.coefficient_variance * h * h.transpose();
     v.diagonal().array() += 1.0;
     double angle = 0.0;
     for (Index i = 0; i < 3; ++i) {
@@ -486,7 +489,8 @@ TEST("coefficients of particles are those of dense algebra") {
   FilterSettings settings = p.settings();
   settings.particles = 50;
   settings.noise = settings.first_noise = {2.0, 0.5, false, 1.0};
-  settings.spread = settings.first_spread = {2.0, 2.0, false, 1.0};
+  settings.coefficient_variance =
+      settings.first_coefficient_variance = {2.0, 2.0, false, 1.0};
   const Ran ran = run(p, settings, 2);
   double worst = 0.0;
   for (std::size_t i = 0; i < ran.particles.size(); ++i) {
@@ -500,7 +504,7 @@ TEST("coefficients of particles are those of dense algebra") {
       }
     }
     MatrixXd a = h.transpose() * h / particle.noise;
-    a.diagonal().array() += 1.0 / particle.spread;
+    a.diagonal().array() += 1.0 / particle.coefficient_variance;
     const MatrixXd b = a.inverse();
     const VectorXd mean = h * (b * (h.transpose() * p.y)) / particle.noise;
     const VectorXd variance = (h * b * h.transpose()).diagonal();
@@ -571,7 +575,8 @@ static bool same(const Ran& a, const Ran& b) {
   for (std::size_t i = 0; i < a.particles.size(); ++i) {
     const Particle &one = a.particles[i], &two = b.particles[i];
     if (one.centres != two.centres || one.noise != two.noise ||
-        one.spread != two.spread || one.latent != two.latent) {
+        one.coefficient_variance != two.coefficient_variance ||
+        one.latent != two.latent) {
       return false;
     }
   }

@@ -442,15 +442,15 @@ TEST("what goes with a group: the sum of its rows, squared") {
   const bayeskernel::ArrowVector& at = fit.posterior().mean;
   MatrixXd meat = MatrixXd::Zero(4, 4);
   for (Index g = 0; g < 60; ++g) {
-    VectorXd pull = VectorXd::Zero(4);
+    VectorXd gradient = VectorXd::Zero(4);
     for (Index i = data.begin[g]; i < data.begin[g + 1]; ++i) {
       const double m = rows.x.col(i).dot(at.x) + rows.z.col(i).dot(at.group.col(g));
-      pull += (fit.sites.b[i] - fit.sites.kappa[i] * m) * rows.x.col(i);
+      gradient += (fit.sites.b[i] - fit.sites.kappa[i] * m) * rows.x.col(i);
     }
-    meat += pull * pull.transpose();
+    meat += gradient * gradient.transpose();
   }
   const MatrixXd found =
-      bayeskernel::GroupPulls(rows, serial).run(fit.posterior(), fit.sites);
+      bayeskernel::GroupGradients(rows, serial).run(fit.posterior(), fit.sites);
   CHECK(data.begin[60] - data.begin[59] > 2048);
   CHECK_NEAR((found - meat).norm() / meat.norm(), 0.0, 1e-11);
 }

@@ -1,6 +1,9 @@
 // Prior of the indicators delta that say which variables the kernel uses:
 // exchangeable with a Beta probability, or a stationary
 // Markov chain along an ordered axis.
+//
+// Ouyang (2008): exchangeable eq. 3.17; the chain's matrix 4.1 and conditionals
+// 4.2.
 #ifndef BAYESKERNEL_BARK_INCLUSION_PRIOR_HPP
 #define BAYESKERNEL_BARK_INCLUSION_PRIOR_HPP
 

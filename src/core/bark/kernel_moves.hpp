@@ -1,6 +1,8 @@
 // Birth, death, relocation and the precisions of kernels.
 // Each move proposes what it is given and knows its log acceptance ratio; the
 // chain draws what to propose. The coefficients are integrated out.
+//
+// Ouyang (2008), section 3.2.5.
 #ifndef BAYESKERNEL_BARK_KERNEL_MOVES_HPP
 #define BAYESKERNEL_BARK_KERNEL_MOVES_HPP
 

@@ -5,6 +5,8 @@
 //   atoms      a varphi for each kernel, variance the sum of 1 / varphi.
 // A column is a location in use; a unit is what a death picks, a column
 // (collapsed) or an atom.
+//
+// Ouyang (2008), eq. 3.14 and 3.15.
 #ifndef BAYESKERNEL_BARK_POPULATION_HPP
 #define BAYESKERNEL_BARK_POPULATION_HPP
 

@@ -1,6 +1,8 @@
 // Draws of the precisions of bark(): those of the kernels, of blocks of columns
 // and of the noise through the coefficients, and moves of the latter two
 // without them.
+//
+// Ouyang (2008), section 3.2.5: coefficients by eq. 3.20.
 #ifndef BAYESKERNEL_BARK_PRECISION_DRAWS_HPP
 #define BAYESKERNEL_BARK_PRECISION_DRAWS_HPP
 

@@ -1,4 +1,8 @@
 // The prior of bark() (after Ouyang 2008) and its constants.
+//
+// Ouyang (2008): the sum of kernels eq. 3.4, its Levy measure 3.6, locations
+// and counts 3.14 and 3.15, the kernel 3.16, scales and indicators 3.17 and
+// 3.18.
 #ifndef BAYESKERNEL_BARK_PRIOR_HPP
 #define BAYESKERNEL_BARK_PRIOR_HPP
 

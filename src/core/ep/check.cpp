@@ -30,13 +30,13 @@ double importance_k(EpFit& fit, Executor& executor, std::uint64_t seed) {
   const Index groups = q.mean.group.cols();
   const double n = static_cast<double>(rows.rows());
   if (p + r * groups > kMostDimensions || n * kDraws > kMostWork ||
-      fit.atoms() != nullptr || fit.residuals()) {
+      fit.completions() != nullptr || fit.residuals()) {
     return std::numeric_limits<double>::quiet_NaN();
   }
   Stream stream(seed, 0, Purpose::check, 0, 0);
   MatrixXd theta(p, kDraws), effects(r * groups, kDraws);
   VectorXd log_weight = VectorXd::Zero(kDraws);
-  ArrowVector draw(p, r, groups), pull(p, r, groups);
+  ArrowVector draw(p, r, groups), gradient(p, r, groups);
   const ArrowVector none(p, r, groups);
   for (Index s = 0; s < kDraws; ++s) {
     double squares = 0.0;
@@ -51,11 +51,11 @@ double importance_k(EpFit& fit, Executor& executor, std::uint64_t seed) {
     theta.col(s) = draw.x;
     effects.col(s) = draw.effects();
     // -(1/2) (draw - mu0)'Lambda (draw - mu0).
-    pull.x.setZero();
-    pull.group.setZero();
-    fit.prior().subtract_pull(fit.precisions(), draw, pull);
+    gradient.x.setZero();
+    gradient.group.setZero();
+    fit.prior().subtract_gradient(fit.precisions(), draw, gradient);
     draw.x -= fit.prior().mean;
-    log_weight[s] = 0.5 * (pull.dot(draw) + squares);
+    log_weight[s] = 0.5 * (gradient.dot(draw) + squares);
   }
   std::vector<VectorXd> part(rows.blocks());
   Sweep{rows, executor, nullptr}.run([&](Index block, Index) {

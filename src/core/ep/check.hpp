@@ -26,7 +26,7 @@
 namespace bayeskernel {
 
 // NaN where it is not checked: too many dimensions or rows, rows with a
-// residual, atoms. O(draws rows (p + r)).
+// residual, completions. O(draws rows (p + r)).
 double importance_k(EpFit& fit, Executor& executor, std::uint64_t seed);
 
 }  // namespace bayeskernel

@@ -41,8 +41,8 @@ void add_state(const EpState& from, double weight, EpState& to) {
 }
 
 EpFit::EpFit(const RowSource& rows, const Prior& prior, Executor& executor,
-             Family family, const AtomUnits* atoms, bool row_moments,
-             OpenResiduals* open, SelectionSites* columns)
+             Family family, const Completions* completions, bool row_moments,
+             ConditionalVariance* open, SelectionSites* columns)
     : sites(rows.rows(), row_moments),
       rows_(rows),
       prior_(prior),
@@ -50,14 +50,14 @@ EpFit::EpFit(const RowSource& rows, const Prior& prior, Executor& executor,
       open_(open),
       columns_(columns),
       executor_(executor),
-      shares_(family, atoms),
-      pass_(rows, executor, family, sites, &shares_),
+      responsibilities_(family, completions),
+      pass_(rows, executor, family, sites, &responsibilities_),
       rule_(pass_.rule),
       system_(rows.x_columns(), rows.z_columns(), rows.groups(), &executor),
       q_(rows.x_columns(), rows.z_columns(), rows.groups()),
       sums_(rows.x_columns(), rows.z_columns(), rows.groups()),
-      pull_(rows.x_columns(), rows.z_columns(), rows.groups()),
-      step_(pull_) {
+      gradient_(rows.x_columns(), rows.z_columns(), rows.groups()),
+      step_(gradient_) {
   moments_.q = &q_;
   if (open_ != nullptr) {
     open_->set(prior.start());
@@ -107,21 +107,21 @@ EpResult EpFit::run(const EpSettings& settings) {
   settle(
       rule_, family_, own, [&] { solve(); },
       [&](EpResult& pass) { step(pass); }, result);
-  if (mirror_.pull) mirror_.pull(sites);
+  if (mirror_.fetch) mirror_.fetch(sites);
   return result;
 }
 
 void EpFit::solve() {
   system_.factor(sums_.curvature, prior_, precision_);
-  pull_ = sums_.linear;
-  prior_.subtract_pull(precision_, q_.mean, pull_);
-  system_.solve(pull_, step_);
+  gradient_ = sums_.linear;
+  prior_.subtract_gradient(precision_, q_.mean, gradient_);
+  system_.solve(gradient_, step_);
   q_.mean.x += step_.x;
   q_.mean.group += step_.group;
-  // There the rows pull as the prior does: no product needed.
+  // There the gradients of rows and prior cancel: no product needed.
   sums_.linear.x.setZero();
   sums_.linear.group.setZero();
-  prior_.subtract_pull(precision_, q_.mean, sums_.linear);
+  prior_.subtract_gradient(precision_, q_.mean, sums_.linear);
   sums_.linear.x *= -1.0;
   sums_.linear.group *= -1.0;
   q_.set_covariance(system_);
@@ -206,13 +206,14 @@ void EpFit::scale_noise(double noise_variance) {
 }
 
 double EpFit::mean_change() {
-  pull_ = sums_.linear;
-  prior_.subtract_pull(precision_, q_.mean, pull_);
-  system_.solve(pull_, step_);
-  const double size = static_cast<double>(pull_.x.size() + pull_.group.size());
+  gradient_ = sums_.linear;
+  prior_.subtract_gradient(precision_, q_.mean, gradient_);
+  system_.solve(gradient_, step_);
+  const double size =
+      static_cast<double>(gradient_.x.size() + gradient_.group.size());
   double change =
-      std::sqrt(std::max(pull_.dot(step_), 0.0) / std::max(size, 1.0));
-  if (pull_.x.size() > 0) {
+      std::sqrt(std::max(gradient_.dot(step_), 0.0) / std::max(size, 1.0));
+  if (gradient_.x.size() > 0) {
     const VectorXd sd = q_.theta_variance().cwiseSqrt();
     change = std::max(change, (step_.x.array().abs() / sd.array()).maxCoeff());
   }
@@ -224,8 +225,8 @@ void EpFit::ask() const {
 }
 
 void EpFit::start(EpResult& result) {
-  if (shares_.units() != nullptr) {
-    sites.share = shares_.units()->log_prior.array().exp();
+  if (responsibilities_.units() != nullptr) {
+    sites.responsibility = responsibilities_.units()->log_prior.array().exp();
   }
   q_.mean.x.setZero();
   q_.mean.group.setZero();

@@ -2,6 +2,9 @@
 // noise: q(theta, u) from the messages of the rows (sites.hpp) until these
 // agree with the tilted moments. Log-concave rows keep every kappa >= 0, so
 // that each pass is a positive definite solve.
+//
+// Minka (2001); Rasmussen and Williams (2006), algorithm 3.5; the evidence is
+// their eq. 3.65.
 #ifndef BAYESKERNEL_EP_FIT_HPP
 #define BAYESKERNEL_EP_FIT_HPP
 
@@ -41,18 +44,18 @@ void add_state(const EpState& from, double weight, EpState& to);
 // Messages of rows that others keep, and what goes with them: taken over from
 // there, and handed over.
 struct SiteMirror {
-  std::function<void(SiteRows&)> pull;
+  std::function<void(SiteRows&)> fetch;
   std::function<void(const SiteRows&)> push;
 };
 
 class EpFit {
  public:
-  // `atoms`: rows are atoms of incomplete ones. `open`: their residuals are
-  // multiples of variances. `columns`: those whose prior is not Gaussian, with
-  // messages that are part of `prior`, theirs.
+  // `completions`: rows are completions of incomplete ones. `open`: their
+  // residuals are multiples of variances. `columns`: those whose prior is not
+  // Gaussian, with messages that are part of `prior`, theirs.
   EpFit(const RowSource& rows, const Prior& prior, Executor& executor,
-        Family family, const AtomUnits* atoms = nullptr,
-        bool row_moments = true, OpenResiduals* open = nullptr,
+        Family family, const Completions* completions = nullptr,
+        bool row_moments = true, ConditionalVariance* open = nullptr,
         SelectionSites* columns = nullptr);
   EpFit(const EpFit&) = delete;
   EpFit& operator=(const EpFit&) = delete;
@@ -71,7 +74,7 @@ class EpFit {
   // The same with a copy of the messages here, which follows each run, and which
   // a run begins with where it was changed.
   void delegate(RemoteSites remote, SiteMirror mirror);
-  const AtomUnits* atoms() const { return shares_.units(); }
+  const Completions* completions() const { return responsibilities_.units(); }
   // What the user is told: units done of a total.
   void progress(double done, double total) {
     progress_ = {done, total, "ep"};
@@ -112,8 +115,8 @@ class EpFit {
   // The approximate log p(y | precisions, noise), of the last pass; not a
   // bound.
   double log_z() const { return log_z_; }
-  // What the shares of atoms add to it.
-  double atom_part() const { return rule_.atoms(); }
+  // What the responsibilities of completions add to it.
+  double completion_part() const { return rule_.completions(); }
   // Sites stationary: d log Z / d log of the noise variance.
   double noise_slope() const {
     return 0.5 * (rule_.squares() / rule_.noise_variance - rule_.weight());
@@ -128,7 +131,7 @@ class EpFit {
   double noise_variance() const { return rule_.noise_variance; }
   const Prior& prior() const { return prior_; }
   const RowSource& rows() const { return rows_; }
-  const OpenResiduals* open() const { return open_; }
+  const ConditionalVariance* open() const { return open_; }
   Executor& executor() const { return executor_; }
   Family family() const { return family_; }
   bool residuals() const { return residuals_; }
@@ -162,17 +165,17 @@ class EpFit {
   const RowSource& rows_;
   const Prior& prior_;
   Family family_;
-  OpenResiduals* open_;
+  ConditionalVariance* open_;
   SelectionSites* columns_;
   Executor& executor_;
-  AtomShares shares_;
+  Responsibilities responsibilities_;
   SitePass pass_;
   SiteRule& rule_;
   ArrowSystem system_;
   GaussianPosterior q_;
   Moments moments_;
   Sums sums_;
-  ArrowVector pull_, step_;
+  ArrowVector gradient_, step_;
   std::vector<MatrixXd> precision_;
   double log_det_prior_ = 0.0;
   double log_z_ = 0.0;

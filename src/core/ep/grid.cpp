@@ -15,7 +15,7 @@
 #include "ep/fit.hpp"
 #include "ep/group_evidence.hpp"
 #include "ep/hyperparameters.hpp"
-#include "ep/lattice_states.hpp"
+#include "ep/grid_states.hpp"
 #include "ep/left_out_means.hpp"
 #include "ep/mixture.hpp"
 #include "ep/mode.hpp"
@@ -71,8 +71,8 @@ void EpGrid::run(const EpSettings& settings) {
   settings_ = settings;
   find_mode();
   set_axes();
-  if (is_lattice()) {
-    spread();
+  if (is_grid()) {
+    lay_out();
   } else {
     scatter();
   }
@@ -128,7 +128,7 @@ double EpGrid::evaluate(const VectorXd& x, double tolerance) {
                 static_cast<double>(settings_.max_passes));
   result_ = fit_.run(settings);
   passes_ += result_.passes;
-  return fit_.log_z() + fit_.atom_part() + hyper_.log_prior(x);
+  return fit_.log_z() + fit_.completion_part() + hyper_.log_prior(x);
 }
 
 HyperValue EpGrid::with_gradient(const VectorXd& x, double tolerance) {
@@ -149,16 +149,16 @@ void EpGrid::find_mode() {
             hyper_.inverse_curvature(x), 2e-3);
 }
 
-void EpGrid::spread() {
+void EpGrid::lay_out() {
   visit(Place{}, -1, 0, 0);
   if (!roomy()) {
-    spread_lines(hyper_.size() - 1, Place{});
+    walk_lines(hyper_.size() - 1, Place{});
     keep_ = false;
   }
-  spread_best();
+  scatter_best();
 }
 
-void EpGrid::spread_best() {
+void EpGrid::scatter_best() {
   using Entry = std::pair<double, int>;  // density, minus the number
   std::priority_queue<Entry> open;
   int seen = 0;
@@ -177,9 +177,9 @@ void EpGrid::spread_best() {
   }
 }
 
-void EpGrid::spread_lines(Index axis, const Place& from) {
+void EpGrid::walk_lines(Index axis, const Place& from) {
   if (axis < 0) return;
-  spread_lines(axis - 1, from);
+  walk_lines(axis - 1, from);
   // Longer lines might leave no points to others.
   const double across =
       std::pow(grid_.most, 1.0 / static_cast<double>(hyper_.size()));
@@ -197,7 +197,7 @@ void EpGrid::spread_lines(Index axis, const Place& from) {
       if (!is_likely(parent) || !step(parent, axis, side)) break;
       place[axis] += side;
       ++steps;
-      spread_lines(axis - 1, place);
+      walk_lines(axis - 1, place);
       // The first step to one side helps the other to begin.
       const int behind = (steps - 3) * side;
       if (side > 0 ? behind > 1 : behind != 0) forget(behind);
@@ -309,7 +309,7 @@ void EpGrid::record(const VectorXd& x, const Density& found, double log_cell,
   }
   EpPoint point;
   point.x = x;
-  point.log_z = fit_.log_z() + fit_.atom_part() + found.missed.sum();
+  point.log_z = fit_.log_z() + fit_.completion_part() + found.missed.sum();
   point.log_density = found.value;
   point.missed = found.unused;
   point.log_cell = log_cell;
@@ -355,7 +355,7 @@ void EpGrid::scatter() {
     along.emplace_back(line.at, line.value, kFlatten);
   }
   const Index count = this->count();
-  const MatrixXd cube = spread_points(count, d);
+  const MatrixXd cube = scattered_points(count, d);
   VectorXd z(d);
   for (Index j = 0; j < count; ++j) {
     double log_q = 0.0;
@@ -446,7 +446,7 @@ void EpGrid::set_axes() {
   const Index d = hyper_.size();
   grid_ = GridSettings::of(d);
   if (!roomy()) grid_ = grid_.thin();
-  if (lattice) grid_ = *lattice;
+  if (grid_settings) grid_ = *grid_settings;
   MatrixXd hessian(d, d);
   if (d == 1 && mode_.updates > 0) {
     hessian(0, 0) = 1.0 / mode_.inverse_hessian(0, 0);
@@ -462,7 +462,7 @@ void EpGrid::set_axes() {
     hessian = (0.5 * (hessian + hessian.transpose())).eval();
   }
   constexpr double kLongest = 3.0;
-  if (!is_lattice()) {
+  if (!is_grid()) {
     set_near_axes(hessian, kLongest);
     return;
   }

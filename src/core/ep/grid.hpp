@@ -1,6 +1,6 @@
 // The variances integrated over: log Z + log prior of x (hyperparameters.hpp).
-// Up to three on the points of a lattice about the mode, along the axes of its
-// Hessian and as far as the density reaches. The sum over a lattice of a smooth
+// Up to three on the points of a grid about the mode, along the axes of its
+// Hessian and as far as the density reaches. The sum over a grid of a smooth
 // density is wrong by exp(-2 pi^2 / step^2), step in standard deviations, so
 // few points will do, and a long tail is followed where it goes. More of them
 // on points that are spread over all axes at once (scatter.hpp), which weigh by
@@ -22,7 +22,7 @@
 #include "ep/fit.hpp"
 #include "ep/group_evidence.hpp"
 #include "ep/hyperparameters.hpp"
-#include "ep/lattice_states.hpp"
+#include "ep/grid_states.hpp"
 #include "ep/left_out_means.hpp"
 #include "ep/mixture.hpp"
 #include "ep/mode.hpp"
@@ -52,7 +52,7 @@ struct EpPoint {
   double log_density = 0.0;  // log Z + log prior of x
   double missed = 0.0;       // of groups, at the mean, and not part of these
   double log_cell = 0.0;     // of scattered points: minus that of the points
-  std::array<int, LatticeStates::kMost> place{};  // on a lattice
+  std::array<int, GridStates::kMost> place{};  // on a grid
   std::vector<MatrixXd> precision;
   double noise_variance = 1.0;
   bool converged = false;
@@ -78,7 +78,7 @@ class EpGrid {
   // which those are kept in any case that points on lines are started from.
   double room = 2e7;
   // Instead of the one that the number of variances and the room ask for.
-  std::optional<GridSettings> lattice;
+  std::optional<GridSettings> grid_settings;
   bool scattered = false;  // points, however few the variances
 
   void run(const EpSettings& settings);
@@ -94,9 +94,9 @@ class EpGrid {
   double change() const { return change_; }
   const SiteRows& sites() const { return sites_; }
 
-  // Whether they are those of a lattice, by its steps.
-  bool is_lattice() const {
-    return !scattered && hyper_.size() <= LatticeStates::kMost;
+  // Whether they are those of a grid, by its steps.
+  bool is_grid() const {
+    return !scattered && hyper_.size() <= GridStates::kMost;
   }
 
   // Their sum is one.
@@ -109,9 +109,9 @@ class EpGrid {
   bool converged() const;
 
  private:
-  using Place = LatticeStates::Place;
+  using Place = GridStates::Place;
 
-  // Beside that of the first point, the mode, of a lattice.
+  // Beside that of the first point, the mode, of a grid.
   double weight_of(const EpPoint& point) const;
 
   // log Z + log prior.
@@ -124,14 +124,14 @@ class EpGrid {
   // Forward differences: a scale and directions are all that is asked for.
   void set_axes();
 
-  void spread();
+  void lay_out();
 
   // From the likeliest of the points that are known, as long as it is likely.
-  void spread_best();
+  void scatter_best();
 
   // Along the line through a point, and from each of its points along such a
   // line of the axis before: so a few states are all that is asked for again.
-  void spread_lines(Index axis, const Place& from);
+  void walk_lines(Index axis, const Place& from);
 
   bool is_likely(int number) const {
     return points_[number].log_density >= best_ - grid_.drop;
@@ -221,7 +221,7 @@ class EpGrid {
   MatrixXd axes_;
   std::vector<EpPoint> points_;
   std::vector<Place> places_;
-  LatticeStates states_;
+  GridStates states_;
   std::map<Place, int> number_;
   PosteriorMixture mixture_;
   SiteRows sites_;

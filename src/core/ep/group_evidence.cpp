@@ -22,7 +22,7 @@ bool GroupEvidence::at_mean_applies(const EpFit& fit) {
   const bool labels =
       fit.family() == Family::logit || fit.family() == Family::probit;
   return labels && rows.groups() > 0 && rows.z_columns() >= 1 &&
-         rows.z_columns() <= 2 && fit.atoms() == nullptr &&
+         rows.z_columns() <= 2 && fit.completions() == nullptr &&
          fit.sites.mean.size() > 0;
 }
 
@@ -190,9 +190,9 @@ double GroupEvidence::log_scale(Index i) const {
   const SiteRows& sites = fit_.sites;
   const double m = sites.mean[i], s = sites.variance[i];
   const auto [kappa, b] = message(i);
-  const double share = share_of_others(kappa, s);
-  return sites.log_z[i] - 0.5 * std::log(share) +
-         0.5 * ((kappa * m - 2.0 * b) * m + b * b * s) / share;
+  const double cavity = cavity_fraction(kappa, s);
+  return sites.log_z[i] - 0.5 * std::log(cavity) +
+         0.5 * ((kappa * m - 2.0 * b) * m + b * b * s) / cavity;
 }
 
 }  // namespace bayeskernel

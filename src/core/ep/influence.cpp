@@ -50,8 +50,8 @@ double JackknifeRule::tile(const TileSpan& span, const Tile& tile,
     const double variance = std::max(s[i] - tile.residual_of(i), 0.0);
     const double kappa = sites_.kappa[at];
     const double gradient = sites_.b[at] - kappa * m[i];
-    const double share = share_of_others(kappa, variance);
-    const double alone = gradient / share;
+    const double cavity = cavity_fraction(kappa, variance);
+    const double alone = gradient / cavity;
     to.kappa[i] = to.newton[i] = alone * alone;
     to.linear[i] = 0.0;
     total.curvature += kappa * variance;
@@ -72,7 +72,8 @@ auto JackknifeRule::total() const -> Total {
   return out;
 }
 
-MatrixXd GroupPulls::run(const GaussianPosterior& q, const SiteRows& sites) {
+MatrixXd GroupGradients::run(const GaussianPosterior& q,
+                             const SiteRows& sites) {
   const Index p = rows_.x_columns();
   MatrixXd out = MatrixXd::Zero(p, p);
   VectorXd open;  // of a group of several blocks, those so far
@@ -100,8 +101,8 @@ MatrixXd GroupPulls::run(const GaussianPosterior& q, const SiteRows& sites) {
   return out;
 }
 
-void GroupPulls::add_block(Index block, const GaussianPosterior& q,
-                           const SiteRows& sites, Slot& to) const {
+void GroupGradients::add_block(Index block, const GaussianPosterior& q,
+                               const SiteRows& sites, Slot& to) const {
   const Index p = rows_.x_columns();
   to.square.setZero(p, p);
   to.part.setZero(p);
@@ -116,13 +117,13 @@ void GroupPulls::add_block(Index block, const GaussianPosterior& q,
       to.part.noalias() += tile.x * to.gradient;
       continue;
     }
-    to.pulls.resize(p, span.group_end - span.group_begin);
+    to.scaled_means.resize(p, span.group_end - span.group_begin);
     rows_.for_groups(span, [&](Index g, Index begin, Index end) {
-      to.pulls.col(g - span.group_begin).noalias() =
+      to.scaled_means.col(g - span.group_begin).noalias() =
           tile.x.middleCols(begin, end - begin) *
           to.gradient.segment(begin, end - begin);
     });
-    to.square.noalias() += to.pulls * to.pulls.transpose();
+    to.square.noalias() += to.scaled_means * to.scaled_means.transpose();
   }
 }
 
@@ -137,7 +138,7 @@ Jackknife jackknife(const RowSource& rows, Executor& executor,
   pass.run(at, rule, Second::none, sums, RowStore(),
            grouped ? Gather::nothing : Gather::all);
   MatrixXd gram = sums.curvature.gram.selfadjointView<Eigen::Lower>();
-  if (grouped) gram = GroupPulls(rows, executor).run(q, sites);
+  if (grouped) gram = GroupGradients(rows, executor).run(q, sites);
   const MatrixXd s = q.theta_covariance();
   return {s * gram * s, rule.total()};
 }

@@ -64,16 +64,16 @@ class JackknifeRule final : public Rule {
 
 // sum v v', v = sum g x over the rows of a group: what goes with a group, whose
 // own effects leave with it.
-class GroupPulls {
+class GroupGradients {
  public:
-  GroupPulls(const RowSource& rows, Executor& executor)
+  GroupGradients(const RowSource& rows, Executor& executor)
       : rows_(rows), sweep_{rows, executor, nullptr} {}
 
   MatrixXd run(const GaussianPosterior& q, const SiteRows& sites);
 
  private:
   struct Slot {
-    MatrixXd square, buffer, pulls;
+    MatrixXd square, buffer, scaled_means;
     VectorXd part, gradient;
   };
 

@@ -18,7 +18,8 @@ VectorXd leave_one_out(const RowSource& rows, const SiteRule& rule,
   for_tiles(rows, [&](const TileSpan& span, const Tile& tile) {
     for (Index i = 0; i < span.rows(); ++i) {
       const Index at = span.row_begin + i;
-      const bool whole = sites.share.size() == 0 || sites.share[at] == 1.0;
+      const bool whole =
+          sites.responsibility.size() == 0 || sites.responsibility[at] == 1.0;
       if (tile.weight[i] == 1.0 && whole && family != Family::hinge) continue;
       const double r = tile.residual_of(i);
       const double m = sites.cavity_mean[at];

@@ -31,7 +31,7 @@ void LeftOutMeans::add(const EpFit& fit, double weight) {
       if (!(copies > 0.0)) continue;
       const double kappa = rows.kappa[at], s = rows.variance[at];
       const double gradient = rows.gradient[at];
-      const double share = share_of_others(kappa / copies, s);
+      const double cavity = cavity_fraction(kappa / copies, s);
       // log Z of one of them: of the site's c-th root.
       const double log_z =
           (fit.sites.log_z[at] + log_without(gradient, kappa, s)) / copies -
@@ -40,7 +40,7 @@ void LeftOutMeans::add(const EpFit& fit, double weight) {
       const double scale = weight * std::exp(origin_[at] - log_z);
       held_out_[at] += scale;
       moved_.col(at) +=
-          scale * (mean - step.col(i) * (gradient / (copies * share)));
+          scale * (mean - step.col(i) * (gradient / (copies * cavity)));
     }
   });
 }
@@ -56,8 +56,8 @@ MatrixXd LeftOutMeans::jackknife(const VectorXd& mean) const {
 }
 
 double LeftOutMeans::log_without(double gradient, double kappa, double s) {
-  const double share = share_of_others(kappa, s);
-  return 0.5 * (gradient * gradient * s / share - std::log(share));
+  const double cavity = cavity_fraction(kappa, s);
+  return 0.5 * (gradient * gradient * s / cavity - std::log(cavity));
 }
 
 }  // namespace bayeskernel

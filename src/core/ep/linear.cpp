@@ -22,7 +22,7 @@
 
 namespace bayeskernel {
 
-VectorXd unit_leave_one_out(const AtomUnits& units,
+VectorXd unit_leave_one_out(const Completions& units,
                             const VectorXd& leave_one_out) {
   const Index n = leave_one_out.size();
   Index count = 0;
@@ -84,7 +84,7 @@ void collect_grid(EpGrid& grid, const Hyperparameters& hyper,
                   const Prior& prior, EpOutcome& out) {
   out.engine = EpEngine::grid;
   out.by_group = grid.by_group();
-  out.lattice = grid.is_lattice();
+  out.grid = grid.is_grid();
   out.effective = grid.effective();
   out.missed_shift = grid.missed_shift();
   out.weight = grid.weights();
@@ -147,7 +147,7 @@ EpOutcome fit_linear_ep(EpFit& fit, const NoisePrior& noise, bool grid,
   fit.whole_groups = by_group;
   if (grid && hyper.size() > 0 && hyper.size() <= EpGrid::kMost) {
     LeftOutMeans left_out(copies);
-    const bool jackknife = copies.size() > 0 && fit.atoms() == nullptr;
+    const bool jackknife = copies.size() > 0 && fit.completions() == nullptr;
     EpGrid points(fit, hyper, by_group, jackknife ? &left_out : nullptr, rows);
     points.run(settings);
     points.return_to_mode();
@@ -168,7 +168,7 @@ EpOutcome fit_linear_ep(EpFit& fit, const NoisePrior& noise, bool grid,
   } else {
     out.result = fit.run(settings);
     out.variances.blocks.resize(fit.prior().blocks.size());
-    out.log_evidence = fit.log_z() + fit.atom_part();
+    out.log_evidence = fit.log_z() + fit.completion_part();
   }
   out.log_z = fit.log_z();
   out.moments = linear_moments(fit);

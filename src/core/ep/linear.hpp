@@ -33,20 +33,21 @@ struct EpOutcome {
   double log_evidence = 0.0, log_z = 0.0;
   EpResult result;
   // A grid: its points and weights, mean, deviation and block of x; whether
-  // they weigh by the evidence of whole groups, are those of a lattice, and how
+  // they weigh by the evidence of whole groups, are those of a grid, and how
   // many of equal weight they are worth.
   std::vector<EpPoint> points;
   VectorXd weight, x_mean, x_sd;
   std::vector<int> x_owner;
-  bool by_group = false, lattice = false;
+  bool by_group = false, grid = false;
   double effective = 0.0;
   // What their evidence would move, in standard deviations; NaN: not known.
   double missed_shift = std::numeric_limits<double>::quiet_NaN();
   MatrixXd jackknife;  // of a grid: the covariance of theta over samples
 };
 
-// Of incomplete rows, by unit 1, 2, ...: log sum_k pi_k p_k over their atoms.
-VectorXd unit_leave_one_out(const AtomUnits& units,
+// Of incomplete rows, by unit 1, 2, ...: log sum_k pi_k p_k over their
+// completions.
+VectorXd unit_leave_one_out(const Completions& units,
                                    const VectorXd& leave_one_out);
 
 namespace detail {

@@ -17,7 +17,7 @@ namespace bayeskernel {
 
 RowEvidence RowEvidenceRule::operator()() {
   out_ = {fit_.leave_one_out(), fit_.sites.log_z, VectorXd()};
-  if (fit_.atoms() != nullptr || fit_.sites.mean.size() == 0) return out_;
+  if (fit_.completions() != nullptr || fit_.sites.mean.size() == 0) return out_;
   read_rows();
   // Units of one class have all their trials in one row.
   if (!fit_.units.empty() && family_ != Family::hinge) {
@@ -53,7 +53,7 @@ void RowEvidenceRule::add_expected() {
     const double m = sites.cavity_mean[i];
     const double v = sites.cavity_variance[i] + r_[i];
     const Tilted t = tilted_(y_[i], w_[i], m, v, fit_.noise_variance());
-    const double mean = m + v * t.alpha1, variance = v * t.spread;
+    const double mean = m + v * t.alpha1, variance = v * t.variance_ratio;
     if (family_ == Family::gaussian) {
       const double noise = fit_.noise_variance();
       out_.expected[i] =
@@ -83,7 +83,7 @@ void RowEvidenceRule::leave_units_out() {
     const Message one = message(i), two = message(i + 1);
     const double m = sites.mean[i], s = sites.variance[i];
     const double kappa = one.kappa + two.kappa, b = one.b + two.b;
-    const double v = s / share_of_others(kappa, s);
+    const double v = s / cavity_fraction(kappa, s);
     const double cavity = m + (kappa * m - b) * v;
     double value = 0.0;
     if (family_ == Family::hinge) {

@@ -7,13 +7,14 @@
 // the messages of both.
 //
 // Groups. The message of a row was made with the others in view, and where few
-// rows share an effect the rest of them would have sent another without it. With
-// q the Gaussian, t_i a row's factor in it and R over the effect u_g alone,
+// rows share an effect the rest of them would have sent another without it.
+// With q the Gaussian, t_i a row's factor in it and R over the effect u_g
+// alone,
 //   p(y_i | others) = p_EP R_g / (R_g,-i R_i),
 //   R_g = E_q prod_k p_k / t_k,  R_g,-i = E_q without t_i prod_k!=i p_k / t_k,
 //   R_i = E_q p_i / t_i,
-// with theta at its mean in these three. It is one where the others' factors are
-// Gaussian. The weights of points of a grid without row i are divided by it
+// with theta at its mean in these three. It is one where the others' factors
+// are Gaussian. The weights of points of a grid without row i are divided by it
 // (mixture.hpp), or a row would vouch for its own variance.
 #ifndef BAYESKERNEL_EP_ROW_EVIDENCE_HPP
 #define BAYESKERNEL_EP_ROW_EVIDENCE_HPP
@@ -36,7 +37,7 @@
 namespace bayeskernel {
 
 struct RowEvidence {
-  VectorXd log_p;     // given the others, at power one; of units at their powers
+  VectorXd log_p;  // given the others, at power one; of units at their powers
   VectorXd log_z;     // the same at the row's power
   VectorXd expected;  // E log p(y_i | f_i), at power one; empty: not known
 };
@@ -191,9 +192,9 @@ class RowEvidenceRule {
     if (!(kappa * variance > kWeak)) {
       return std::numeric_limits<double>::quiet_NaN();
     }
-    const double share = share_of_others(kappa, variance);
-    const MatrixXd f = values(cov + kappa / share * gain * gain.transpose(),
-                              -slope / share * gain);
+    const double cavity = cavity_fraction(kappa, variance);
+    const MatrixXd f = values(cov + kappa / cavity * gain * gain.transpose(),
+                              -slope / cavity * gain);
     Nodes sum = Nodes::Zero(weight_.size());
     for (const Part& other : parts) {
       if (other.first == part.first) continue;

@@ -14,7 +14,7 @@ const std::vector<std::pair<const char*, SiteMember>>& site_members() {
       {"cavity_variance", &SiteRows::cavity_variance},
       {"log_z", &SiteRows::log_z},
       {"residual_slope", &SiteRows::residual_slope},
-      {"share", &SiteRows::share}};
+      {"share", &SiteRows::responsibility}};
   return out;
 }
 
@@ -25,7 +25,7 @@ RowWorker::RowWorker(const RowSource& rows, Executor& executor,
       model_(model),
       first_(first),
       rules_(model),
-      shares_(model.family, model.atoms),
+      responsibilities_(model.family, model.completions),
       pass_(rows, executor),
       eliminated_(rows.x_columns(), rows.z_columns(), rows.groups()),
       q_(rows.x_columns(), rows.z_columns(), rows.groups()),
@@ -69,21 +69,21 @@ void RowWorker::set_q(const RowRequest& request) {
   }
   if (!request.mean) return;
   q_.mean.x = *request.mean;
-  MatrixXd spread;
+  MatrixXd whitened_loading;
   if (rows_.groups() > 0) {
     q_.mean.group = request.effects;
     eliminated_.adopt(request.loading, request.inverse);
-    spread = request.spread;
+    whitened_loading = request.whitened_loading;
   }
-  q_.set_covariance(request.whitener, spread, eliminated_);
+  q_.set_covariance(request.whitener, whitened_loading, eliminated_);
 }
 
 void RowWorker::set_noise(double precision) {
   NoisePosterior noise;
   noise.precision = precision;
   rules_.set_noise(noise.noise());
-  share_.setZero(model_.atoms != nullptr ? rows_.rows() : 0);
-  rules_.set_share(share_);
+  responsibility_.setZero(model_.completions != nullptr ? rows_.rows() : 0);
+  rules_.set_responsibility(responsibility_);
 }
 
 void RowWorker::open_sites(bool anew) {
@@ -92,10 +92,11 @@ void RowWorker::open_sites(bool anew) {
   if (model_.open != nullptr) {
     sites_.residual_slope = VectorXd::Zero(rows_.rows());
   }
-  if (model_.atoms != nullptr) {
-    sites_.share = model_.atoms->log_prior.array().exp();
+  if (model_.completions != nullptr) {
+    sites_.responsibility = model_.completions->log_prior.array().exp();
   }
-  site_pass_.emplace(rows_, executor_, model_.family, sites_, &shares_);
+  site_pass_.emplace(rows_, executor_, model_.family, sites_,
+                     &responsibilities_);
   site_pass_->rule.origin = first_;
 }
 
@@ -128,7 +129,8 @@ RowReply RowWorker::moments(const RowRequest& request) {
   Sums sums;
   pass_.run(at_, rules_.later(), Second::none, sums, store, Gather::nothing);
   RowReply out;
-  out.rows = {{"mean", mean}, {"variance", variance}, {"share", share_}};
+  out.rows = {
+      {"mean", mean}, {"variance", variance}, {"share", responsibility_}};
   return out;
 }
 

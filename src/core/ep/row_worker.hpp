@@ -42,7 +42,7 @@ struct RowRequest {
   std::vector<MatrixXd> precision;  // of blocks, for what these leave open
   // q, if there is one; of the worker's own groups where it has any.
   std::optional<VectorXd> mean;
-  MatrixXd whitener, effects, loading, inverse, spread;
+  MatrixXd whitener, effects, loading, inverse, whitened_loading;
   VectorXd site_kappa, site_b;
 };
 
@@ -103,13 +103,13 @@ class RowWorker {
   const RowModel model_;
   Index first_;
   RowRules rules_;
-  AtomShares shares_;
+  Responsibilities responsibilities_;
   Pass pass_;
   EliminatedGroups eliminated_;
   GaussianPosterior q_;
   Sums groups_;
   Moments at_;
-  VectorXd share_;
+  VectorXd responsibility_;
   SiteRows sites_;
   std::optional<SitePass> site_pass_;
   std::unique_ptr<Response> response_;

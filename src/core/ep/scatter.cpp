@@ -80,7 +80,7 @@ Index LineDensity::cell_of(double u) const {
   return std::clamp(c, Index{0}, Index{kCells - 1});
 }
 
-Eigen::MatrixXd spread_points(Index n, Index d) {
+Eigen::MatrixXd scattered_points(Index n, Index d) {
   constexpr std::array<Index, 8> kBase{2, 3, 5, 7, 11, 13, 17, 19};
   if (d > static_cast<Index>(kBase.size())) {
     throw ArgumentError("points are spread over at most 8 dimensions");

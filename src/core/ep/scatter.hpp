@@ -1,4 +1,4 @@
-// Points for integrals over many variances, where a lattice would have too
+// Points for integrals over many variances, where a grid would have too
 // many: spread evenly over the unit cube, and mapped to each axis by a density
 // that was learned on a line along it. What the product of these misses is made
 // up for by weights.
@@ -45,7 +45,7 @@ class LineDensity {
 
 // n points spread over the unit cube of d <= 8 dimensions, d x n: Halton's, by
 // their ranks along each axis, so that each part of it has its share of them.
-Eigen::MatrixXd spread_points(Index n, Index d);
+Eigen::MatrixXd scattered_points(Index n, Index d);
 
 }  // namespace bayeskernel
 

@@ -38,15 +38,15 @@ SelectionEpOutcome SelectionEp::run(const SelectionEpSettings& settings) {
   std::vector<SelectionPoint> points;
   SelectionEpOutcome out;
   best_start(x, points, out);
-  if (!held_ || selection_.learn_rho) spread(x, points);
+  if (!held_ || selection_.learn_rho) surround(x, points);
   collect(points, out);
   return out;
 }
 
 SelectionEp::Fitted::Fitted(const SelectionEp& owner, double x,
-                            const VectorXd& in, double share)
+                            const VectorXd& in, double fraction)
     : sites(owner.prior_, owner.selection_),
-      fit(owner.rows_, begin(x, owner.rho_, in, share), owner.executor_,
+      fit(owner.rows_, begin(x, owner.rho_, in, fraction), owner.executor_,
           owner.family_, nullptr, true, nullptr, &sites),
       hyper(sites.prior(), owner.noise_) {
   fit.watch(owner.keep_going_);
@@ -87,10 +87,10 @@ void SelectionEp::best_start(double x, std::vector<SelectionPoint>& points,
   }
 }
 
-void SelectionEp::spread(double from, std::vector<SelectionPoint>& points) {
+void SelectionEp::surround(double from, std::vector<SelectionPoint>& points) {
   if (selection_.learn_rho) {
     // The deviation of rho if all indicators were known, the least that it
-    // can be; a lattice of such steps is enough (grid.hpp).
+    // can be; a grid of such steps is enough (grid.hpp).
     const double in = points[0].inclusion.sum();
     const double out = static_cast<double>(selection_.size()) - in;
     rho_step_ = std::sqrt(trigamma(selection_.rho_in + in) +
@@ -218,9 +218,9 @@ void SelectionEp::collect(const std::vector<SelectionPoint>& points,
     for (Index j = 0; j < size; ++j) sum += weight[j] * (points[j].*part);
     return sum;
   };
-  const auto spread_of = [&](VectorXd SelectionPoint::*mean,
-                             VectorXd SelectionPoint::*variance,
-                             const VectorXd& middle) {
+  const auto variance_between = [&](VectorXd SelectionPoint::*mean,
+                                    VectorXd SelectionPoint::*variance,
+                                    const VectorXd& middle) {
     VectorXd sum = average(variance);
     for (Index j = 0; j < size; ++j) {
       sum += weight[j] * (points[j].*mean - middle).cwiseAbs2();
@@ -230,12 +230,12 @@ void SelectionEp::collect(const std::vector<SelectionPoint>& points,
   out.inclusion = average(&SelectionPoint::inclusion);
   out.effect_mean = average(&SelectionPoint::effect_mean);
   out.effect_variance =
-      spread_of(&SelectionPoint::effect_mean, &SelectionPoint::effect_variance,
-                out.effect_mean);
+      variance_between(&SelectionPoint::effect_mean,
+                       &SelectionPoint::effect_variance, out.effect_mean);
   out.theta_mean = average(&SelectionPoint::theta_mean);
   out.theta_variance =
-      spread_of(&SelectionPoint::theta_mean, &SelectionPoint::theta_variance,
-                out.theta_mean);
+      variance_between(&SelectionPoint::theta_mean,
+                       &SelectionPoint::theta_variance, out.theta_mean);
   // p_i = sum w p_ij / Z_ij / sum w / Z_ij, as of other grids.
   const VectorXd& origin = points[0].log_z;
   VectorXd kept = VectorXd::Zero(origin.size()), held_out = kept;

@@ -73,7 +73,8 @@ class SelectionEp {
  private:
   // A fit together with what it points to.
   struct Fitted {
-    Fitted(const SelectionEp& owner, double x, const VectorXd& in, double share);
+    Fitted(const SelectionEp& owner, double x, const VectorXd& in,
+           double fraction);
 
     SelectionSites sites;
     EpFit fit;
@@ -96,7 +97,7 @@ class SelectionEp {
                   SelectionEpOutcome& out);
 
   // Both ways from the first scale, each from its neighbour's messages.
-  void spread(double from, std::vector<SelectionPoint>& points);
+  void surround(double from, std::vector<SelectionPoint>& points);
 
   // Points at one scale, both ways along the logit of rho from where it was
   // best at the last scale. Leaves the messages of the best one; its density.

@@ -18,7 +18,7 @@ SpikeSlabMoments spike_slab(double m, double v, double log_in, double log_out,
                             double scale) {
   const double root = std::sqrt(v), u = m / root, ratio = root / scale;
   SpikeSlabMoments out;
-  // Spike, positive half, negative half; less -u^2 / 2, which they share.
+  // Spike, positive half, negative half; less -u^2 / 2, which they ratio.
   std::array<double, 3> weight{log_out - detail::kLogSqrtTwoPi - std::log(root),
                                0.0, 0.0};
   std::array<double, 3> mean{}, variance{};
@@ -86,8 +86,8 @@ double SelectionSites::update(const VectorXd& m, const VectorXd& s,
     inclusion_[k] = tilted.inclusion;
     mean_[k] = tilted.mean;
     variance_[k] = tilted.variance;
-    const double share = std::max(tilted.variance / v, kLeastShare);
-    const double precision = std::max((1.0 / share - 1.0) / v, floor);
+    const double ratio = std::max(tilted.variance / v, kLeastRatio);
+    const double precision = std::max((1.0 / ratio - 1.0) / v, floor);
     // The mean is kept whatever the precision.
     const double shift = tilted.mean * precision + (tilted.mean - cavity) / v;
     const double d_kappa = precision - kappa, d_b = shift - b;

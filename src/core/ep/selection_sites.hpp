@@ -27,9 +27,9 @@ class SelectionSites {
   // The slab is not log-concave: precisions of its messages may be negative,
   // and are held above this, by the variance of the slab where that is large.
   static constexpr double kFloor = 1e-3;
-  // A variance of the tilted law below this share of the cavity's counts as
+  // A variance of the tilted law below this ratio of the cavity's counts as
   // that: beyond, the cavity would be lost in rounding.
-  static constexpr double kLeastShare = 1e-8;
+  static constexpr double kLeastRatio = 1e-8;
 
   SelectionSites(const Prior& prior, const Selection& selection);
   SelectionSites(const SelectionSites&) = delete;

@@ -32,12 +32,12 @@ using RemoteSites = std::function<void(SiteStep, const GaussianPosterior&,
 class SitePass {
  public:
   SitePass(const RowSource& rows, Executor& executor, Family family,
-           SiteRows& sites, const AtomShares* shares = nullptr)
-      : rule(rows, family, sites, shares),
+           SiteRows& sites, const Responsibilities* responsibilities = nullptr)
+      : rule(rows, family, sites, responsibilities),
         rows_(rows),
         family_(family),
         sites_(sites),
-        shares_(shares),
+        responsibilities_(responsibilities),
         pass_(rows, executor) {}
   SitePass(const SitePass&) = delete;
   SitePass& operator=(const SitePass&) = delete;
@@ -69,7 +69,7 @@ class SitePass {
       sweep(at, rule, RowStore());
       return;
     }
-    StartSites start(family_, shares_, &sites_);
+    StartSites start(family_, responsibilities_, &sites_);
     start.noise_variance = rule.noise_variance;
     start.cold = step == SiteStep::cold;
     if (last > first) mean_.resize(rows_.rows());
@@ -87,7 +87,7 @@ class SitePass {
   const RowSource& rows_;
   Family family_;
   SiteRows& sites_;
-  const AtomShares* shares_;
+  const Responsibilities* responsibilities_;
   Pass pass_;
   VectorXd mean_;  // of the rows, at the start
   bool remote_ = false;

@@ -22,13 +22,15 @@ SiteRows::SiteRows(Index n, bool moments)
   }
 }
 
-auto AtomShares::tile(const TileSpan& span, const Tile& tile, const double* m,
-                      const double* s, double noise_variance, double damping,
-                      VectorXd& share, double* work) const -> Moved {
+auto Responsibilities::tile(const TileSpan& span, const Tile& tile,
+                            const double* m, const double* s,
+                            double noise_variance, double damping,
+                            VectorXd& responsibility, double* work) const
+    -> Moved {
   Moved out;
   const Noise noise{1.0 / noise_variance, std::log(noise_variance)};
   const double* log_prior = units_->log_prior.data() + span.row_begin;
-  double* rho = share.data() + span.row_begin;
+  double* rho = responsibility.data() + span.row_begin;
   for (Index begin = 0; begin < span.rows();) {
     const Index end = units_->end(span.row_begin + begin) - span.row_begin;
     for (Index i = begin; i < end; ++i) {
@@ -55,12 +57,13 @@ double SiteRule::tile(const TileSpan& span, const Tile& tile, const double* m,
   Total total;
   const Index first = span.row_begin;
   const bool keep = sites_.mean.size() > 0;
-  const bool atoms = sites_.share.size() > 0;
-  if (atoms) {
-    const AtomShares::Moved moved = shares_->tile(
-        span, tile, m, s, noise_variance, damping, sites_.share, out.newton);
-    total.share = moved.change;
-    total.atoms = moved.evidence;
+  const bool completions = sites_.responsibility.size() > 0;
+  if (completions) {
+    const Responsibilities::Moved moved =
+        responsibilities_->tile(span, tile, m, s, noise_variance, damping,
+                                sites_.responsibility, out.newton);
+    total.responsibility = moved.change;
+    total.completions = moved.evidence;
   }
   double evidence = 0.0;
   for (Index i = 0; i < span.rows(); ++i) {
@@ -68,15 +71,16 @@ double SiteRule::tile(const TileSpan& span, const Tile& tile, const double* m,
     double& b = sites_.b[first + i];
     const double y = tile.y[i];
     double w = tile.weight[i];
-    if (atoms) w *= AtomShares::power(sites_.share[first + i]);
+    if (completions)
+      w *= Responsibilities::power(sites_.responsibility[first + i]);
     const double r = tile.residual_of(i);
     const double variance = std::max(s[i] - r, 0.0);
-    const double share = share_of_others(kappa, variance);
-    const double v = variance / share;
+    const double fraction = cavity_fraction(kappa, variance);
+    const double v = variance / fraction;
     const double shift = (kappa * m[i] - b) * v;  // of the cavity's mean
     const double cavity = m[i] + shift;
-    const double spread = v + r;
-    const Tilted t = tilted_(y, w, cavity, spread, noise_variance);
+    const double total_variance = v + r;
+    const Tilted t = tilted_(y, w, cavity, total_variance, noise_variance);
 
     const double offset = tile.offset[i];
     const double centred = m[i] - offset, linear = b - kappa * offset;
@@ -84,8 +88,8 @@ double SiteRule::tile(const TileSpan& span, const Tile& tile, const double* m,
                 0.5 *
                     ((kappa * centred - 2.0 * linear) * centred +
                      linear * linear * variance) /
-                    share -
-                0.5 * std::log(share);
+                    fraction -
+                0.5 * std::log(fraction);
 
     // About m, so that b is the gradient: b - kappa m would cancel.
     const Site next = site(t, shift, v, r);
@@ -96,8 +100,9 @@ double SiteRule::tile(const TileSpan& span, const Tile& tile, const double* m,
     total.linear =
         std::max(total.linear, std::abs(change) * std::sqrt(variance));
     total.projection += sign(origin + first + i) * change * std::sqrt(variance);
-    const double residual = y - cavity - spread * t.alpha1;
-    total.squares += w * (residual * residual + spread * t.spread);
+    const double residual = y - cavity - total_variance * t.alpha1;
+    total.squares +=
+        w * (residual * residual + total_variance * t.variance_ratio);
     total.weight += w;
 
     kappa += damping * step;
@@ -122,11 +127,11 @@ double SiteRule::tile(const TileSpan& span, const Tile& tile, const double* m,
 void SiteRule::Total::add(const Total& part) {
   kappa = std::max(kappa, part.kappa);
   linear = std::max(linear, part.linear);
-  share = std::max(share, part.share);
+  responsibility = std::max(responsibility, part.responsibility);
   projection += part.projection;
   squares += part.squares;
   weight += part.weight;
-  atoms += part.atoms;
+  completions += part.completions;
 }
 
 auto SiteRule::shard(Index begin, Index end) const -> Total {
@@ -140,7 +145,7 @@ auto SiteRule::shard(Index begin, Index end) const -> Total {
 
 double SiteRule::change() const {
   const Total all = total();
-  return all.kappa + all.linear + all.share;
+  return all.kappa + all.linear + all.responsibility;
 }
 
 auto SiteRule::total() const -> Total {

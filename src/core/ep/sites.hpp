@@ -2,6 +2,9 @@
 // exp(b f - kappa f^2 / 2), f with its offset. The rule of a pass reads the
 // moments of f under q and sets the messages anew, those of the tilted
 // distributions; families differ in log Z alone.
+//
+// Minka (2001); Rasmussen and Williams (2006): cavity eq. 3.56, tilted moments
+// 3.58, sites 3.59.
 #ifndef BAYESKERNEL_EP_SITES_HPP
 #define BAYESKERNEL_EP_SITES_HPP
 
@@ -27,54 +30,57 @@ struct SiteRows {
   VectorXd mean, variance, cavity_mean, cavity_variance, log_z;
   // d log Z / d r, by residual variance; empty: not kept.
   VectorXd residual_slope;
-  // rho of atoms: their likelihood powers are rho w. Empty: rows are complete.
-  VectorXd share;
+  // rho of completions: their likelihood powers are rho w. Empty: rows are
+  // complete.
+  VectorXd responsibility;
 
   explicit SiteRows(Index n = 0, bool moments = true);
 };
 
-// rho of the atoms of incomplete rows (linear/completions.hpp) from the direct bound
-// at the moments of EP: a factor of q beside the sites.
-class AtomShares {
+// rho of the completions of incomplete rows (linear/completions.hpp) from the
+// direct bound at the moments of EP: a factor of q beside the sites.
+class Responsibilities {
  public:
   // Null: rows are complete.
-  AtomShares(Family family, const AtomUnits* units)
+  Responsibilities(Family family, const Completions* units)
       : family_(family), units_(units) {}
 
-  const AtomUnits* units() const { return units_; }
-  // An atom that is as good as ruled out keeps a power.
-  static double power(double share) { return std::max(share, 1e-12); }
+  const Completions* units() const { return units_; }
+  // A completion that is as good as ruled out keeps a power.
+  static double power(double responsibility) {
+    return std::max(responsibility, 1e-12);
+  }
 
-  // Moves the shares of a tile; what they add to log Z, sum rho log(pi / rho),
-  // and the largest move.
+  // Moves the responsibilities of a tile; what they add to log Z, sum rho
+  // log(pi / rho), and the largest move.
   struct Moved {
     double evidence = 0.0, change = 0.0;
   };
   Moved tile(const TileSpan& span, const Tile& tile, const double* m,
              const double* s, double noise_variance, double damping,
-             VectorXd& share, double* work) const;
+             VectorXd& responsibility, double* work) const;
 
  private:
   Family family_;
-  const AtomUnits* units_;
+  const Completions* units_;
   DirectTerms direct_;
 };
 
 // 1 - kappa s, what the others know of a row. One that alone determines a
 // direction has a cavity that is all but the prior.
-inline double share_of_others(double kappa, double variance) {
+inline double cavity_fraction(double kappa, double variance) {
   return std::max(1.0 - kappa * variance, 1e-10);
 }
 
 class SiteRule final : public Rule {
  public:
-  // `shares`: of rows that are atoms; null: rows are complete.
+  // `responsibilities`: of rows that are completions; null: rows are complete.
   SiteRule(const RowSource& rows, Family family, SiteRows& sites,
-           const AtomShares* shares = nullptr)
+           const Responsibilities* responsibilities = nullptr)
       : rows_(rows),
         family_(family),
         tilted_(family),
-        shares_(shares),
+        responsibilities_(responsibilities),
         sites_(sites),
         totals_(rows.tiles().size()) {}
 
@@ -90,8 +96,8 @@ class SiteRule final : public Rule {
 
   // Of the last pass, over some rows.
   struct Total {
-    double kappa = 0.0, linear = 0.0, share = 0.0, projection = 0.0;
-    double squares = 0.0, weight = 0.0, atoms = 0.0;
+    double kappa = 0.0, linear = 0.0, responsibility = 0.0, projection = 0.0;
+    double squares = 0.0, weight = 0.0, completions = 0.0;
 
     void add(const Total& part);
   };
@@ -110,8 +116,8 @@ class SiteRule final : public Rule {
   // sum w E(y - f)^2 over the tilted distributions, and sum w.
   double squares() const { return total().squares; }
   double weight() const { return total().weight; }
-  // sum rho log(pi / rho) over atoms.
-  double atoms() const { return total().atoms; }
+  // sum rho log(pi / rho) over completions.
+  double completions() const { return total().completions; }
 
   Family family() const { return family_; }
   const TiltedMoments& tilted() const { return tilted_; }
@@ -126,7 +132,7 @@ class SiteRule final : public Rule {
   const RowSource& rows_;
   Family family_;
   TiltedMoments tilted_;
-  const AtomShares* shares_;
+  const Responsibilities* responsibilities_;
   SiteRows& sites_;
   // By tile, each in its own place whatever the thread.
   mutable std::vector<Total> totals_;

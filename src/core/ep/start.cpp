@@ -22,16 +22,19 @@ int StartSites::passes(Family family) {
 
 double StartSites::tile(const TileSpan& span, const Tile& tile, const double* m,
                         const double* s, RowNumbers out) const {
-  const bool atoms = sites_ != nullptr && sites_->share.size() > 0;
-  if (atoms && !cold) {
-    shares_->tile(span, tile, m, s, noise_variance, 1.0, sites_->share,
-                  out.newton);
+  const bool completions =
+      sites_ != nullptr && sites_->responsibility.size() > 0;
+  if (completions && !cold) {
+    responsibilities_->tile(span, tile, m, s, noise_variance, 1.0,
+                            sites_->responsibility, out.newton);
   }
   for (Index i = 0; i < span.rows(); ++i) {
     const double r = tile.residual_of(i);
-    const double share =
-        atoms ? AtomShares::power(sites_->share[span.row_begin + i]) : 1.0;
-    const RowTerms row = terms(tile.y[i], tile.weight[i] * share, m[i],
+    const double responsibility =
+        completions ? Responsibilities::power(
+                          sites_->responsibility[span.row_begin + i])
+                    : 1.0;
+    const RowTerms row = terms(tile.y[i], tile.weight[i] * responsibility, m[i],
                                cold ? 1.0 + r : s[i], r);
     out.kappa[i] = row.kappa;
     out.linear[i] = row.gradient;

@@ -14,10 +14,12 @@ namespace bayeskernel {
 // gaussian family are exact.
 class StartSites final : public Rule {
  public:
-  // `shares` and `sites`: of rows that are atoms; null: rows are complete.
-  explicit StartSites(Family family, const AtomShares* shares = nullptr,
+  // `responsibilities` and `sites`: of rows that are completions; null: rows
+  // are complete.
+  explicit StartSites(Family family,
+                      const Responsibilities* responsibilities = nullptr,
                       SiteRows* sites = nullptr)
-      : family_(family), shares_(shares), sites_(sites) {}
+      : family_(family), responsibilities_(responsibilities), sites_(sites) {}
 
   bool cold = true;  // no q yet: Var x'theta = 1
   double noise_variance = 1.0;
@@ -32,7 +34,7 @@ class StartSites final : public Rule {
   RowTerms terms(double y, double w, double m, double s, double r) const;
 
   Family family_;
-  const AtomShares* shares_;
+  const Responsibilities* responsibilities_;
   SiteRows* sites_;
   DirectTerms direct_;
 };

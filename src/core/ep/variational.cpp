@@ -57,7 +57,7 @@ EpResult EpInVb::run(const EpSettings& settings, double still) {
 }
 
 double EpInVb::log_evidence() const {
-  double out = fit_.log_z() + fit_.atom_part();
+  double out = fit_.log_z() + fit_.completion_part();
   const Prior& prior = fit_.prior();
   for (std::size_t l = 0; l < prior.blocks.size(); ++l) {
     const Block& block = prior.blocks[l];

@@ -164,12 +164,12 @@ void CollapsedGaussian::commit_add(const double* dots, double own,
 
 double CollapsedGaussian::add_row(const double* k, double y) {
   project(k);
-  double spread = 0.0, residual = y;
+  double variance = 0.0, residual = y;
   for (Index i = 0; i < m_; ++i) {
-    spread += k[i] * work_row()[i];
+    variance += k[i] * work_row()[i];
     residual -= k[i] * mean_[i];
   }
-  const double weight = phi_ / (1.0 + phi_ * spread);
+  const double weight = phi_ / (1.0 + phi_ * variance);
   for (Index j = 0; j < m_; ++j) {
     const double along = weight * work_row()[j];
     double* column = covariance_.data() + j * stride_;

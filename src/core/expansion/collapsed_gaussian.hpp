@@ -5,6 +5,8 @@
 // of the log marginal likelihood costs O(1) when the variance of a column
 // changes or a column goes, and O(m^2) when one comes. Knows K by its products
 // G = K'K, K'y and y'y alone.
+//
+// Sigma and mu are those of Ouyang (2008), eq. 3.20.
 #ifndef BAYESKERNEL_EXPANSION_COLLAPSED_GAUSSIAN_HPP
 #define BAYESKERNEL_EXPANSION_COLLAPSED_GAUSSIAN_HPP
 

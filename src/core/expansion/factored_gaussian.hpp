@@ -1,7 +1,7 @@
 // Linear regression on a set of columns, with the coefficients integrated out,
-//     y = K b + e,  e ~ N(0, noise),  b ~ N(0, spread I),
+//     y = K b + e,  e ~ N(0, noise),  b ~ N(0, coefficient_variance I),
 // from the products G = K'K, K'y and y'y by the factor of
-//     A = I + s G = L D L',  s = spread / noise,
+//     A = I + s G = L D L',  s = coefficient_variance / noise,
 // alone: no covariance is kept and none is updated. Of a kept covariance the
 // small part that decides of a further column is lost in its large one as soon
 // as s G is above 1e5 or so; of a factor where s G times the unit of rounding
@@ -48,12 +48,12 @@ class FactoredGaussian {
   Index size() const { return m_; }
 
   // Products of m columns, to be set one by one; factor() must follow.
-  void reset(Index m, Index rows, double noise, double spread) {
+  void reset(Index m, Index rows, double noise, double coefficient_variance) {
     m_ = m;
     rows_ = rows;
     phi_ = 1.0 / noise;
-    spread_ = spread;
-    scale_ = T(spread) / T(noise);
+    coefficient_variance_ = coefficient_variance;
+    scale_ = T(coefficient_variance) / T(noise);
     root_scale_ = sqrt_of(scale_);
   }
   void set_gram(Index i, Index j, const T& value) {
@@ -119,8 +119,9 @@ class FactoredGaussian {
     forward(along_, 0);
     NextRow out;
     out.mean = static_cast<double>(root_scale_ * with_border(along_));
-    out.variance =
-        std::max(spread_ * static_cast<double>(inner(along_, along_)), 0.0);
+    out.variance = std::max(
+        coefficient_variance_ * static_cast<double>(inner(along_, along_)),
+        0.0);
     return out;
   }
 
@@ -162,7 +163,7 @@ class FactoredGaussian {
                static_cast<double>(scale_ * lean * residual_ / pivot_);
     out.variance =
         without.variance +
-        spread_ * static_cast<double>(lean * lean / pivot_);
+        coefficient_variance_ * static_cast<double>(lean * lean / pivot_);
     return out;
   }
 
@@ -201,10 +202,10 @@ class FactoredGaussian {
     factor();
   }
 
-  // b ~ N(mu, spread A^-1) from standard normals.
+  // b ~ N(mu, coefficient_variance A^-1) from standard normals.
   template <class Normal>
   void draw(Normal&& normal, double* b) {
-    const double sd = std::sqrt(spread_);
+    const double sd = std::sqrt(coefficient_variance_);
     for (Index k = m_ - 1; k >= 0; --k) {
       const T* column = factor_.data() + k * stride_;
       T sum = root_scale_ * column[m_];
@@ -244,8 +245,9 @@ class FactoredGaussian {
       column_[j] = T(1.0);
       forward(column_, j);
       for (Index i = j; i < m_; ++i) {
-        root[j * m_ + i] = static_cast<double>(column_[i]) *
-                           std::sqrt(spread_ * static_cast<double>(inverse_[i]));
+        root[j * m_ + i] =
+            static_cast<double>(column_[i]) *
+            std::sqrt(coefficient_variance_ * static_cast<double>(inverse_[i]));
       }
     }
   }
@@ -309,7 +311,7 @@ class FactoredGaussian {
   }
 
   Index stride_, m_ = 0, rows_ = 0;
-  double phi_ = 1.0, spread_ = 1.0;
+  double phi_ = 1.0, coefficient_variance_ = 1.0;
   T scale_ = T(1.0), root_scale_ = T(1.0), square_ = T(0.0), left_ = T(0.0);
   double log_det_ = 0.0, worst_ = 1.0, removed_gain_ = 0.0;
   T pivot_ = T(1.0), residual_ = T(0.0), removed_size_ = T(1.0);

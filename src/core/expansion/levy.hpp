@@ -1,4 +1,7 @@
 // Approximations of the symmetric alpha-stable Levy prior (after Ouyang 2008).
+//
+// Ouyang (2008): truncation eq. 2.7 and 3.7, continuous approximation 3.8 and
+// 3.9; errors of both in section 3.2.1.
 #ifndef BAYESKERNEL_EXPANSION_LEVY_HPP
 #define BAYESKERNEL_EXPANSION_LEVY_HPP
 

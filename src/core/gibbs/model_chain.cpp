@@ -29,13 +29,14 @@ ModelChain::ModelChain(const PackedRows& rows, const Prior& prior,
                        const RowModel& model)
     : scattered_{selection.columns, selection.shape, selection.rate,
                  selection.half_t},
-      own_rows_(missing.predictors() > 0 || model.atoms != nullptr
+      own_rows_(missing.predictors() > 0 || model.completions != nullptr
                     ? std::make_unique<PackedRows>(rows)
                     : nullptr),
-      atoms_(model.atoms != nullptr ? std::make_unique<AtomGibbs>(
-                                          *model.atoms, *own_rows_,
-                                          model.family, executor, seed, chain)
-                                    : nullptr),
+      completions_(model.completions != nullptr
+                       ? std::make_unique<CompletionGibbs>(
+                             *model.completions, *own_rows_, model.family,
+                             executor, seed, chain)
+                       : nullptr),
       wide_(selection.size() > 0 &&
             SelectionGibbs::wide(rows, prior, own_rows_ != nullptr)),
       base_(own_rows_ ? *own_rows_ : rows, prior, executor, seed, chain,
@@ -47,8 +48,8 @@ ModelChain::ModelChain(const PackedRows& rows, const Prior& prior,
         wide_ ? &rows.x : nullptr);
   }
   if (missing.predictors() > 0) {
-    if (atoms_)
-      throw ArgumentError("missing values are atoms, or they are not");
+    if (completions_)
+      throw ArgumentError("missing values are completions, or they are not");
     missing_ = std::make_unique<MissingGibbs>(missing, *own_rows_, executor,
                                               seed, chain);
     given_latents_ = model.family != Family::hinge || base_.residuals();
@@ -58,7 +59,7 @@ ModelChain::ModelChain(const PackedRows& rows, const Prior& prior,
 void ModelChain::sweep() {
   const GibbsState& state = base_.state;
   if (missing_ && !given_latents_) draw_missing(RowMessages());
-  if (atoms_) atoms_->draw(state.point, state.sweep, state.noise);
+  if (completions_) completions_->draw(state.point, state.sweep, state.noise);
   base_.latent_pass();
   if (selection_) {
     selection_->draw_coefficients(base_);

@@ -1,7 +1,8 @@
 // Gibbs chain of a whole linear model: random effects and other blocks,
-// selection, missing predictors, as values or as atoms. The steps are those of
-// the plain chain (gibbs.hpp), of selection/gibbs.hpp, of missing/values/gibbs.hpp and
-// of missing/completions/gibbs.hpp; parts that a model lacks are skipped.
+// selection, missing predictors, as values or as completions. The steps are
+// those of the plain chain (gibbs.hpp), of selection/gibbs.hpp, of
+// missing/values/gibbs.hpp and of missing/completions/gibbs.hpp; parts that a
+// model lacks are skipped.
 #ifndef BAYESKERNEL_GIBBS_MODEL_CHAIN_HPP
 #define BAYESKERNEL_GIBBS_MODEL_CHAIN_HPP
 
@@ -34,7 +35,8 @@ struct ModelState {
 class ModelChain {
  public:
   // No selection is one of no columns, nothing is missing without predictors or
-  // atoms. Else the chain keeps its own copy of the rows, whose cells change.
+  // completions. Else the chain keeps its own copy of the rows, whose cells
+  // change.
   ModelChain(const PackedRows& rows, const Prior& prior,
              const Selection& selection, const MissingPattern& missing,
              Executor& executor, std::uint64_t seed, std::uint64_t chain,
@@ -57,8 +59,10 @@ class ModelChain {
   double jitter() const {
     return std::max(base_.jitter(), selection_ ? selection_->jitter() : 0.0);
   }
-  // Probabilities of the atoms, by row.
-  const VectorXd& share() const { return atoms_->share(); }
+  // Probabilities of the completions, by row.
+  const VectorXd& responsibility() const {
+    return completions_->responsibility();
+  }
   // f of the rows with missing values.
   void missing_latents(Eigen::ArrayXd& out) const {
     missing_->latent(base_.state.point, out);
@@ -69,7 +73,7 @@ class ModelChain {
 
   ScatteredBlock scattered_;
   std::unique_ptr<PackedRows> own_rows_;
-  std::unique_ptr<AtomGibbs> atoms_;
+  std::unique_ptr<CompletionGibbs> completions_;
   bool wide_;
   GibbsChain base_;
   std::unique_ptr<SelectionGibbs> selection_;

@@ -107,7 +107,7 @@ void BoundGradientPass::tile(const TileSpan& span, Scratch& scratch,
   if (scratch.phi.rows() != m || scratch.phi.cols() < n) {
     scratch.phi.resize(m, n);
     scratch.g.resize(m, n);
-    for (VectorXd* v : {&scratch.residual, &scratch.kappa, &scratch.pull,
+    for (VectorXd* v : {&scratch.residual, &scratch.kappa, &scratch.gradient,
                         &scratch.slope, &scratch.weight}) {
       v->resize(n);
     }
@@ -118,8 +118,8 @@ void BoundGradientPass::tile(const TileSpan& span, Scratch& scratch,
                   scratch.residual.data());
   const auto phi = scratch.phi.leftCols(n);
   auto g = scratch.g.leftCols(n);
-  auto pull = scratch.pull.head(n);
-  pull.noalias() = phi.transpose() * *a_;
+  auto gradient = scratch.gradient.head(n);
+  gradient.noalias() = phi.transpose() * *a_;
   g.noalias() = *covariance_ * phi;
   if (sites_ != nullptr) {
     site_rows(span, raw, g, scratch);
@@ -135,13 +135,13 @@ void BoundGradientPass::tile(const TileSpan& span, Scratch& scratch,
     weight = kappa;
   }
   weighted_gram(phi, weight, scratch.work, out.gram);
-  out.gradient.noalias() += phi * pull;
+  out.gradient.noalias() += phi * gradient;
   out.slope += slope.sum();
   g.array().rowwise() *= -kappa.transpose().array();
   g.noalias() -= phi * (2.0 * slope).asDiagonal();
   const auto upper = features_.factor().transpose();
   upper.triangularView<Eigen::Upper>().solveInPlace(g);
-  g.noalias() += direction_ * pull.transpose();
+  g.noalias() += direction_ * gradient.transpose();
   const double* k = scratch.features.block.data();
   const KernelColumns& columns = features_.kernel_columns();
   columns.add_gradient(raw.x.data(), n, g.data(), k, scratch.features.kernel,
@@ -164,10 +164,10 @@ void BoundGradientPass::bound_rows(const Tile& raw,
       scratch.residual.head(n).array();
   for (Index i = 0; i < n; ++i) {
     const RowTerms row =
-        mean_field(raw.y[i], raw.weight[i], scratch.pull[i], variance[i]);
+        mean_field(raw.y[i], raw.weight[i], scratch.gradient[i], variance[i]);
     scratch.kappa[i] = row.kappa;
     scratch.slope[i] = -0.5 * row.kappa;
-    scratch.pull[i] = row.gradient;
+    scratch.gradient[i] = row.gradient;
   }
 }
 
@@ -175,7 +175,7 @@ void BoundGradientPass::site_rows(const TileSpan& span, const Tile& raw,
                                   Eigen::Ref<MatrixXd> g,
                                   Scratch& scratch) const {
   const Index first = span.row_begin, n = span.rows();
-  auto mean = scratch.pull.head(n);
+  auto mean = scratch.gradient.head(n);
   mean += raw.offset;
   if (beside_ != nullptr) {
     const auto columns = beside_->columns.middleCols(first, n);

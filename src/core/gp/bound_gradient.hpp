@@ -1,14 +1,16 @@
 // Derivatives of the bound, or of the evidence of expectation propagation, in
 // the kernel's parameters, the nugget and the inducing points at fixed q(u) and
 // fixed sites; total derivatives where these are stationary. In whitened
-// coordinates a row brings a weight kappa_i, a pull g_i and the derivative d_i
-// in its residual variance, which is -kappa_i / 2 of a bound. With
-// T = sum kappa phi phi', R = -2 sum d phi phi', t = sum g phi:
+// coordinates a row brings a weight kappa_i, a gradient g_i and the derivative
+// d_i in its residual variance, which is -kappa_i / 2 of a bound. With T = sum
+// kappa phi phi', R = -2 sum d phi phi', t = sum g phi:
 //   dF/dk_i  = L^-T {g_i a - kappa_i S phi_i - 2 d_i phi_i}
 //   dF/dk_ii = d_i
 //   dF/dK_mm = L^-T {-sym(a t') + (S T + T S - R + S + a a' - I) / 2} L^-1
 // where t = a and S T = I - S if q is optimal.
 // Cost of a row: that of its features, m^2 for G and m^2 / 2 for T.
+//
+// The bound is Wenzel et al. (2017), eq. 8; its derivatives drive their eq. 12.
 #ifndef BAYESKERNEL_GP_BOUND_GRADIENT_HPP
 #define BAYESKERNEL_GP_BOUND_GRADIENT_HPP
 
@@ -69,7 +71,7 @@ class BoundGradientPass {
   struct Scratch {
     Features::Scratch features;
     MatrixXd phi, g, work;
-    VectorXd residual, kappa, pull, slope, weight;
+    VectorXd residual, kappa, gradient, slope, weight;
   };
 
   Parts zero() const;
@@ -78,7 +80,7 @@ class BoundGradientPass {
 
   void tile(const TileSpan& span, Scratch& scratch, Parts& out) const;
 
-  // `g` holds S phi; the pulls hold the means of f.
+  // `g` holds S phi; the gradients hold the means of f.
   void bound_rows(const Tile& raw, const Eigen::Ref<const MatrixXd>& phi,
                   const Eigen::Ref<const MatrixXd>& g, Scratch& scratch) const;
 

@@ -164,19 +164,19 @@ bool ExactFit::accept() {
 
 double ExactFit::propose(double damping) {
   const VectorXd alpha = accepted_state_.segment(n_, n_);
-  const VectorXd pull = accepted_.gradient - alpha;
+  const VectorXd gradient = accepted_.gradient - alpha;
   const VectorXd weight =
       damping * accepted_.kappa + (1.0 - damping) * accepted_.newton;
   if (!scaled_.factor(k_, weight)) {
     throw NumericError("a precision matrix is not positive definite");
   }
-  VectorXd step = scaled_.root.cwiseProduct(k_ * pull);
+  VectorXd step = scaled_.root.cwiseProduct(k_ * gradient);
   const MatrixXd& b = scaled_.b;
   b.triangularView<Eigen::Lower>().solveInPlace(step);
   b.triangularView<Eigen::Lower>().transpose().solveInPlace(step);
-  step = pull - scaled_.root.cwiseProduct(step);
+  step = gradient - scaled_.root.cwiseProduct(step);
   place(alpha + step, accepted_.kappa, state_);
-  return 0.5 * pull.dot(state_.head(n_) - accepted_state_.head(n_));
+  return 0.5 * gradient.dot(state_.head(n_) - accepted_state_.head(n_));
 }
 
 }  // namespace bayeskernel

@@ -4,6 +4,9 @@
 //   var u_i = (1 - (B^-1)_ii) / kappa_i,
 //   KL = (tr B^-1 + m'alpha - n + log|B|) / 2.
 // Cost of a pass: n^3 / 2 multiply-adds.
+//
+// Wenzel et al. (2017), section 4.1, of eq. 5; B is that of Rasmussen and
+// Williams (2006), eq. 3.26.
 #ifndef BAYESKERNEL_GP_EXACT_HPP
 #define BAYESKERNEL_GP_EXACT_HPP
 

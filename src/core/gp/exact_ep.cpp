@@ -119,9 +119,9 @@ void ExactEp::solve() {
   const MatrixXd inverse = invert_lower(scaled_.b);
   const auto lower = inverse.triangularView<Eigen::Lower>();
 
-  const VectorXd pull = linear_ - alpha_;
-  const VectorXd left = lower * scaled_.root.cwiseProduct(k_ * pull).eval();
-  alpha_ += pull - scaled_.root.cwiseProduct(lower.transpose() * left);
+  const VectorXd gradient = linear_ - alpha_;
+  const VectorXd left = lower * scaled_.root.cwiseProduct(k_ * gradient).eval();
+  alpha_ += gradient - scaled_.root.cwiseProduct(lower.transpose() * left);
   mean_.noalias() = k_ * alpha_;
 
   constexpr double kFaint = 1e-4;

@@ -229,11 +229,11 @@ Kernel along_slopes(const Kernel& kernel, const MatrixXd& outer,
   const double length = std::sqrt(square / static_cast<double>(a.rows()));
   for (Index j = 0; j < a.rows(); ++j) {
     const Index e = std::max<Index>(d - 1 - j, 0);
-    const double share =
+    const double fraction =
         std::sqrt(std::max(eigen.eigenvalues()[e], 0.0) / largest);
     for (Index k = 0; k < d; ++k) {
-      a(j, k) = std::max(share, kLeast) * length * eigen.eigenvectors()(k, e) /
-                scale[at[k]];
+      a(j, k) = std::max(fraction, kLeast) * length *
+                eigen.eigenvectors()(k, e) / scale[at[k]];
     }
   }
   return Kernel::projected(std::move(a), kernel.variance())

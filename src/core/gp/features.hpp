@@ -2,6 +2,8 @@
 // e_i with v ~ N(0, I), phi_i = L^-1 k_m(x_i) and e_i ~ N(0, r_i), where L L' =
 // K_mm + jitter. A row source of the hinge engine whose columns they are. Cost
 // of a row: the kernel, 2 m d, and m^2 / 2 multiply-adds to whiten it.
+//
+// Inducing points: Wenzel et al. (2017), eq. 6, after Titsias (2009).
 #ifndef BAYESKERNEL_GP_FEATURES_HPP
 #define BAYESKERNEL_GP_FEATURES_HPP
 

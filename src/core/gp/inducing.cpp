@@ -126,7 +126,7 @@ MatrixXd chain_seeds(const Eigen::Ref<const MatrixXd>& x,
   return seeds.leftCols(ready.size());
 }
 
-double spread_of_columns(const Eigen::Ref<const MatrixXd>& x) {
+double squared_distance_scale(const Eigen::Ref<const MatrixXd>& x) {
   const Index n = x.cols(), half = n / 2;
   VectorXd middle(x.rows()), row(n);
   for (Index k = 0; k < x.rows(); ++k) {
@@ -142,7 +142,7 @@ double spread_of_columns(const Eigen::Ref<const MatrixXd>& x) {
 
 MatrixXd drop_near_duplicates(MatrixXd centres,
                               const Eigen::Ref<const MatrixXd>& x) {
-  const double near = 1e-10 * spread_of_columns(x);
+  const double near = 1e-10 * squared_distance_scale(x);
   Index kept = 0;
   for (Index j = 0; j < centres.cols(); ++j) {
     const VectorXd centre = centres.col(j);

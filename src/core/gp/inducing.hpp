@@ -1,6 +1,8 @@
 // Where the inducing points of a Gaussian process go, and
 // the median distance that length-scales start from. Data are d x n: a column
 // is a row of the data, already standardised.
+//
+// Wenzel et al. (2017), sections 4.2 and 5.5.
 #ifndef BAYESKERNEL_GP_INDUCING_HPP
 #define BAYESKERNEL_GP_INDUCING_HPP
 
@@ -72,7 +74,7 @@ MatrixXd chain_seeds(const Eigen::Ref<const MatrixXd>& x,
 
 // Twice the median squared distance of the columns from their middle, or the
 // mean if that is 0: a few columns far away do not move it.
-double spread_of_columns(const Eigen::Ref<const MatrixXd>& x);
+double squared_distance_scale(const Eigen::Ref<const MatrixXd>& x);
 
 // Of centres that are almost one only the first: what is near beside the
 // spread of the data makes K_mm singular. O(m^2 d).

@@ -124,7 +124,7 @@ void ProcessRows::columns(const Tile& raw, Index first, Index n, Scratch& own,
 
 void ProcessRows::measure() {
   const std::size_t count = terms_.size();
-  share_.resize(base_.rows(), static_cast<Index>(count));
+  relative_.resize(base_.rows(), static_cast<Index>(count));
   struct Sums {
     std::vector<VectorXd> phi;
     VectorXd weight, open;

@@ -1,6 +1,8 @@
 // Rows whose processes get their columns tile by tile, from the variables that
 // another source has: of the features nothing is kept. Beside the rows are in
 // memory what inducing points leave of each process at each row.
+//
+// kappa_i and the diagonal of K~ in Wenzel et al. (2017), eq. 6.
 #ifndef BAYESKERNEL_GP_PROCESS_ROWS_HPP
 #define BAYESKERNEL_GP_PROCESS_ROWS_HPP
 
@@ -43,8 +45,8 @@ class ProcessRows final : public RowSource {
   void set_centre(std::size_t term, const VectorXd& centre);
   // What the features leave of the variances at the rows, n x terms; to be
   // taken once.
-  MatrixXd take_share() { return std::move(share_); }
-  // Belongs to OpenResiduals.
+  MatrixXd take_relative() { return std::move(relative_); }
+  // Belongs to ConditionalVariance.
   VectorXd& residual() { return residual_; }
 
   Index rows() const override { return base_.rows(); }
@@ -94,7 +96,7 @@ class ProcessRows final : public RowSource {
           sums.phi[t] += b * own.phi.col(i);
           sums.weight[c] += b;
           sums.open[c] += own.open[i];
-          share_(span.row_begin + first + i, c) = b * b * own.open[i];
+          relative_(span.row_begin + first + i, c) = b * b * own.open[i];
         }
       }
     }
@@ -106,7 +108,7 @@ class ProcessRows final : public RowSource {
   Executor& executor_;
   Index columns_;
   VectorXd residual_;
-  MatrixXd share_;
+  MatrixXd relative_;
   mutable ScratchPool<Scratch> pool_;
 };
 

@@ -112,8 +112,8 @@ MatrixXd ProcessTerms::slope_products(Index c, const VectorXd& a) const {
   return out;
 }
 
-void ProcessTerms::write(PackedRows& rows, MatrixXd& share) {
-  share.resize(rows.rows(), size());
+void ProcessTerms::write(PackedRows& rows, MatrixXd& relative) {
+  relative.resize(rows.rows(), size());
   for (Index c = 0; c < size(); ++c) {
     const ProcessTerm& term = terms_[c];
     const Index m = term.columns();
@@ -125,7 +125,7 @@ void ProcessTerms::write(PackedRows& rows, MatrixXd& share) {
     for (Index i = 0; i < rows.rows(); ++i) {
       const double b = term.multiple(i);
       rows.x.col(i).segment(term.first, m) = b * (phi_[c].col(i) - centre_[c]);
-      share(i, c) = b * b * open_[c][i];
+      relative(i, c) = b * b * open_[c][i];
     }
   }
 }
@@ -155,8 +155,8 @@ VectorXd ProcessTerms::gradient(Index c, const PackedRows& rows,
     part.noalias() = own * centred;
     for (Index i = 0; i < count; ++i) {
       const Index row = begin + i;
-      part.col(i) = term.multiple(row) *
-                    (at.pull[row] * coefficients - at.kappa[row] * part.col(i));
+      part.col(i) = term.multiple(row) * (at.gradient[row] * coefficients -
+                                          at.kappa[row] * part.col(i));
     }
   }
   if (term.centre_weight.size() > 0) {
@@ -302,7 +302,7 @@ void ProcessLearning::point_projections(const std::vector<double>& factor) {
     warm_.reset();
     double value = 0.0;
     try {
-      value = settle([&](const MeanFieldFit& fit, const OpenResiduals&) {
+      value = settle([&](const MeanFieldFit& fit, const ConditionalVariance&) {
         for (Index c = 0; c < terms; ++c) {
           const ProcessTerm& term = terms_.term(c);
           const VectorXd mean =
@@ -344,7 +344,7 @@ double ProcessLearning::evaluate(const VectorXd& at, VectorXd& slope) {
   }
   set(at);
   const double bound =
-      settle([&](const MeanFieldFit& fit, const OpenResiduals& open) {
+      settle([&](const MeanFieldFit& fit, const ConditionalVariance& open) {
         const VectorXd residual = -0.5 * fit.accepted().kappa;
         const ProcessTerms::RowSlopes rows{fit.accepted().linear,
                                            fit.accepted().kappa, residual};

@@ -89,14 +89,14 @@ class ProcessTerms {
 
   void set_kernel(Index c, const Kernel& kernel) { terms_[c].kernel = kernel; }
 
-  // Columns of every term, and the shares of their variances that the rows'
+  // Columns of every term, and the relative of their variances that the rows'
   // residuals have: n x terms.
-  void write(PackedRows& rows, MatrixXd& share);
+  void write(PackedRows& rows, MatrixXd& relative);
 
-  // By row: the pull on f (the derivative in its mean), the weight kappa, the
-  // derivative in the residual variance.
+  // By row: the gradient on f (the derivative in its mean), the weight kappa,
+  // the derivative in the residual variance.
   struct RowSlopes {
-    const VectorXd &pull, &kappa, &residual;
+    const VectorXd &gradient, &kappa, &residual;
   };
 
   // Derivatives in the log parameters of term c's kernel.
@@ -166,10 +166,10 @@ class ProcessLearning {
   double settle(Then&& then) {
     ++result_->evaluations;
     try {
-      MatrixXd share;
-      terms_.write(rows_, share);
-      OpenResiduals open(rows_.residual, rows_.rows(), prior_,
-                         std::move(share));
+      MatrixXd relative;
+      terms_.write(rows_, relative);
+      ConditionalVariance open(rows_.residual, rows_.rows(), prior_,
+                               std::move(relative));
       RowModel model = model_;
       model.open = &open;
       MeanFieldFit fit(rows_, prior_, executor_, nullptr, nullptr, true, model);

@@ -3,6 +3,8 @@
 // propagation, which predict each row without it. Each evaluation starts from
 // the whitened q, or the messages, of the one before, which stay close when the
 // kernel moves.
+//
+// Wenzel et al. (2017), section 4.3 and eq. 12.
 #ifndef BAYESKERNEL_GP_TUNE_HPP
 #define BAYESKERNEL_GP_TUNE_HPP
 

@@ -138,19 +138,19 @@ class KernelColumns {
     prepare(scratch);
     double* root = detail::reserve(scratch.values[0], columns() * n);
     evaluate(0, x, n, scratch, root);
-    spread(0, n, g, scratch, leaf);
+    propagate(0, n, g, scratch, leaf);
   }
 
   template <class Leaf>
-  void spread(std::size_t at, Index n, const double* g, Scratch& scratch,
-              const Leaf& leaf) const {
+  void propagate(std::size_t at, Index n, const double* g, Scratch& scratch,
+                 const Leaf& leaf) const {
     const Node& node = nodes_[at];
     if (node.kernel.leaf()) {
       return leaf(node, g, scratch.values[at].data());
     }
     for (const std::size_t child : node.children) {
       if (node.kernel.kind() == Kernel::Kind::sum) {
-        spread(child, n, g, scratch, leaf);
+        propagate(child, n, g, scratch, leaf);
         continue;
       }
       double* weight = detail::reserve(scratch.weights[child], columns() * n);
@@ -160,7 +160,7 @@ class KernelColumns {
         if (other == child) continue;
         product *= ConstArray(scratch.values[other].data(), columns(), n);
       }
-      spread(child, n, weight, scratch, leaf);
+      propagate(child, n, weight, scratch, leaf);
     }
   }
 

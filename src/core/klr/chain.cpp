@@ -79,8 +79,8 @@ void LowRankChain::start(const MatrixXd& save) {
   for (Index k = 0; k < kernels && basis.data().rows() > 0; ++k) {
     moves_->draw_kernel(stream);
     basis.tried_log_lambda().setZero();
-    const double mark = moves_->draw_mark(stream);
-    const double b = prior.continuous ? std::sqrt(mark) : mark;
+    const double parameter = moves_->draw_parameter(stream);
+    const double b = prior.continuous ? std::sqrt(parameter) : parameter;
     const double limit = std::min(std::max(b, -3.0), 3.0);
     basis.append();
     set_column(basis.size() - 1, limit, limit * limit);
@@ -117,7 +117,8 @@ LowRankCheckpoint LowRankChain::checkpoint() {
   out.log_lambda.resize(basis.rank(), kernels);
   for (Index j = 0; j <= kernels; ++j) {
     out.coefficient.push_back(coefficient(j));
-    if (integrated_ != nullptr) out.variance.push_back(integrated_->mark(j));
+    if (integrated_ != nullptr)
+      out.variance.push_back(integrated_->parameter(j));
     if (j == 0) continue;
     out.centre.push_back(basis.centre(j));
     for (Index l = 0; l < basis.rank(); ++l) {
@@ -154,11 +155,11 @@ void LowRankChain::sweep() {
 }
 
 void LowRankChain::move_kernels(Stream& stream) {
-  moves_->step_mark(stream);
+  moves_->step_parameter(stream);
   moves_->step_centre(stream);
   for (Index l = 0; l < basis.rank(); ++l) moves_->step_scale(l, stream);
   moves_->step_ridge(stream);
-  if (stream.uniform() < schedule.common_share) {
+  if (stream.uniform() < schedule.common_fraction) {
     if (basis.rank() > 1) moves_->step_scales(stream);
     moves_->step_shift(stream);
   }
@@ -175,7 +176,7 @@ void LowRankChain::draw_coefficients(Stream& stream) {
     do {
       v = rate / gamma(stream, shape, 1.0);
     } while (!integrated_->holds(v));
-    likelihood_->restore_mark(j, v);
+    likelihood_->restore_parameter(j, v);
   }
 }
 
@@ -196,7 +197,7 @@ double LowRankChain::stretch_ratio(Index j, double log_factor) const {
     return j > 0 ? -prior.alpha * log_factor
                  : log_factor - rate * (factor - 1.0) * std::abs(beta_[0]);
   }
-  const double v = integrated_->mark(j);
+  const double v = integrated_->parameter(j);
   return j > 0 ? -prior.alpha * log_factor -
                      prior.varphi_rate() * (1.0 / square - 1.0) / v
                : 2.0 * log_factor - 0.5 * rate * rate * (square - 1.0) * v;
@@ -204,12 +205,13 @@ double LowRankChain::stretch_ratio(Index j, double log_factor) const {
 
 void LowRankChain::set_column(Index j, double coefficient, double variance) {
   beta_[j] = coefficient;
-  likelihood_->restore_mark(j, integrated_ != nullptr ? variance : coefficient);
+  likelihood_->restore_parameter(
+      j, integrated_ != nullptr ? variance : coefficient);
 }
 
 double LowRankChain::value() {
   if (known_ != nullptr) {
-    for (Index j = 0; j < basis.size(); ++j) beta_[j] = known_->mark(j);
+    for (Index j = 0; j < basis.size(); ++j) beta_[j] = known_->parameter(j);
   }
   return logistic_sum(basis.values(), basis.stride(), basis.size(),
                       beta_.data(), signs_.data(), basis.data().rows(),
@@ -234,7 +236,7 @@ void LowRankChain::stretch(Stream& stream) {
     if (std::abs(stretched_[j]) < (j > 0 ? least : size) ||
         !LowRankPrior::holds_coefficient(stretched_[j]) ||
         (integrated_ != nullptr &&
-         !integrated_->holds(integrated_->mark(j) * factor * factor))) {
+         !integrated_->holds(integrated_->parameter(j) * factor * factor))) {
       ratio = kNeverAccepted;
     }
   }
@@ -248,8 +250,9 @@ void LowRankChain::stretch(Stream& stream) {
   if (!tally_.walk(LowRankMove::stretch, tally_.stretch, ratio, log_u)) return;
   for (Index j = 0; j < basis.size(); ++j) {
     if (stretched_[j] == beta_[j]) continue;
-    const double grown =
-        integrated_ != nullptr ? integrated_->mark(j) * factor * factor : 0.0;
+    const double grown = integrated_ != nullptr
+                             ? integrated_->parameter(j) * factor * factor
+                             : 0.0;
     set_column(j, stretched_[j], grown);
   }
   if (known_ != nullptr) known_->rebuild();

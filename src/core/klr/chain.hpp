@@ -58,7 +58,7 @@ class LowRankChain {
   IntegratedCoefficients* integrated() { return integrated_; }
   Index sweeps() const { return sweeps_; }
   double coefficient(Index j) const {
-    return known_ != nullptr ? known_->mark(j) : beta_[j];
+    return known_ != nullptr ? known_->parameter(j) : beta_[j];
   }
   double mu() const { return moves_->mu; }
   double tau() const { return moves_->tau; }

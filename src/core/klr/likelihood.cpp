@@ -15,61 +15,61 @@
 
 namespace bayeskernel {
 
-double KnownCoefficients::add(double mark) {
-  copy_marks();
-  trial_[basis_.size()] = mark;
+double KnownCoefficients::add(double coefficient) {
+  copy_coefficients();
+  trial_[basis_.size()] = coefficient;
   return against(basis_.values(), basis_.size() + 1);
 }
 
 void KnownCoefficients::accept_add() {
-  mark_[basis_.size()] = trial_[basis_.size()];
+  parameter_[basis_.size()] = trial_[basis_.size()];
   basis_.append();
   log_likelihood_ = proposed_;
 }
 
 double KnownCoefficients::remove(Index j) {
-  copy_marks();
+  copy_coefficients();
   trial_[j] = 0.0;
   return against(basis_.values(), basis_.size());
 }
 
 void KnownCoefficients::accept_remove(Index j) {
-  mark_[j] = mark_[basis_.size() - 1];
+  parameter_[j] = parameter_[basis_.size() - 1];
   basis_.remove(j);
   log_likelihood_ = proposed_;
 }
 
-double KnownCoefficients::replace(Index j, double mark) {
-  copy_marks();
-  trial_[basis_.size()] = mark;
+double KnownCoefficients::replace(Index j, double coefficient) {
+  copy_coefficients();
+  trial_[basis_.size()] = coefficient;
   trial_[j] = 0.0;
   return against(basis_.values(), basis_.size() + 1);
 }
 
 void KnownCoefficients::accept_replace(Index j) {
-  mark_[j] = trial_[basis_.size()];
+  parameter_[j] = trial_[basis_.size()];
   basis_.replace(j);
   log_likelihood_ = proposed_;
 }
 
-double KnownCoefficients::set_mark(Index j, double mark) {
-  copy_marks();
-  trial_[j] = mark;
+double KnownCoefficients::set_parameter(Index j, double coefficient) {
+  copy_coefficients();
+  trial_[j] = coefficient;
   return against(basis_.values(), basis_.size());
 }
 
-void KnownCoefficients::accept_mark(Index j) {
-  mark_[j] = trial_[j];
+void KnownCoefficients::accept_parameter(Index j) {
+  parameter_[j] = trial_[j];
   log_likelihood_ = proposed_;
 }
 
 double KnownCoefficients::change_all() {
-  copy_marks();
+  copy_coefficients();
   return against(basis_.proposed_values(), basis_.size());
 }
 
 void KnownCoefficients::rebuild() {
-  copy_marks();
+  copy_coefficients();
   against(basis_.values(), basis_.size());
   log_likelihood_ = proposed_;
 }
@@ -92,23 +92,23 @@ void IntegratedCoefficients::set_omega(Index i, double omega) {
   response_[i] = omega > 0.0 ? 0.5 * signs_[i] / root_[i] : 0.0;
 }
 
-double IntegratedCoefficients::add(double mark) {
-  if (!holds(mark)) return -std::numeric_limits<double>::infinity();
+double IntegratedCoefficients::add(double variance) {
+  if (!holds(variance)) return -std::numeric_limits<double>::infinity();
   const Index m = basis_.size();
   weigh(basis_.column(m), weighted(m));
   column_dots(weighted_.data(), basis_.stride(), m, weighted(m),
               new_dots_.data());
   own_ = padded_dot(weighted(m), weighted(m), basis_.stride());
   own_dot_ = padded_dot(weighted(m), response_.data(), basis_.stride());
-  tried_mark_ = mark;
-  addition_ = gaussian_.add(new_dots_.data(), own_, own_dot_, mark);
+  tried_variance_ = variance;
+  addition_ = gaussian_.add(new_dots_.data(), own_, own_dot_, variance);
   return addition_.change;
 }
 
 void IntegratedCoefficients::accept_add() {
-  gaussian_.commit_add(new_dots_.data(), own_, own_dot_, tried_mark_,
+  gaussian_.commit_add(new_dots_.data(), own_, own_dot_, tried_variance_,
                        addition_);
-  mark_[basis_.size()] = tried_mark_;
+  parameter_[basis_.size()] = tried_variance_;
   basis_.append();
   mend();
 }
@@ -123,17 +123,17 @@ void IntegratedCoefficients::accept_remove(Index j) {
   const Index last = basis_.size() - 1;
   if (j != last) {
     std::copy_n(weighted(last), basis_.stride(), weighted(j));
-    mark_[j] = mark_[last];
+    parameter_[j] = parameter_[last];
   }
   basis_.remove(j);
   mend();
 }
 
-double IntegratedCoefficients::replace(Index j, double mark) {
-  if (!holds(mark)) return -std::numeric_limits<double>::infinity();
+double IntegratedCoefficients::replace(Index j, double variance) {
+  if (!holds(variance)) return -std::numeric_limits<double>::infinity();
   const Index m = basis_.size(), stride = gaussian_.stride();
-  tried_mark_ = mark;
-  weigh(basis_.column(m), weighted(m), std::sqrt(mark / mark_[j]));
+  tried_variance_ = variance;
+  weigh(basis_.column(m), weighted(m), std::sqrt(variance / parameter_[j]));
   std::copy_n(gaussian_.gram(), m * stride, new_gram_.data());
   double* own = new_gram_.data() + j * stride;
   column_dots(weighted_.data(), basis_.stride(), m, weighted(m), own);
@@ -145,8 +145,8 @@ double IntegratedCoefficients::replace(Index j, double mark) {
 }
 
 void IntegratedCoefficients::accept_replace(Index j) {
-  const bool other = tried_mark_ != mark_[j];
-  mark_[j] = tried_mark_;
+  const bool other = tried_variance_ != parameter_[j];
+  parameter_[j] = tried_variance_;
   std::copy_n(weighted(basis_.size()), basis_.stride(), weighted(j));
   basis_.replace(j);
   if (other) {
@@ -156,16 +156,16 @@ void IntegratedCoefficients::accept_replace(Index j) {
   }
 }
 
-double IntegratedCoefficients::set_mark(Index j, double mark) {
-  if (!holds(mark)) return -std::numeric_limits<double>::infinity();
-  tried_mark_ = mark;
-  edit_ = gaussian_.rescale(j, mark);
+double IntegratedCoefficients::set_parameter(Index j, double variance) {
+  if (!holds(variance)) return -std::numeric_limits<double>::infinity();
+  tried_variance_ = variance;
+  edit_ = gaussian_.rescale(j, variance);
   return edit_.change;
 }
 
-void IntegratedCoefficients::accept_mark(Index j) {
-  gaussian_.commit_rescale(edit_, tried_mark_);
-  mark_[j] = tried_mark_;
+void IntegratedCoefficients::accept_parameter(Index j) {
+  gaussian_.commit_rescale(edit_, tried_variance_);
+  parameter_[j] = tried_variance_;
   mend();
 }
 
@@ -188,7 +188,7 @@ void IntegratedCoefficients::rebuild() {
   const Index m = basis_.size();
   for (Index j = 0; j < m; ++j) {
     weigh(basis_.column(j), weighted(j));
-    gaussian_.set_variance(j, mark_[j]);
+    gaussian_.set_variance(j, parameter_[j]);
   }
   // The response's own square is the same for all kernels.
   gaussian_.set_response(0, 0.0);

@@ -2,8 +2,8 @@
 // `KnownCoefficients`, the logistic likelihood of coefficients that are part of
 // the state, and `IntegratedCoefficients`, that of normal coefficients
 // integrated out given Polya-Gamma variables. Each of `add`, `remove`,
-// `replace`, `set_mark`, `change_all` says by how much the log likelihood would
-// change; what follows it makes the change, with nothing between them.
+// `replace`, `set_parameter`, `change_all` says by how much the log likelihood
+// would change; what follows it makes the change, with nothing between them.
 #ifndef BAYESKERNEL_KLR_LIKELIHOOD_HPP
 #define BAYESKERNEL_KLR_LIKELIHOOD_HPP
 
@@ -19,30 +19,30 @@
 
 namespace bayeskernel {
 
-// Of every column its mark: the coefficient, or the prior variance of it.
+// Of every column its parameter: the coefficient, or the prior variance of it.
 class KernelLikelihood {
  public:
   using Index = Eigen::Index;
 
   explicit KernelLikelihood(ProjectedBasis& basis, Index capacity)
-      : basis_(basis), mark_(static_cast<std::size_t>(capacity + 2)) {}
+      : basis_(basis), parameter_(static_cast<std::size_t>(capacity + 2)) {}
   virtual ~KernelLikelihood() = default;
   KernelLikelihood(const KernelLikelihood&) = delete;
   KernelLikelihood& operator=(const KernelLikelihood&) = delete;
 
-  double mark(Index j) const { return mark_[j]; }
+  double parameter(Index j) const { return parameter_[j]; }
 
   // The tried column of the basis as a further one.
-  virtual double add(double mark) = 0;
+  virtual double add(double parameter) = 0;
   virtual void accept_add() = 0;
   virtual double remove(Index j) = 0;
   virtual void accept_remove(Index j) = 0;
-  // The tried column in place of column j, with its mark or another one.
-  virtual double replace(Index j, double mark) = 0;
-  double replace(Index j) { return replace(j, mark_[j]); }
+  // The tried column in place of column j, with its parameter or another one.
+  virtual double replace(Index j, double parameter) = 0;
+  double replace(Index j) { return replace(j, parameter_[j]); }
   virtual void accept_replace(Index j) = 0;
-  virtual double set_mark(Index j, double mark) = 0;
-  virtual void accept_mark(Index j) = 0;
+  virtual double set_parameter(Index j, double parameter) = 0;
+  virtual void accept_parameter(Index j) = 0;
   // The basis' proposed columns in place of all.
   virtual double change_all() = 0;
   // After the basis took them.
@@ -50,11 +50,13 @@ class KernelLikelihood {
   // Everything afresh, of the basis as it is.
   virtual void rebuild() = 0;
 
-  void restore_mark(Index j, double mark) { mark_[j] = mark; }
+  void restore_parameter(Index j, double parameter) {
+    parameter_[j] = parameter;
+  }
 
  protected:
   ProjectedBasis& basis_;
-  std::vector<double> mark_;
+  std::vector<double> parameter_;
 };
 
 class KnownCoefficients final : public KernelLikelihood {
@@ -62,26 +64,26 @@ class KnownCoefficients final : public KernelLikelihood {
   // `signs`: +1 and -1 by class, padded, which the caller may change; 0 leaves
   // a row out.
   KnownCoefficients(ProjectedBasis& basis, Index capacity, const double* signs)
-      : KernelLikelihood(basis, capacity), signs_(signs), trial_(mark_) {}
+      : KernelLikelihood(basis, capacity), signs_(signs), trial_(parameter_) {}
 
   double log_likelihood() const { return log_likelihood_; }
 
-  double add(double mark) override;
+  double add(double coefficient) override;
   void accept_add() override;
   double remove(Index j) override;
   void accept_remove(Index j) override;
   using KernelLikelihood::replace;
-  double replace(Index j, double mark) override;
+  double replace(Index j, double coefficient) override;
   void accept_replace(Index j) override;
-  double set_mark(Index j, double mark) override;
-  void accept_mark(Index j) override;
+  double set_parameter(Index j, double coefficient) override;
+  void accept_parameter(Index j) override;
   double change_all() override;
   void accept_all() override { log_likelihood_ = proposed_; }
   void rebuild() override;
 
  private:
-  void copy_marks() {
-    std::copy_n(mark_.begin(), basis_.size(), trial_.begin());
+  void copy_coefficients() {
+    std::copy_n(parameter_.begin(), basis_.size(), trial_.begin());
   }
   double against(const double* columns, Index m);
 
@@ -91,8 +93,8 @@ class KnownCoefficients final : public KernelLikelihood {
 };
 
 // Given omega the density of y is that of z = kappa / omega, normal around f
-// with variances 1 / omega: regression of sqrt(omega) z on sqrt(omega) K. Marks
-// are prior variances.
+// with variances 1 / omega: regression of sqrt(omega) z on sqrt(omega) K.
+// Parameters are prior variances.
 class IntegratedCoefficients final : public KernelLikelihood {
  public:
   IntegratedCoefficients(ProjectedBasis& basis, Index capacity,
@@ -124,16 +126,16 @@ class IntegratedCoefficients final : public KernelLikelihood {
     gaussian_.draw([&] { return stream.normal(); }, beta);
   }
 
-  double add(double mark) override;
+  double add(double variance) override;
   void accept_add() override;
   double remove(Index j) override;
   void accept_remove(Index j) override;
   using KernelLikelihood::replace;
   // A variance that grows is a column that grows.
-  double replace(Index j, double mark) override;
+  double replace(Index j, double variance) override;
   void accept_replace(Index j) override;
-  double set_mark(Index j, double mark) override;
-  void accept_mark(Index j) override;
+  double set_parameter(Index j, double variance) override;
+  void accept_parameter(Index j) override;
   double change_all() override;
   void accept_all() override;
   void rebuild() override;
@@ -156,7 +158,7 @@ class IntegratedCoefficients final : public KernelLikelihood {
   AlignedBuffer new_gram_, new_dots_;
   ColumnAddition addition_;
   ColumnEdit edit_;
-  double own_ = 0.0, own_dot_ = 0.0, tried_mark_ = 0.0;
+  double own_ = 0.0, own_dot_ = 0.0, tried_variance_ = 0.0;
 };
 
 }  // namespace bayeskernel

@@ -18,26 +18,27 @@
 
 namespace bayeskernel {
 
-double LowRankMoves::birth(double mark) {
+double LowRankMoves::birth(double parameter) {
   const Index kernels = basis_.kernels();
-  return likelihood_.add(mark) + prior_.log_next(kernels) +
-         log_ways(kernels, mark);
+  return likelihood_.add(parameter) + prior_.log_next(kernels) +
+         log_birth_ways(prior_, kernels);
 }
 
 double LowRankMoves::death(Index j) {
   const Index kernels = basis_.kernels() - 1;
   return likelihood_.remove(j) - prior_.log_next(kernels) -
-         log_ways(kernels, likelihood_.mark(j));
+         log_birth_ways(prior_, kernels);
 }
 
 double LowRankMoves::coefficient(Index j, double b) {
-  return likelihood_.set_mark(j, b) +
-         (1.0 + prior_.alpha) * std::log(std::abs(likelihood_.mark(j) / b));
+  return likelihood_.set_parameter(j, b) +
+         (1.0 + prior_.alpha) *
+             std::log(std::abs(likelihood_.parameter(j) / b));
 }
 
 double LowRankMoves::variance(Index j, double v) {
-  const double from = 1.0 / likelihood_.mark(j), to = 1.0 / v;
-  return likelihood_.set_mark(j, v) +
+  const double from = 1.0 / likelihood_.parameter(j), to = 1.0 / v;
+  return likelihood_.set_parameter(j, v) +
          prior_.varphi_shape() * std::log(to / from) -
          prior_.varphi_rate() * (to - from);
 }
@@ -53,15 +54,16 @@ double LowRankMoves::scales(Index j) {
 }
 
 double LowRankMoves::scales(Index j, double log_g) {
-  const double mark = likelihood_.mark(j);
-  const double to = mark * std::exp(prior_.continuous ? 2.0 * log_g : log_g);
+  const double parameter = likelihood_.parameter(j);
+  const double to =
+      parameter * std::exp(prior_.continuous ? 2.0 * log_g : log_g);
   if (!valid(to) || !(prior_.continuous || std::abs(to) > prior_.epsilon)) {
     return kNeverAccepted;
   }
   // With the Jacobian.
   double change = -prior_.alpha * log_g;
   if (prior_.continuous) {
-    change -= prior_.varphi_rate() * (1.0 / to - 1.0 / mark);
+    change -= prior_.varphi_rate() * (1.0 / to - 1.0 / parameter);
   }
   for (Index l = 0; l < basis_.rank(); ++l) {
     change += scale_density(basis_.tried_log_lambda()[l]) -
@@ -71,8 +73,9 @@ double LowRankMoves::scales(Index j, double log_g) {
 }
 
 double LowRankMoves::intercept(double b) {
-  return likelihood_.set_mark(0, b) -
-         prior_.intercept_rate * (std::abs(b) - std::abs(likelihood_.mark(0)));
+  return likelihood_.set_parameter(0, b) -
+         prior_.intercept_rate *
+             (std::abs(b) - std::abs(likelihood_.parameter(0)));
 }
 
 double LowRankMoves::frame() {
@@ -86,8 +89,8 @@ void LowRankMoves::jump(Stream& stream) {
   const double log_u = -stream.exponential();
   if (u < probability[0]) {
     draw_kernel(stream);
-    const double mark = draw_mark(stream);
-    const double ratio = valid(mark) ? birth(mark) : kNeverAccepted;
+    const double parameter = draw_parameter(stream);
+    const double ratio = valid(parameter) ? birth(parameter) : kNeverAccepted;
     if (tally_.decide(Move::birth, ratio, log_u)) likelihood_.accept_add();
   } else if (u < probability[0] + probability[1]) {
     const Index j = any_kernel(stream);
@@ -95,7 +98,7 @@ void LowRankMoves::jump(Stream& stream) {
       likelihood_.accept_remove(j);
     }
   } else if (basis_.kernels() > 0) {
-    update(stream);
+    step_parameter(stream);
   }
 }
 
@@ -107,17 +110,17 @@ void LowRankMoves::draw_kernel(Stream& stream) {
   basis_.try_column();
 }
 
-double LowRankMoves::draw_mark(Stream& stream) const {
+double LowRankMoves::draw_parameter(Stream& stream) const {
   if (!prior_.continuous) return prior_.draw_coefficient(stream);
   const double log_varphi = log_gamma_variate(stream, prior_.varphi_shape()) -
                             std::log(prior_.varphi_rate());
   return std::exp(-log_varphi);
 }
 
-void LowRankMoves::step_mark(Stream& stream) {
+void LowRankMoves::step_parameter(Stream& stream) {
   const Index j = some_kernel(stream);
   const double log_u = -stream.exponential();
-  const double from = likelihood_.mark(j);
+  const double from = likelihood_.parameter(j);
   const bool factor = prior_.continuous || by_size_;
   RandomWalkStep& step =
       factor && !prior_.continuous ? tally_.size : tally_.coefficient;
@@ -131,12 +134,12 @@ void LowRankMoves::step_mark(Stream& stream) {
   if (valid(to) && prior_.continuous) {
     ratio = variance(j, to) + chosen_again(j, to);
   } else if (valid(to) && std::abs(to) >= prior_.epsilon) {
-    ratio = likelihood_.set_mark(j, to) + chosen_again(j, to) -
+    ratio = likelihood_.set_parameter(j, to) + chosen_again(j, to) -
             (factor ? prior_.alpha * walk : 0.0);
   }
   if (tally_.walk(&step == &tally_.size ? Move::size : Move::coefficient, step,
                   ratio, log_u)) {
-    likelihood_.accept_mark(j);
+    likelihood_.accept_parameter(j);
   }
 }
 
@@ -231,13 +234,13 @@ void LowRankMoves::step_frame(Stream& stream) {
     FrameWalk::turn(l, m, tally_.turn.sd() * stream.normal(), u);
     finish(Move::turn, &tally_.turn, frame(), log_u);
   } else {
-    const bool fresh = kind >= 1.0 - schedule_.fresh_share;
-    const double spread =
+    const bool fresh = kind >= 1.0 - schedule_.fresh_fraction;
+    const double step_size =
         fresh ? std::numeric_limits<double>::infinity() : tally_.column.sd();
     const Index l = uniform_index(stream, r);
     const bool made =
-        r < p ? walk_.step_column(stream, l, spread, u)
-              : walk_.step_pair(stream, l, another(stream, l, r), spread, u);
+        r < p ? walk_.step_column(stream, l, step_size, u)
+              : walk_.step_pair(stream, l, another(stream, l, r), step_size, u);
     const double ratio = made ? frame() : kNeverAccepted;
     if (fresh) {
       finish(Move::fresh, nullptr, ratio, log_u);
@@ -250,9 +253,9 @@ void LowRankMoves::step_frame(Stream& stream) {
 void LowRankMoves::step_intercept(Stream& stream) {
   const double log_u = -stream.exponential();
   const double b =
-      likelihood_.mark(0) + tally_.intercept.sd() * stream.normal();
+      likelihood_.parameter(0) + tally_.intercept.sd() * stream.normal();
   if (tally_.walk(Move::intercept, tally_.intercept, intercept(b), log_u)) {
-    likelihood_.accept_mark(0);
+    likelihood_.accept_parameter(0);
   }
 }
 
@@ -287,14 +290,6 @@ void LowRankMoves::polish() {
   likelihood_.rebuild();
 }
 
-double LowRankMoves::log_ways(Index kernels, double mark) const {
-  return schedule_.update == LowRankSchedule::Update::kill
-             ? log_kill_ways(
-                   prior_, kernels,
-                   chance_inside(mark, schedule_.kill_step, prior_.epsilon))
-             : log_birth_ways(prior_, kernels);
-}
-
 double LowRankMoves::scale_density(double log_lambda) const {
   const double gap = log_lambda - mu;
   return -0.5 * tau * gap * gap;
@@ -305,44 +300,24 @@ auto LowRankMoves::some_kernel(Stream& stream) -> Index {
   if (!by_size_) return any_kernel(stream);
   total_ = 0.0;
   for (Index j = 1; j <= basis_.kernels(); ++j) {
-    total_ += size_of(likelihood_.mark(j));
+    total_ += size_of(likelihood_.parameter(j));
   }
   return 1 +
-         categorical(total_ * stream.uniform(), basis_.kernels(),
-                     [&](Index j) { return size_of(likelihood_.mark(j + 1)); });
+         categorical(total_ * stream.uniform(), basis_.kernels(), [&](Index j) {
+           return size_of(likelihood_.parameter(j + 1));
+         });
 }
 
-double LowRankMoves::chosen_again(Index j, double mark) const {
+double LowRankMoves::chosen_again(Index j, double parameter) const {
   if (!by_size_) return 0.0;
-  const double from = size_of(likelihood_.mark(j)), to = size_of(mark);
+  const double from = size_of(likelihood_.parameter(j)),
+               to = size_of(parameter);
   return std::log(to / from * total_ / (total_ - from + to));
 }
 
 auto LowRankMoves::another(Stream& stream, Index l, Index r) -> Index {
   const Index m = uniform_index(stream, r - 1);
   return m < l ? m : m + 1;
-}
-
-void LowRankMoves::update(Stream& stream) {
-  if (schedule_.update == LowRankSchedule::Update::wrapped ||
-      prior_.continuous) {
-    step_mark(stream);
-    return;
-  }
-  const Index j = any_kernel(stream);
-  const double log_u = -stream.exponential();
-  const double t = stream.normal() / std::sqrt(gamma(stream, 1.5, 1.5));
-  const double b = likelihood_.mark(j) + schedule_.kill_step * t;
-  if (std::abs(b) > prior_.epsilon) {
-    const double ratio = valid(b) ? coefficient(j, b) : kNeverAccepted;
-    if (tally_.decide(Move::coefficient, ratio, log_u)) {
-      likelihood_.accept_mark(j);
-    }
-  } else if (schedule_.update == LowRankSchedule::Update::kill) {
-    if (tally_.decide(Move::kill, death(j), log_u)) {
-      likelihood_.accept_remove(j);
-    }
-  }
 }
 
 void LowRankMoves::finish(Move move, RandomWalkStep* step, double ratio,

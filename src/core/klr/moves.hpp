@@ -1,5 +1,7 @@
 // The moves of klr()'s chain that change kernels and the projection, whichever
 // way the likelihood knows the coefficients.
+//
+// Ouyang (2008), section 2.2.3.
 #ifndef BAYESKERNEL_KLR_MOVES_HPP
 #define BAYESKERNEL_KLR_MOVES_HPP
 
@@ -39,8 +41,8 @@ class LowRankMoves {
 
   // ---- Log ratios, of what is then the likelihood's and the basis' proposal
 
-  // The tried column, with its mark: of a coefficient, or of a variance.
-  double birth(double mark);
+  // The tried column, with its parameter: of a coefficient, or of a variance.
+  double birth(double parameter);
   double death(Index j);
   double coefficient(Index j, double b);
   double variance(Index j, double v);
@@ -57,12 +59,13 @@ class LowRankMoves {
 
   // A kernel with its centre and scales from the prior, tried.
   void draw_kernel(Stream& stream);
-  double draw_mark(Stream& stream) const;
+  double draw_parameter(Stream& stream) const;
 
-  // A variance, by a factor; or a coefficient: one that was drawn by its size by
-  // a factor, any other on the scale v on which its prior is uniform. There it
-  // can change its sign, but large ones are near 0, far from where a step ends.
-  void step_mark(Stream& stream);
+  // A variance, by a factor; or a coefficient: one that was drawn by its size
+  // by a factor, any other on the scale v on which its prior is uniform. There
+  // it can change its sign, but large ones are near 0, far from where a step
+  // ends.
+  void step_parameter(Stream& stream);
 
   // To any row, or to one that the kernel finds near: then there are ways back
   // in the proportion of the kernels' sums.
@@ -82,8 +85,8 @@ class LowRankMoves {
 
   void step_intercept(Stream& stream);
 
-  // mu given all log lambda and tau: its mean and precision. The thesis' mean is
-  // right for 1 / tau = s_0^2 alone.
+  // mu given all log lambda and tau: its mean and precision. The thesis' mean
+  // is right for 1 / tau = s_0^2 alone.
   std::array<double, 2> mean_law() const;
   // tau given them and mu: shape and rate.
   std::array<double, 2> precision_law() const;
@@ -107,26 +110,25 @@ class LowRankMoves {
       for (Index l = 0; l < basis_.rank(); ++l) use(basis_.log_lambda(j, l));
     }
   }
-  static bool valid(double mark) {
-    return mark != 0.0 && LowRankPrior::holds_coefficient(mark);
+  static bool valid(double parameter) {
+    return parameter != 0.0 && LowRankPrior::holds_coefficient(parameter);
   }
-  double log_ways(Index kernels, double mark) const;
   double scale_density(double log_lambda) const;
   // Many kernels have coefficients near epsilon, which matter little: half of
   // the moves of a kernel are of one drawn by size. chosen_again() is the log
-  // ratio of the chances to draw it with another mark and with its own.
-  double size_of(double mark) const {
-    return std::min(prior_.continuous ? std::sqrt(mark) : std::abs(mark), 10.0);
+  // ratio of the chances to draw it with another parameter and with its own.
+  double size_of(double parameter) const {
+    return std::min(
+        prior_.continuous ? std::sqrt(parameter) : std::abs(parameter), 10.0);
   }
   Index some_kernel(Stream& stream);
-  double chosen_again(Index j, double mark) const;
+  double chosen_again(Index j, double parameter) const;
   // Kernels are columns 1, 2, ...
   Index any_kernel(Stream& stream) const {
     return 1 + uniform_index(stream, basis_.kernels());
   }
   static Index another(Stream& stream, Index l, Index r);
 
-  void update(Stream& stream);
 
   void finish(Move move, RandomWalkStep* step, double ratio, double log_u);
 

@@ -19,26 +19,26 @@ void FrameWalk::draw_uniform(Stream& stream, MatrixXd& u) {
   }
 }
 
-bool FrameWalk::step_column(Stream& stream, Index l, double spread,
+bool FrameWalk::step_column(Stream& stream, Index l, double step_size,
                             MatrixXd& u) {
   fill_normal(stream, vector_);
-  return step_column(l, spread, vector_, u);
+  return step_column(l, step_size, vector_, u);
 }
 
-bool FrameWalk::step_column(Index l, double spread, const VectorXd& e,
+bool FrameWalk::step_column(Index l, double step_size, const VectorXd& e,
                             MatrixXd& u) {
   vector_ = e;
   leave_others(u, l, l);
-  if (std::isfinite(spread)) vector_ = u.col(l) + spread * vector_;
+  if (std::isfinite(step_size)) vector_ = u.col(l) + step_size * vector_;
   leave_others(u, l, l);
   return normalise(u, l);
 }
 
-bool FrameWalk::step_pair(Stream& stream, Index l, Index m, double spread,
+bool FrameWalk::step_pair(Stream& stream, Index l, Index m, double step_size,
                           MatrixXd& u) {
   fill_normal(stream, vector_);
   leave_others(u, l, m);
-  if (std::isfinite(spread)) vector_ = u.col(l) + spread * vector_;
+  if (std::isfinite(step_size)) vector_ = u.col(l) + step_size * vector_;
   leave_others(u, l, m);
   if (!normalise(u, l)) return false;
   vector_ = u.col(m);
@@ -47,15 +47,15 @@ bool FrameWalk::step_pair(Stream& stream, Index l, Index m, double spread,
   return normalise(u, m);
 }
 
-void FrameWalk::step_all(Stream& stream, double spread, MatrixXd& u) {
+void FrameWalk::step_all(Stream& stream, double step_size, MatrixXd& u) {
   for (Index l = 0; l < noise_.cols(); ++l) {
     for (Index k = 0; k < noise_.rows(); ++k) noise_(k, l) = stream.normal();
   }
-  step_all(spread, noise_, u);
+  step_all(step_size, noise_, u);
 }
 
-void FrameWalk::step_all(double spread, const MatrixXd& e, MatrixXd& u) {
-  u += spread * e;
+void FrameWalk::step_all(double step_size, const MatrixXd& e, MatrixXd& u) {
+  u += step_size * e;
   orthonormalise(u);
 }
 

@@ -1,6 +1,8 @@
 // Frames: p x r matrices U with U'U = I, the Stiefel manifold, and random walks
-// on it whose proposals are symmetric under its uniform law. A larger `spread`
-// makes larger steps.
+// on it whose proposals are symmetric under its uniform law. A larger
+// `step_size` makes larger steps.
+//
+// Ouyang (2008), eq. 2.4.
 #ifndef BAYESKERNEL_KLR_STIEFEL_HPP
 #define BAYESKERNEL_KLR_STIEFEL_HPP
 
@@ -23,21 +25,22 @@ class FrameWalk {
   // From the uniform law, by Gram-Schmidt on normal vectors.
   void draw_uniform(Stream& stream, MatrixXd& u);
 
-  // Column l of u becomes the direction of u_l + spread e, e normal in the
-  // complement of the others; with an infinite spread it is e's. Not for a
+  // Column l of u becomes the direction of u_l + step_size e, e normal in the
+  // complement of the others; with an infinite step_size it is e's. Not for a
   // square u, which leaves no room.
-  bool step_column(Stream& stream, Index l, double spread, MatrixXd& u);
+  bool step_column(Stream& stream, Index l, double step_size, MatrixXd& u);
   // The same for a given e, in all of space.
-  bool step_column(Index l, double spread, const VectorXd& e, MatrixXd& u);
+  bool step_column(Index l, double step_size, const VectorXd& e, MatrixXd& u);
 
   // Two columns of a square u: the first as above, in the complement of all but
   // them, and the second in what is then left.
-  bool step_pair(Stream& stream, Index l, Index m, double spread, MatrixXd& u);
+  bool step_pair(Stream& stream, Index l, Index m, double step_size,
+                 MatrixXd& u);
 
-  // All columns at once: the polar factor of U + spread E. The density of the
-  // proposal depends on the symmetric part of U'U_new alone.
-  void step_all(Stream& stream, double spread, MatrixXd& u);
-  void step_all(double spread, const MatrixXd& e, MatrixXd& u);
+  // All columns at once: the polar factor of U + step_size E. The density of
+  // the proposal depends on the symmetric part of U'U_new alone.
+  void step_all(Stream& stream, double step_size, MatrixXd& u);
+  void step_all(double step_size, const MatrixXd& e, MatrixXd& u);
 
   // Columns l and m turned by an angle in their plane.
   static void turn(Index l, Index m, double angle, MatrixXd& u);

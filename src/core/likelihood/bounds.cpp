@@ -36,9 +36,9 @@ RowTerms augmented_terms(Family family, double y, double w, double m, double s,
       const double c = std::max(std::sqrt(m * m + s), kScaleFloor);
       const MarginTerms at = logit_margin(c);
       const double kappa = w * std::tanh(0.5 * c) / (2.0 * c);
-      const double share = m / c;
+      const double ratio = m / c;
       return {kappa, 0.5 * w * y - kappa * m,
-              kappa * s / (c * c) + share * share * w * at.curvature,
+              kappa * s / (c * c) + ratio * ratio * w * at.curvature,
               w * (0.5 * (y * m - c) + at.value)};
     }
   }

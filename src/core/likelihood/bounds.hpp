@@ -2,6 +2,9 @@
 // below it that is quadratic in f (augmented: truncated normals and Polya-Gamma
 // variables). kappa = -2 d/ds of the row's term, gradient = d/dm, newton =
 // -d2/dm2.
+//
+// The bound of the logistic is that of Jaakkola and Jordan (2000); that of the
+// hinge Wenzel et al. (2017), eq. 8.
 #ifndef BAYESKERNEL_LIKELIHOOD_BOUNDS_HPP
 #define BAYESKERNEL_LIKELIHOOD_BOUNDS_HPP
 

@@ -1,5 +1,5 @@
 // Means of three curves of a row's margin under a normal law, by what is quick
-// for its variance: Gauss-Hermite nodes, or a lattice with the curves' values.
+// for its variance: Gauss-Hermite nodes, or a grid with the curves' values.
 #ifndef BAYESKERNEL_LIKELIHOOD_CURVE_MEANS_HPP
 #define BAYESKERNEL_LIKELIHOOD_CURVE_MEANS_HPP
 
@@ -13,7 +13,7 @@
 
 namespace bayeskernel {
 
-using Three = Lattice::Three;
+using Three = TrapezoidTable::Three;
 
 template <int N>
 struct HermiteNodes {
@@ -118,9 +118,11 @@ class CurveMeans {
       }
     }
     const Range range = Curves::range(a, v, std::sqrt(v));
-    const Lattice& lattice = v < 0.45 ? fine_ : v < 1.3 ? middle_ : coarse_;
-    if (range.low < lattice.low() || range.high > lattice.high()) return false;
-    out = lattice.integrals(range.low, range.high, a, v);
+    const TrapezoidTable& table = v < 0.45  ? fine_
+                                  : v < 1.3 ? middle_
+                                            : coarse_;
+    if (range.low < table.low() || range.high > table.high()) return false;
+    out = table.integrals(range.low, range.high, a, v);
     return true;
   }
 
@@ -142,10 +144,10 @@ class CurveMeans {
   HermiteNodes<4> four_;
   HermiteNodes<8> eight_;
   HermiteNodes<12> twelve_;
-  Lattice fine_{0.375, -80.0, 40.0, Curves::curves};
-  Lattice middle_{0.5, -80.0, 60.0, Curves::curves};
-  Lattice coarse_{0.625, -80.0, 130.0, Curves::curves};
-  Lattice difference_{0.625, -40.0, 40.0, difference};
+  TrapezoidTable fine_{0.375, -80.0, 40.0, Curves::curves};
+  TrapezoidTable middle_{0.5, -80.0, 60.0, Curves::curves};
+  TrapezoidTable coarse_{0.625, -80.0, 130.0, Curves::curves};
+  TrapezoidTable difference_{0.625, -40.0, 40.0, difference};
 };
 
 }  // namespace bayeskernel

@@ -25,9 +25,9 @@ class MarginPanels {
     std::size_t size = 0;
     const auto about = [&](double centre, double unit) {
       cut[size++] = centre;
-      for (const double share : {1.0, 3.0, 7.0, 16.0, 40.0}) {
-        cut[size++] = centre - share * unit;
-        cut[size++] = centre + share * unit;
+      for (const double multiple : {1.0, 3.0, 7.0, 16.0, 40.0}) {
+        cut[size++] = centre - multiple * unit;
+        cut[size++] = centre + multiple * unit;
       }
     };
     about(0.0, 1.0);

@@ -2,6 +2,10 @@
 // row's latent value, m and s its mean and variance, y its label, w its
 // likelihood power. An engine is a rule: mean field here, the Gibbs chain and
 // the mode with their engines.
+//
+// The hinge is a mean over scales lambda, Wenzel et al. (2017), eq. 3; its
+// bound is the sum of their eq. 8, at the optimum of eq. 11. The a_i of Luts
+// and Ormerod (2014), section 2.3.
 #ifndef BAYESKERNEL_LIKELIHOOD_RULES_HPP
 #define BAYESKERNEL_LIKELIHOOD_RULES_HPP
 

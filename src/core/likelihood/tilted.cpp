@@ -63,9 +63,10 @@ Tilted TiltedMoments::hinge(double w, double m, double V) {
   if (kept > 0.5) return {log_z, slope, alpha2, kept};
   const BelowNormal above = below_normal(z1), below = below_normal(-z2);
   const double between = above.excess + below.excess;
-  const double spread = obeyed * above.variance + violated * below.variance +
-                        obeyed * violated * between * between;
-  return {log_z, slope, (1.0 - spread) / V, spread};
+  const double variance_ratio = obeyed * above.variance +
+                                violated * below.variance +
+                                obeyed * violated * between * between;
+  return {log_z, slope, (1.0 - variance_ratio) / V, variance_ratio};
 }
 
 Tilted TiltedMoments::logit(double m, double V) const {
@@ -166,15 +167,15 @@ Tilted TiltedMoments::integrated(double w, double m, double V) const {
   }
   const double scale = 1.0 / sums.total;
   const double slope = sums.slope * scale, t = sums.t * scale;
-  const double spread = (sums.t2 * scale - t * t) / V;
+  const double variance_ratio = (sums.t2 * scale - t * t) / V;
   const double alpha2 =
       w * sums.bend * scale - w * w * (sums.slope2 * scale - slope * slope);
   const double log_z = mode.log_density + std::log(unit * sums.total) -
                        0.5 * std::log(V) - detail::kLogSqrtTwoPi;
   // Of two forms that cancel the one with smaller terms.
   const bool direct = V * w * sums.bend * scale > 1.0;
-  return {log_z, w * (mode.slope + slope), direct ? (1.0 - spread) / V : alpha2,
-          spread};
+  return {log_z, w * (mode.slope + slope),
+          direct ? (1.0 - variance_ratio) / V : alpha2, variance_ratio};
 }
 
 }  // namespace bayeskernel

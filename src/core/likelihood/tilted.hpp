@@ -1,5 +1,7 @@
 // Tilted moments of expectation propagation: Z = E p(y | f)^w for f ~ N(m, V),
 // the cavity of a row.
+//
+// Minka (2001); of the probit Rasmussen and Williams (2006), eq. 3.58.
 #ifndef BAYESKERNEL_LIKELIHOOD_TILTED_HPP
 #define BAYESKERNEL_LIKELIHOOD_TILTED_HPP
 
@@ -20,7 +22,7 @@ struct Tilted {
   double log_z;
   double alpha1;  // d log Z / dm
   double alpha2;  // -d2 log Z / dm2
-  double spread;  // variance of f given y, over V: 1 - V alpha2
+  double variance_ratio;  // variance of f given y, over V: 1 - V alpha2
 };
 
 // A row's approximate factor exp(b x - kappa x^2 / 2).
@@ -34,7 +36,7 @@ inline Site site(const Tilted& tilted, double m, double v, double r) {
   constexpr double kLeast = 1e-10;
   const double total = v + r;
   const double left =
-      std::max((r + v * tilted.spread) / total, kLeast);
+      std::max((r + v * tilted.variance_ratio) / total, kLeast);
   return {tilted.alpha2 / left, (tilted.alpha1 + m * tilted.alpha2) / left};
 }
 

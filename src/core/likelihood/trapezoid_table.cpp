@@ -6,8 +6,8 @@
 
 namespace bayeskernel {
 
-auto Lattice::integrals(double low, double high, double m, double v) const
-    -> Three {
+auto TrapezoidTable::integrals(double low, double high, double m,
+                               double v) const -> Three {
   const Index from = static_cast<Index>(std::floor(low / step_)) - first_;
   const Index count = static_cast<Index>((high - low) / step_) + 2;
   const double scale = -0.5 / v, stride = kLanes * step_;

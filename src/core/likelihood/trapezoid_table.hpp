@@ -1,5 +1,5 @@
 // Integrals of three tabulated curves against normal densities by the
-// trapezoidal rule on a fixed lattice: no curve is evaluated, and the weights
+// trapezoidal rule on a fixed grid: no curve is evaluated, and the weights
 // follow each other by two multiplications. The rule is exact up to
 // exp(-2 pi^2 v / h^2) for the density and exp(-2 pi d / h) times at most
 // exp(d^2 / 2 v) for a curve that is analytic within d of the real line.
@@ -13,14 +13,14 @@
 
 namespace bayeskernel {
 
-class Lattice {
+class TrapezoidTable {
  public:
   using Index = Eigen::Index;
   using Three = std::array<double, 3>;
 
   // `curve` gives the three values at t; for arguments within (low, high).
   template <class Curve>
-  Lattice(double step, double low, double high, Curve&& curve)
+  TrapezoidTable(double step, double low, double high, Curve&& curve)
       : step_(step), first_(static_cast<Index>(std::floor(low / step))) {
     const Index last = static_cast<Index>(std::ceil(high / step));
     table_.resize(3, kLanes * ((last - first_) / kLanes + 1));

@@ -10,7 +10,7 @@
 
 namespace bayeskernel {
 
-Index AtomUnits::end(Index i) const {
+Index Completions::end(Index i) const {
   const Index n = static_cast<Index>(unit.size());
   Index out = i + 1;
   while (out < n && unit[out] == unit[i]) ++out;
@@ -30,10 +30,11 @@ double softmax(Index n, double* value) {
   return most + std::log(sum);
 }
 
-double AtomRule::tile(const TileSpan& span, const Tile& tile, const double* m,
-                      const double* s, RowNumbers out) const {
+double CompletionRule::tile(const TileSpan& span, const Tile& tile,
+                            const double* m, const double* s,
+                            RowNumbers out) const {
   const double* log_prior = units_.log_prior.data() + span.row_begin;
-  double* rho = share + span.row_begin;
+  double* rho = responsibility + span.row_begin;
   double bound = 0.0;
   for (Index begin = 0; begin < span.rows();) {
     const Index end = units_.end(span.row_begin + begin) - span.row_begin;

@@ -1,8 +1,12 @@
-// A row with missing values as a unit of several completed rows, its atoms:
-// atom k holds with prior probability pi_k and, given the data, with
+// A row with missing values as a unit of several completed rows, its
+// completions: completion k holds with prior probability pi_k and, given the
+// data, with
 //   rho_k ~ pi_k exp(l_k),
-// l_k the atom's term of the bound as if it were a row. The unit's term is
-// log sum_k pi_k exp(l_k), and atom k enters the regression rho_k times.
+// l_k the completion's term of the bound as if it were a row. The unit's term
+// is log sum_k pi_k exp(l_k), and completion k enters the regression rho_k
+// times.
+//
+// The method of weights of Ibrahim (1990), here in a variational bound.
 #ifndef BAYESKERNEL_LINEAR_COMPLETIONS_HPP
 #define BAYESKERNEL_LINEAR_COMPLETIONS_HPP
 
@@ -15,9 +19,9 @@
 
 namespace bayeskernel {
 
-// By row, in the order of the core. The atoms of a unit follow each other and
-// are in one tile.
-struct AtomUnits {
+// By row, in the order of the core. The completions of a unit follow each other
+// and are in one tile.
+struct Completions {
   std::vector<Index> unit;
   VectorXd log_prior;
 
@@ -29,9 +33,9 @@ struct AtomUnits {
 // exponentials.
 double softmax(Index n, double* value);
 
-class AtomRule final : public Rule {
+class CompletionRule final : public Rule {
  public:
-  AtomRule(const BoundRule& rows, const AtomUnits& units)
+  CompletionRule(const BoundRule& rows, const Completions& units)
       : rows_(rows), units_(units) {}
 
   Second second() const override { return rows_.second(); }
@@ -40,14 +44,14 @@ class AtomRule final : public Rule {
   // Before there is a q: rho = pi.
   bool at_prior = false;
   // Where rho goes, by row.
-  double* share = nullptr;
+  double* responsibility = nullptr;
 
   double tile(const TileSpan& span, const Tile& tile, const double* m,
               const double* s, RowNumbers out) const override;
 
  private:
   const BoundRule& rows_;
-  const AtomUnits& units_;
+  const Completions& units_;
 };
 
 }  // namespace bayeskernel

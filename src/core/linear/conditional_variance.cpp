@@ -12,39 +12,40 @@
 
 namespace bayeskernel {
 
-OpenResiduals::OpenResiduals(VectorXd& residual, Index n, const Prior& prior,
-                             MatrixXd share)
-    : residual_(residual), share_(std::move(share)) {
+ConditionalVariance::ConditionalVariance(VectorXd& residual, Index n,
+                                         const Prior& prior, MatrixXd relative)
+    : residual_(residual), relative_(std::move(relative)) {
   for (std::size_t l = 0; l < prior.blocks.size(); ++l) {
     if (prior.blocks[l].kind == Block::Kind::point) blocks_.push_back(l);
   }
-  if (share_.cols() != static_cast<Index>(blocks_.size()) ||
-      share_.rows() != n) {
+  if (relative_.cols() != static_cast<Index>(blocks_.size()) ||
+      relative_.rows() != n) {
     throw ArgumentError("residuals of other rows or blocks");
   }
 }
 
-void OpenResiduals::set(const std::vector<MatrixXd>& precision) {
-  variance_.resize(share_.cols());
+void ConditionalVariance::set(const std::vector<MatrixXd>& precision) {
+  variance_.resize(relative_.cols());
   for (std::size_t c = 0; c < blocks_.size(); ++c) {
     variance_[static_cast<Index>(c)] = 1.0 / precision[blocks_[c]](0, 0);
   }
-  residual_.noalias() = share_ * variance_;
+  residual_.noalias() = relative_ * variance_;
 }
 
-double OpenResiduals::slope(std::size_t l, const VectorXd& by_residual) const {
+double ConditionalVariance::slope(std::size_t l,
+                                  const VectorXd& by_residual) const {
   const auto at = std::find(blocks_.begin(), blocks_.end(), l);
   if (at == blocks_.end()) return 0.0;
   const Index c = at - blocks_.begin();
-  return variance_[c] * share_.col(c).dot(by_residual);
+  return variance_[c] * relative_.col(c).dot(by_residual);
 }
 
-void OpenResiduals::update(const Prior& prior,
-                           const std::vector<MatrixXd>& moment,
-                           const VectorXd& kappa,
-                           std::vector<BlockPosterior>& q,
-                           std::vector<MatrixXd>& precision) const {
-  const VectorXd open = share_.transpose() * kappa;
+void ConditionalVariance::update(const Prior& prior,
+                                 const std::vector<MatrixXd>& moment,
+                                 const VectorXd& kappa,
+                                 std::vector<BlockPosterior>& q,
+                                 std::vector<MatrixXd>& precision) const {
+  const VectorXd open = relative_.transpose() * kappa;
   for (std::size_t c = 0; c < blocks_.size(); ++c) {
     const std::size_t l = blocks_[c];
     q[l].value = Prior::point(prior.blocks[l], moment[l](0, 0),

@@ -1,6 +1,9 @@
 // Residuals of rows that are multiples of variances: what the features of a
 // process leave open of its variance sigma_c^2 at a row is sigma_c^2 times a
-// share that is known.
+// relative that is known.
+//
+// k_ii - q_ii of Snelson and Ghahramani (2006); the diagonal of K~ in Wenzel et
+// al. (2017), eq. 6.
 #ifndef BAYESKERNEL_LINEAR_CONDITIONAL_VARIANCE_HPP
 #define BAYESKERNEL_LINEAR_CONDITIONAL_VARIANCE_HPP
 
@@ -13,11 +16,12 @@
 namespace bayeskernel {
 
 // The residuals of the rows belong to this class.
-class OpenResiduals {
+class ConditionalVariance {
  public:
-  // `residual`: of n rows; `share`: n x the point blocks of the prior, in their
-  // order.
-  OpenResiduals(VectorXd& residual, Index n, const Prior& prior, MatrixXd share);
+  // `residual`: of n rows; `relative`: n x the point blocks of the prior, in
+  // their order.
+  ConditionalVariance(VectorXd& residual, Index n, const Prior& prior,
+                      MatrixXd relative);
 
   // The residuals at these precisions of the blocks.
   void set(const std::vector<MatrixXd>& precision);
@@ -35,7 +39,7 @@ class OpenResiduals {
 
  private:
   VectorXd& residual_;
-  MatrixXd share_;
+  MatrixXd relative_;
   VectorXd variance_;
   std::vector<std::size_t> blocks_;
 };

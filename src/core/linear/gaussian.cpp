@@ -28,7 +28,7 @@ void GaussianPosterior::set_covariance(const ArrowSystem& system) {
   invert_lower_into(system.llt().matrixLLT(), whitener_);
   product_.set(whitener_);
   if (groups_ > 0 && (p_ <= 4 || !simd::enabled())) {
-    spread_ = spread(0, groups_);
+    whitened_loading_ = whitened_loading(0, groups_);
   }
 }
 
@@ -40,13 +40,14 @@ void GaussianPosterior::set_whitener(
 
 void GaussianPosterior::set_covariance(
     const Eigen::Ref<const MatrixXd>& whitener,
-    const Eigen::Ref<const MatrixXd>& spread, const EliminatedGroups& groups) {
+    const Eigen::Ref<const MatrixXd>& whitened_loading,
+    const EliminatedGroups& groups) {
   set_whitener(whitener);
   eliminated_ = &groups;
-  if (spread.size() > 0) {
-    spread_ = spread;
-  } else if (groups_ > 0 && reads_spread()) {
-    spread_.noalias() =
+  if (whitened_loading.size() > 0) {
+    whitened_loading_ = whitened_loading;
+  } else if (groups_ > 0 && reads_whitened_loading()) {
+    whitened_loading_.noalias() =
         whitener_.triangularView<Eigen::Lower>() * groups.loading();
   }
 }
@@ -89,7 +90,7 @@ MatrixXd GaussianPosterior::second_moment(const Block& block) const {
 MatrixXd GaussianPosterior::group_covariance(Index g) const {
   MatrixXd out = eliminated_->inverse().middleCols(g * r_, r_);
   if (p_ > 0) {
-    const MatrixXd v = spread(g, 1);
+    const MatrixXd v = whitened_loading(g, 1);
     out.noalias() += v.transpose() * v;
   }
   return out;
@@ -137,11 +138,11 @@ void GaussianPosterior::tile_variances(const RowSource& rows,
     return;
   }
   white.noalias() = whitener_.triangularView<Eigen::Lower>() * tile.x;
-  subtract_groups(rows, span, tile, spread_, work);
+  subtract_groups(rows, span, tile, whitened_loading_, work);
   Eigen::Map<VectorXd>(s, n) += white.colwise().squaredNorm().transpose();
 }
 
-MatrixXd GaussianPosterior::spread(Index first, Index count) const {
+MatrixXd GaussianPosterior::whitened_loading(Index first, Index count) const {
   return whitener_.triangularView<Eigen::Lower>() *
          system_->loading().middleCols(first * r_, count * r_);
 }

@@ -31,11 +31,11 @@ class GaussianPosterior {
   // What moments of rows are read from where the system is another's: U, the
   // groups, and V where they are read from that, empty if it is not known.
   void set_covariance(const Eigen::Ref<const MatrixXd>& whitener,
-                      const Eigen::Ref<const MatrixXd>& spread,
+                      const Eigen::Ref<const MatrixXd>& whitened_loading,
                       const EliminatedGroups& groups);
   // V, p x (r G), and whether moments are read from it, else from the loadings.
-  const MatrixXd& spread() const { return spread_; }
-  bool reads_spread() const { return p_ <= 4 || !simd::enabled(); }
+  const MatrixXd& whitened_loading() const { return whitened_loading_; }
+  bool reads_whitened_loading() const { return p_ <= 4 || !simd::enabled(); }
   const EliminatedGroups& eliminated() const { return *eliminated_; }
 
   double log_det() const { return -system_->log_det(); }
@@ -58,7 +58,7 @@ class GaussianPosterior {
 
  private:
   // V = U B D^-1 of `count` groups.
-  MatrixXd spread(Index first, Index count) const;
+  MatrixXd whitened_loading(Index first, Index count) const;
 
   // visit(strip, g, covariance) for every group of every strip, some at a time.
   template <class Visit>
@@ -110,9 +110,9 @@ class GaussianPosterior {
     rows.for_groups(span, [&](Index g, Index begin, Index end) {
       for (Index i = begin; i < end; ++i, x += P, z += r_) {
         Row white = u.lazyProduct(RowMap(x));
-        const double* spread = spread_.data() + g * r_ * P;
-        for (Index j = 0; j < r_; ++j, spread += P) {
-          white -= z[j] * RowMap(spread);
+        const double* whitened_loading = whitened_loading_.data() + g * r_ * P;
+        for (Index j = 0; j < r_; ++j, whitened_loading += P) {
+          white -= z[j] * RowMap(whitened_loading);
         }
         s[i] += white.squaredNorm();
       }
@@ -122,7 +122,7 @@ class GaussianPosterior {
   Index p_, r_, groups_;
   MatrixXd whitener_;  // U
   LowerProduct product_;
-  MatrixXd spread_;    // V of all groups, where tiles ask for it
+  MatrixXd whitened_loading_;    // V of all groups, where tiles ask for it
   const ArrowSystem* system_ = nullptr;
   const EliminatedGroups* eliminated_ = nullptr;
 };

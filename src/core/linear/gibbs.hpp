@@ -5,6 +5,8 @@
 // cheap one; sums that no draw changes are kept. The state between sweeps is the
 // draw itself. The steps are public: a model with further steps (selection,
 // missing values) puts its own sweep together (model_chain.hpp).
+//
+// Luts and Ormerod (2014), appendix A; Wenzel et al. (2017), eq. 4.
 #ifndef BAYESKERNEL_LINEAR_GIBBS_HPP
 #define BAYESKERNEL_LINEAR_GIBBS_HPP
 

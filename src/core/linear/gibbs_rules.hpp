@@ -7,6 +7,8 @@
 //   gaussian  none        k = w / v,    b = k y
 // With f = eta + e, e ~ N(0, r) integrated out of theta's draw, kappa =
 // k / (1 + k r) and the shift b / (1 + k r). A power w of 0 says nothing.
+//
+// Latent scales of the hinge: Wenzel et al. (2017), eq. 4 and 5.
 #ifndef BAYESKERNEL_LINEAR_GIBBS_RULES_HPP
 #define BAYESKERNEL_LINEAR_GIBBS_RULES_HPP
 

@@ -46,11 +46,11 @@ MeanFieldFit::MeanFieldFit(const RowSource& rows, const Prior& prior,
       system_(p_, r_, groups_, &executor),
       step_system_(p_, r_, groups_, &executor),
       q_(p_, r_, groups_),
-      pull_(p_, r_, groups_),
+      gradient_(p_, r_, groups_),
       step_(p_, r_, groups_),
       ones_(VectorXd::Ones(missing != nullptr ? p_ : 0)) {
   if (missing != nullptr && (model.family != Family::hinge || model.direct)) {
-    throw ArgumentError("missing values of this family are atoms");
+    throw ArgumentError("missing values of this family are completions");
   }
   if (indicators != nullptr && model.may_overshoot()) {
     throw ArgumentError("selection needs rows that are quadratic in f");
@@ -58,7 +58,7 @@ MeanFieldFit::MeanFieldFit(const RowSource& rows, const Prior& prior,
   if ((indicators || missing) && model.open != nullptr) {
     throw ArgumentError(
         "residuals of a learned variance go with neither selection nor "
-        "missing values, unless these are atoms");
+        "missing values, unless these are completions");
   }
   moments_.q = &q_;
   const Index n = rows.rows();
@@ -67,7 +67,7 @@ MeanFieldFit::MeanFieldFit(const RowSource& rows, const Prior& prior,
     e->mean = e->variance = VectorXd::Zero(row_moments ? n : 0);
     e->kappa = VectorXd::Zero(indicators || missing || model.open ? n : 0);
     e->linear = VectorXd::Zero(model.open ? n : 0);
-    e->share = VectorXd::Zero(model.atoms != nullptr ? n : 0);
+    e->responsibility = VectorXd::Zero(model.completions != nullptr ? n : 0);
   }
 }
 
@@ -119,8 +119,8 @@ void MeanFieldFit::delegate(RemoteMeanField remote) {
 void MeanFieldFit::watch(const MeanFieldSettings& settings,
                          const KeepGoing& keep_going,
                          const MeanFieldResult& result) {
-  pass_.watch([&](double share) {
-    return keep_going({result.passes + share,
+  pass_.watch([&](double responsibility) {
+    return keep_going({result.passes + responsibility,
                        static_cast<double>(settings.max_passes), "vb"});
   });
 }
@@ -151,7 +151,7 @@ void MeanFieldFit::start(MeanFieldResult& result, const VectorXd& inclusion) {
   accepted_state = state;
   at_ = state.mean;
   rules_.set_noise(out.noise.noise());
-  rules_.set_share(out.share);
+  rules_.set_responsibility(out.responsibility);
   pass_.run(Moments(), rules_.start(), Second::none, out.sums, store(out));
   ++result.passes;
   complete(false, out);
@@ -227,13 +227,13 @@ double MeanFieldFit::propose(double damping) {
     state.log_slab = std::log(from.indicators.precision);
     scale_columns();
     // gamma o h + h_0 - (A o Omega + prior of v) (theta, u).
-    pull_.x = inclusion_.cwiseProduct(from.shift.x);
-    pull_.group = from.shift.group;
-    add_product(scaled_, state.mean, -1.0, pull_);
+    gradient_.x = inclusion_.cwiseProduct(from.shift.x);
+    gradient_.group = from.shift.group;
+    add_product(scaled_, state.mean, -1.0, gradient_);
   } else {
-    pull_ = from.sums.linear;
+    gradient_ = from.sums.linear;
   }
-  prior_.subtract_pull(state.precision, state.mean, pull_);
+  prior_.subtract_gradient(state.precision, state.mean, gradient_);
   const double length = model_.may_overshoot() ? 1.0 - damping : 1.0;
   if (length < 1.0) shorten(damping);
   const bool blended =
@@ -241,13 +241,13 @@ double MeanFieldFit::propose(double damping) {
   if (blended) blend(damping);
   step_system_.factor(blended ? scaled_ : conditional(), prior_,
                       state.precision);
-  step_system_.solve(pull_, step_);
+  step_system_.solve(gradient_, step_);
   state.mean.x += length * step_.x;
   state.mean.group += length * step_.group;
-  return 0.5 * pull_.dot(step_);
+  return 0.5 * gradient_.dot(step_);
 }
 
-bool MeanFieldFit::promises_all() const {
+bool MeanFieldFit::predicts_gain() const {
   return second_ == Second::none && !indicators_ && !model_.learns_noise() &&
          !prior_.learns();
 }
@@ -274,7 +274,7 @@ void MeanFieldFit::restrict_from(const MeanFieldFit& from,
   keep(columns, accepted_.shift.x);
   keep(chosen, accepted_.indicators.log_odds);
   keep(chosen, accepted_.indicators.expected_b);
-  keep(chosen, accepted_.indicators.prior_share);
+  keep(chosen, accepted_.indicators.prior_fraction);
   keep(chosen, accepted_.next_log_odds);
   keep(columns, accepted_state.mean.x);
   keep(chosen, accepted_state.log_b);
@@ -373,7 +373,7 @@ void MeanFieldFit::blend(double damping) {
   }
   for (Index k = 0; k < indicators_->size(); ++k) {
     const Index c = indicators_->columns()[k];
-    scaled_.gram(c, c) -= w * (1.0 - from.indicators.prior_share[k]) *
+    scaled_.gram(c, c) -= w * (1.0 - from.indicators.prior_fraction[k]) *
                           std::exp(state.log_b[k] + state.log_slab);
   }
 }
@@ -452,7 +452,7 @@ double MeanFieldFit::run_pass(Second second, MeanFieldEvaluation& out) {
   NoisePosterior seen;
   seen.precision = state.noise;
   rules_.set_noise(seen.noise());
-  rules_.set_share(out.share);
+  rules_.set_responsibility(out.responsibility);
   pass_.run(moments_, rules_.later(), second, out.sums, store(out));
   if (!model_.learns_noise()) {
     out.noise = seen;

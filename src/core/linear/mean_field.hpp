@@ -6,6 +6,9 @@
 // columns and missing values. Plain steps make all updates in their order; accelerated ones
 // take gamma from the sums at the new weights, because a long step makes the
 // old ones a bad guide.
+//
+// Algorithms 1 and 2 of Luts and Ormerod (2014), sections 2.3 and 3.1, the
+// groups of effects eliminated; with the steps of their algorithms 3 and 4.
 #ifndef BAYESKERNEL_LINEAR_MEAN_FIELD_HPP
 #define BAYESKERNEL_LINEAR_MEAN_FIELD_HPP
 
@@ -59,7 +62,7 @@ struct MeanFieldEvaluation {
   ArrowVector shift;               // h of the bare columns, with indicators
   VectorXd mean, variance, kappa;  // by row, where kept
   VectorXd linear;                 // the same, with open residuals
-  VectorXd share;                  // by atom, the probability rho
+  VectorXd responsibility;         // by completion, the probability rho
   std::vector<MatrixXd> moment;  // of the blocks' members, second
   std::vector<BlockPosterior> variances;
   std::vector<MatrixXd> precision;  // for the next step
@@ -107,8 +110,8 @@ class MeanFieldFit final : public AscentModel {
   const MeanFieldEvaluation& accepted() const { return accepted_; }
   // From where another fit of these columns may start.
   MeanFieldStart warm_start() const;
-  // Passes are run elsewhere: of complete rows or atoms, without indicators,
-  // whose moments and shares are not kept here.
+  // Passes are run elsewhere: of complete rows or completions, without
+  // indicators, whose moments and responsibilities are not kept here.
   void delegate(RemoteMeanField remote);
   // The smallest y E f of all rows.
   double margin() const { return accepted_.sums.margin; }
@@ -145,7 +148,7 @@ class MeanFieldFit final : public AscentModel {
   double propose(double damping) override;
 
   // The covariance follows the mean where the weights are the curvature.
-  bool promises_all() const override;
+  bool predicts_gain() const override;
 
   Index pack(VectorXd& accepted, VectorXd& proposal) override;
   void unpack(const VectorXd& proposal) override {
@@ -193,7 +196,7 @@ class MeanFieldFit final : public AscentModel {
     return indicators_ ? scaled_ : state.curvature;
   }
 
-  // The share `old` of the accepted precision of q stays.
+  // The responsibility `old` of the accepted precision of q stays.
   void shorten(double old);
 
   // scaled_ becomes the matrix of the step in the mean.
@@ -230,7 +233,7 @@ class MeanFieldFit final : public AscentModel {
   ArrowSystem system_, step_system_;
   GaussianPosterior q_;
   Moments moments_;
-  ArrowVector pull_, step_, at_;
+  ArrowVector gradient_, step_, at_;
   Curvature scaled_;
   MatrixXd covariance_;
   VectorXd inclusion_, ones_;

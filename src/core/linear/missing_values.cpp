@@ -94,7 +94,7 @@ void MissingValues::update(const EffectMoments& effect, const VectorXd& c,
   out.covariance.resize(covariance_size_);
   const Index chunks = (rows() + kChunk - 1) / kChunk;
   slots_.resize(chunks);
-  const VectorXd pull = precision * center;
+  const VectorXd linear = precision * center;
   executor_.run(chunks, [&](Index chunk) {
     const Index P = data_.predictors();
     Slot& slot = slots_[chunk];
@@ -107,7 +107,7 @@ void MissingValues::update(const EffectMoments& effect, const VectorXd& c,
     scratch.value.resize(P);
     const Index end = std::min(rows(), (chunk + 1) * kChunk);
     for (Index i = chunk * kChunk; i < end; ++i) {
-      impute(i, effect, c[i], precision, pull, scratch, slot, out);
+      impute(i, effect, c[i], precision, linear, scratch, slot, out);
     }
     slot.flush();
   });
@@ -210,7 +210,7 @@ void MissingValues::add(Index a, Index b, Index g, double value,
 }
 
 void MissingValues::impute(Index i, const EffectMoments& effect, double c,
-                           const MatrixXd& O, const VectorXd& pull,
+                           const MatrixXd& O, const VectorXd& linear,
                            Scratch& scratch, Slot& slot,
                            MissingPosterior& out) {
   const MissingPattern::Row& row = data_.rows[i];
@@ -228,14 +228,14 @@ void MissingValues::impute(Index i, const EffectMoments& effect, double c,
   }
   for (Index j = 0; j < h; ++j) {
     scratch.rhs[j] =
-        pull[missing[j]] - dot(O.data() + missing[j] * P, known, P);
+        linear[missing[j]] - dot(O.data() + missing[j] * P, known, P);
   }
   const double w = rows_.weight[at] / c;
   scratch.second.setZero();
   if (w > 0.0) regress(i, effect, w, scratch);
   double* v = out.covariance.data() + offset_[i];
   double* mean = out.mean.data() + row.first;
-  double spread = 0.0;
+  double variance = 0.0;
   if (h == 1) {
     const double b = scratch.second(0, 0);
     const double precision = w * b + O(missing[0], missing[0]);
@@ -244,7 +244,7 @@ void MissingValues::impute(Index i, const EffectMoments& effect, double c,
     }
     v[0] = 1.0 / precision;
     mean[0] = scratch.rhs[0] * v[0];
-    spread = b * v[0];
+    variance = b * v[0];
     slot.add_log_det(precision);
   } else {
     scratch.precision = w * scratch.second;
@@ -264,9 +264,9 @@ void MissingValues::impute(Index i, const EffectMoments& effect, double c,
     llt.solveInPlace(scratch.rhs);
     Eigen::Map<MatrixXd>(v, h, h) = scratch.covariance;
     Eigen::Map<VectorXd>(mean, h) = scratch.rhs;
-    spread = scratch.second.cwiseProduct(scratch.covariance).sum();
+    variance = scratch.second.cwiseProduct(scratch.covariance).sum();
   }
-  rows_.residual[at] = spread;
+  rows_.residual[at] = variance;
   fill(i, mean);
   double* value = scratch.value.data();
   const double* from = data_.start_mean.data();
@@ -318,7 +318,7 @@ void MissingValues::regress(Index i, const EffectMoments& effect, double w,
     f += z[k] * effect.q.mean.group(k, g);
     for (Index j = 0; j < p; ++j) s[j] -= z[k] * loading[j];
   }
-  const double pull = rows_.y[at] * (rows_.weight[at] + w) - w * f;
+  const double linear = rows_.y[at] * (rows_.weight[at] + w) - w * f;
   const MatrixXd& sigma = effect.covariance;
   scratch.effect.resize(count);
   for (Index a = 0; a < count; ++a) {
@@ -338,7 +338,7 @@ void MissingValues::regress(Index i, const EffectMoments& effect, double w,
           dot(scratch.cross.data() + (k - p) * p, s, p);
     }
     scratch.rhs[use.missing] +=
-        use.slope * (pull * scratch.effect[a] - w * covariance);
+        use.slope * (linear * scratch.effect[a] - w * covariance);
     for (Index b = 0; b <= a; ++b) {
       const MissingPattern::Use& other = uses_[begin + b];
       const double value =

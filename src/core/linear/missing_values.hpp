@@ -2,6 +2,8 @@
 // missing value enters the columns of its row through its uses. Cost per row
 // with u uses of h values: u p + u^2 + h^3, and P^2 for the covariance of the
 // predictors.
+//
+// Luts and Ormerod (2014), section 3.3 and algorithm 4.
 #ifndef BAYESKERNEL_LINEAR_MISSING_VALUES_HPP
 #define BAYESKERNEL_LINEAR_MISSING_VALUES_HPP
 
@@ -101,7 +103,7 @@ class MissingValues {
   void add(Index a, Index b, Index g, double value, Curvature& to) const;
 
   void impute(Index i, const EffectMoments& effect, double c,
-              const MatrixXd& O, const VectorXd& pull, Scratch& scratch,
+              const MatrixXd& O, const VectorXd& linear, Scratch& scratch,
               Slot& slot, MissingPosterior& out);
 
   // rhs += y (omega + w) T'E(gamma theta) - w T'R e_i, second = T'R T, with

@@ -69,7 +69,7 @@ void ModeFit::step(ModeResult& out) {
   out.theta = llt_.solve(sums_.linear.x);
   out.f.noalias() = rows_.x.transpose() * out.theta;
   for (Index i = 0; i < out.f.size(); ++i) {
-    // linear - kappa x'theta is what pulls e_i.
+    // linear - kappa x'theta is the gradient in e_i.
     out.f[i] += residual(i) * (linear_[i] - kappa_[i] * out.f[i]);
   }
 }

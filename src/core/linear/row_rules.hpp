@@ -1,5 +1,5 @@
 // The rules of a variational fit: which family its rows are of, by which bound,
-// whether rows are atoms, and what their residuals are.
+// whether rows are completions, and what their residuals are.
 #ifndef BAYESKERNEL_LINEAR_ROW_RULES_HPP
 #define BAYESKERNEL_LINEAR_ROW_RULES_HPP
 
@@ -18,8 +18,8 @@ struct RowModel {
   Family family = Family::hinge;
   bool direct = false;  // E log p(y | f) itself, not a bound quadratic in f
   NoisePrior noise;     // of Gaussian rows
-  const AtomUnits* atoms = nullptr;  // null: rows are complete
-  OpenResiduals* open = nullptr;     // null: residuals are known
+  const Completions* completions = nullptr;  // null: rows are complete
+  ConditionalVariance* open = nullptr;       // null: residuals are known
 
   bool learns_noise() const {
     return family == Family::gaussian && !noise.held;
@@ -40,16 +40,16 @@ class RowRules {
   void set_noise(const Noise& noise) {
     if (bound_) bound_->noise = noise;
   }
-  // Where the shares of atoms go.
-  void set_share(VectorXd& share) {
-    if (atoms_) atoms_->share = share.data();
+  // Where the responsibilities of completions go.
+  void set_responsibility(VectorXd& responsibility) {
+    if (completions_) completions_->responsibility = responsibility.data();
   }
 
  private:
   const MeanFieldRule hinge_{};
   const StartRule start_{};
   std::unique_ptr<BoundRule> bound_;
-  std::unique_ptr<AtomRule> atoms_;
+  std::unique_ptr<CompletionRule> completions_;
 };
 
 }  // namespace bayeskernel

@@ -56,8 +56,8 @@ StochasticFit::StochasticFit(const RowSource& rows, const Prior& prior,
       noise_(start_noise(model.noise)) {
   whole_.cross.setZero(p_, r_ * rows.groups());
   whole_.group_gram.setZero(r_, r_ * rows.groups());
-  if (model.atoms != nullptr) {
-    throw ArgumentError("minibatches split the atoms of a row");
+  if (model.completions != nullptr) {
+    throw ArgumentError("minibatches split the completions of a row");
   }
 }
 
@@ -181,11 +181,11 @@ double StochasticFit::adaptive_rate(double least) {
     to.h.setZero(p_);
   }
   ++to.seen;
-  const double share =
+  const double step =
       to.seen <= to.first ? 1.0 / static_cast<double>(to.seen) : 1.0 / to.tau;
-  to.a += share * (a - to.a);
-  to.h += share * (h - to.h);
-  to.squared += share * (squared - to.squared);
+  to.a += step * (a - to.a);
+  to.h += step * (h - to.h);
+  to.squared += step * (squared - to.squared);
   if (to.seen < to.first) return 0.0;
   const double rho =
       std::min(1.0, (to.a.squaredNorm() + to.h.squaredNorm()) / to.squared);

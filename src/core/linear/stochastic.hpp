@@ -4,6 +4,8 @@
 // estimates n / s times its own sums. They end near the optimum, which
 // MeanFieldFit then reaches from there.
 // Cost of a step: s p^2 + p^3.
+//
+// The natural gradients are Wenzel et al. (2017), eq. 9 and 10.
 #ifndef BAYESKERNEL_LINEAR_STOCHASTIC_HPP
 #define BAYESKERNEL_LINEAR_STOCHASTIC_HPP
 

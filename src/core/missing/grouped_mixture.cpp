@@ -119,8 +119,8 @@ double GroupedMixtureFit::between(const Eigen::Ref<const VectorXd>& x,
   const double seen = (count.array() > 0.0).count();
   const double total = rows > 1.0 ? square / rows : 1.0;
   if (rows <= seen) return 0.5 * total;
-  const double share = 1.0 - within / (rows - seen) / total;
-  return total * std::clamp(share, 0.02, 0.98);
+  const double mixture_weight = 1.0 - within / (rows - seen) / total;
+  return total * std::clamp(mixture_weight, 0.02, 0.98);
 }
 
 void GroupedMixtureFit::climb(const Data& data, MixtureFit::Options options,
@@ -233,7 +233,7 @@ void GroupedMixtureFit::expect_factor(const Data& data, Index f,
   const Index width = out.groups.width(), groups = factor.mean.cols();
   const Index classes = mixture.classes();
   MatrixXd precision = MatrixXd::Zero(width * width, groups);
-  MatrixXd pull = MatrixXd::Zero(width, groups);
+  MatrixXd linear = MatrixXd::Zero(width, groups);
   std::map<std::pair<std::vector<bool>, int>, Seen> known;
   std::vector<bool> missing(data.x.cols());
   for (Index i = 0; i < data.x.rows(); ++i) {
@@ -260,9 +260,9 @@ void GroupedMixtureFit::expect_factor(const Data& data, Index f,
       gap[at.place[k]] -= shift[at.own[k]];
     }
     gap -= expected(gap, at, c, classes, data, i, mixture);
-    const VectorXd pulled = at.precision * gap;
+    const VectorXd weighted_gap = at.precision * gap;
     for (std::size_t a = 0; a < at.place.size(); ++a) {
-      pull(at.own[a], g) += weight * pulled[at.place[a]];
+      linear(at.own[a], g) += weight * weighted_gap[at.place[a]];
       for (std::size_t b = 0; b < at.place.size(); ++b) {
         precision(at.own[a] + width * at.own[b], g) +=
             weight * at.precision(at.place[a], at.place[b]);
@@ -281,7 +281,7 @@ void GroupedMixtureFit::expect_factor(const Data& data, Index f,
           "the covariance of the predictors between groups is not positive "
           "definite");
     }
-    factor.mean.col(g) = llt.solve(pull.col(g));
+    factor.mean.col(g) = llt.solve(linear.col(g));
     Eigen::Map<MatrixXd>(factor.variance.col(g).data(), width, width) =
         llt.solve(one);
   }
@@ -325,7 +325,7 @@ VectorXd GroupedMixtureFit::expected(const VectorXd& x, const Seen& at, int c,
     if (!data.cells.fits(cell, data.code.row(i))) continue;
     mean_of(cell);
     const VectorXd gap = x - mean;
-    const double value = std::log(mixture.share[cell * classes + c]) -
+    const double value = std::log(mixture.mixture_weight[cell * classes + c]) -
                          0.5 * gap.dot(at.precision * gap);
     if (first || value > most) {
       const double shrink = first ? 0.0 : std::exp(most - value);

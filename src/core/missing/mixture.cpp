@@ -120,7 +120,7 @@ Mixture MixtureFit::fit(const Rows& x, const std::vector<int>& component,
   const double total = options.weight ? options.weight->sum() : n;
   Mixture out;
   out.cells = cells;
-  out.share = VectorXd::Zero(count * components);
+  out.mixture_weight = VectorXd::Zero(count * components);
   out.mean.resize(predictors, count * components);
   for (int c = 0; c < components; ++c) {
     closed_.clear();
@@ -139,7 +139,7 @@ Mixture MixtureFit::fit(const Rows& x, const std::vector<int>& component,
     climb(state);
     for (Index k = 0; k < count; ++k) {
       const Index at = k * components + c;
-      out.share[at] = state.share[k] * rows_ / total;
+      out.mixture_weight[at] = state.mixture_weight[k] * rows_ / total;
       out.mean.col(at) = center_ + scale_.cwiseProduct(state.mean.col(k));
     }
     out.covariance.push_back(scale_.asDiagonal() * state.covariance *
@@ -242,10 +242,10 @@ auto MixtureFit::resume(int c, int components) const -> State {
             inverse.asDiagonal() * from.covariance[c] * inverse.asDiagonal()};
   for (Index k = 0; k < cells_.count(); ++k) {
     const Index at = k * components + c;
-    out.share[k] = from.share[at];
+    out.mixture_weight[k] = from.mixture_weight[at];
     out.mean.col(k) = inverse.cwiseProduct(from.mean.col(at) - center_);
   }
-  out.share /= out.share.sum();
+  out.mixture_weight /= out.mixture_weight.sum();
   return out;
 }
 
@@ -263,7 +263,7 @@ auto MixtureFit::start(Index predictors) const -> State {
     // A level that a class does not show is rare, not impossible.
     const VectorXd margin = margin_[f].array() + kRare;
     for (Index k = 0; k < cells_.count(); ++k) {
-      out.share[k] *= margin[cells_.level(k, f)] / margin.sum();
+      out.mixture_weight[k] *= margin[cells_.level(k, f)] / margin.sum();
     }
   }
   return out;
@@ -274,9 +274,10 @@ void MixtureFit::climb(State& state) const {
   for (int k = 0; k < options_.most; ++k) {
     if (go_on_ && !go_on_()) throw PassInterrupted();
     State next = maximised(open_.empty() ? closed_ : divided(state), state);
-    const double change = std::max({largest(next.mean - state.mean),
-                                    largest(next.covariance - state.covariance),
-                                    largest(next.share - state.share)});
+    const double change =
+        std::max({largest(next.mean - state.mean),
+                  largest(next.covariance - state.covariance),
+                  largest(next.mixture_weight - state.mixture_weight)});
     state = std::move(next);
     if (change < still) return;
   }
@@ -302,7 +303,7 @@ auto MixtureFit::divided(const State& state) const -> Sums {
       VectorXd weight(row.cells.size());
       for (Index c = 0; c < weight.size(); ++c) {
         const Index k = row.cells[c];
-        weight[c] = std::log(state.share[k]) -
+        weight[c] = std::log(state.mixture_weight[k]) -
                     0.5 * (seen.col(0) - mean.col(k)).squaredNorm();
       }
       weight = (weight.array() - weight.maxCoeff()).exp();
@@ -326,7 +327,7 @@ auto MixtureFit::maximised(const Sums& sums, const State& at) const -> State {
     members[k] += item.second.count;
     complete(item.second, at.mean.col(k), at.covariance, sum.col(k), square);
   }
-  State next{shares(members), sum, square};
+  State next{mixture_weights(members), sum, square};
   if (predictors == 0) return next;
   next.mean = means(members, sum);
   next.covariance = square - next.mean * sum.transpose() -
@@ -346,7 +347,7 @@ MatrixXd MixtureFit::means(const VectorXd& members, const MatrixXd& sum) const {
   return (effects_ * slope).transpose();
 }
 
-VectorXd MixtureFit::shares(const VectorXd& members) const {
+VectorXd MixtureFit::mixture_weights(const VectorXd& members) const {
   VectorXd apart = VectorXd::Ones(cells_.count());
   for (Index f = 0; f < cells_.factors(); ++f) {
     VectorXd margin = VectorXd::Constant(cells_.size(f), kRare);

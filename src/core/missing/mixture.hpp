@@ -2,10 +2,10 @@
 // with a mean for each cell, a combination of levels of the factors that miss
 // values, and one covariance; cells have probabilities: the general location
 // model (Little and Schluchter, 1985), with means by cell that are sums over
-// factors. Or one such model in each class, mixed by the shares of the classes,
-// so that what is missing may depend on the class. EM from sums by pattern and
-// cell: O(n P^2) once, O(P^3) by pattern, cell and iteration; rows that do not
-// tell their cell O(P^2 + P cells) by iteration.
+// factors. Or one such model in each class, mixed by the mixture_weights of the
+// classes, so that what is missing may depend on the class. EM from sums by
+// pattern and cell: O(n P^2) once, O(P^3) by pattern, cell and iteration; rows
+// that do not tell their cell O(P^2 + P cells) by iteration.
 #ifndef BAYESKERNEL_MISSING_MIXTURE_HPP
 #define BAYESKERNEL_MISSING_MIXTURE_HPP
 
@@ -54,7 +54,7 @@ class Cells {
 
 // Component k C + c is cell k of class c, of C classes.
 struct Mixture {
-  VectorXd share;                    // of components
+  VectorXd mixture_weight;                    // of components
   MatrixXd mean;                     // P x components
   std::vector<MatrixXd> covariance;  // P x P, by class
   Cells cells;
@@ -103,8 +103,8 @@ MatrixXd part(const MatrixXd& a, const std::vector<Index>& rows,
 VectorXd part(const Eigen::Ref<const VectorXd>& v,
                      const std::vector<Index>& at);
 
-// Missing predictors given those seen, under one Gaussian: mean slope x + level,
-// and the covariance.
+// Missing predictors given those seen, under one Gaussian: mean slope x +
+// level, and the covariance.
 struct GivenSeen {
   MatrixXd seen_root;  // lower, of the covariance of what is seen
   MatrixXd slope, covariance;
@@ -122,7 +122,8 @@ struct GivenSeen {
     seen_root.triangularView<Eigen::Lower>().solveInPlace(x);
   }
 
-  GivenSeen(const Places& at, const VectorXd& mean, const MatrixXd& covariance_);
+  GivenSeen(const Places& at, const VectorXd& mean,
+            const MatrixXd& covariance_);
 };
 
 // Rows are those of x; NaN is missing. `component` of a row, its class, counts
@@ -135,7 +136,8 @@ class MixtureFit {
   explicit MixtureFit(std::function<bool()> go_on = nullptr)
       : go_on_(std::move(go_on)) {}
 
-  // Known effects of groups, weights of rows, where to begin, and how far to go.
+  // Known effects of groups, weights of rows, where to begin, and how far to
+  // go.
   struct Options {
     const GroupEffects* groups = nullptr;
     const VectorXd* weight = nullptr;
@@ -178,7 +180,7 @@ class MixtureFit {
 
   // Of a class.
   struct State {
-    VectorXd share;  // of cells
+    VectorXd mixture_weight;  // of cells
     MatrixXd mean;   // P x cells
     MatrixXd covariance;
   };
@@ -216,7 +218,7 @@ class MixtureFit {
   MatrixXd means(const VectorXd& members, const MatrixXd& sum) const;
 
   // With one row more, in which the factors are independent.
-  VectorXd shares(const VectorXd& members) const;
+  VectorXd mixture_weights(const VectorXd& members) const;
 
   // E x and E x x' of the rows of a pattern.
   static void complete(const Pattern& from, const VectorXd& mean,

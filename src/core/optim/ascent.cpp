@@ -44,7 +44,7 @@ void ascend(AscentModel& model, const AscentSchedule& schedule,
   std::optional<Anderson> anderson;
   Eigen::VectorXd from, to;
   bool settling = settings.accelerate && schedule.settle > 0;
-  double best = kNone, promise = 0.0;
+  double best = kNone, predicted_gain = 0.0;
   double damping =
       schedule.shorten || (settings.accelerate && !settling) ? 0.0 : 1.0;
   bool extrapolated = false;
@@ -52,7 +52,7 @@ void ascend(AscentModel& model, const AscentSchedule& schedule,
   result.converged = false;
   while (true) {
     const bool usable = model.evaluate(
-        {settings.accelerate && !settling, promise > schedule.hold});
+        {settings.accelerate && !settling, predicted_gain > schedule.hold});
     ++result.passes;
     if (!usable && best == kNone) {
       if (model.restart(result)) continue;
@@ -89,13 +89,13 @@ void ascend(AscentModel& model, const AscentSchedule& schedule,
     if (model.accept()) anderson.reset();
     const double threshold =
         settings.tolerance * (1.0 + std::abs(value) / 1000.0);
-    promise = model.propose(damping);
+    predicted_gain = model.propose(damping);
     const bool plain = !settings.accelerate && !schedule.shorten;
     const bool little =
-        promise < std::min(threshold, 10.0 * settings.tolerance);
-    // A step of Newton's that promises far less than the last one gained is
+        predicted_gain < std::min(threshold, 10.0 * settings.tolerance);
+    // A step of Newton's with a predicted gain far below the last one's is
     // among the last.
-    const bool over = model.promises_all() && promise < 0.01 * gain;
+    const bool over = model.predicts_gain() && predicted_gain < 0.01 * gain;
     const bool still =
         (gain < threshold || over) && ((plain && !over) || little);
     if (still && !settling && !(schedule.plain_end && extrapolated)) {
@@ -119,7 +119,7 @@ void ascend(AscentModel& model, const AscentSchedule& schedule,
       since = 0;
     }
     // Newton's steps need no help.
-    if (!settings.accelerate || model.promises_all()) continue;
+    if (!settings.accelerate || model.predicts_gain()) continue;
     if (still) {  // what one plain step says decides
       extrapolated = false;
       anderson.reset();

@@ -21,7 +21,7 @@ namespace bayeskernel {
 
 struct MeanFieldSettings {
   // Stop at a gain below tolerance (1 + |bound| / 1000), when besides the next
-  // step in the mean promises less than that and than 10 tolerance. A promise
+  // predicted gain of a step in the mean is below that and 10 tolerance. A gain
   // of 1e-5 is a step of 0.0045 posterior sds, however many the rows.
   double tolerance = 1e-6;
   int max_passes = 2000;
@@ -51,7 +51,7 @@ struct AscentSchedule {
   int impatience = 1;
   // Steps are plain until the model has decided nothing for so many of them.
   int settle = 0;
-  // Discrete factors wait while the step in the mean promises more than this.
+  // Discrete factors wait while the predicted gain of the mean is above this.
   double hold = std::numeric_limits<double>::infinity();
   // Whether a step that is not extrapolated has the last word.
   bool plain_end = false;
@@ -84,10 +84,10 @@ class AscentModel {
   // The evaluated proposal is the accepted state. True when the model has
   // other coordinates from now on.
   virtual bool accept() = 0;
-  // The next proposal, from the accepted state; the gain that it promises.
+  // The next proposal, from the accepted state; the predicted gain.
   virtual double propose(double damping) = 0;
   // Whether no factor but the mean could gain more than that.
-  virtual bool promises_all() const { return false; }
+  virtual bool predicts_gain() const { return false; }
   // Another start, or false.
   virtual bool restart(MeanFieldResult&) { return false; }
   // Accepted state and proposal as vectors: first the coordinates that steer

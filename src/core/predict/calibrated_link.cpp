@@ -12,9 +12,9 @@
 namespace bayeskernel {
 
 double CalibratedLink::shrink(double v, Eigen::Index c) const {
-  const double spread = kSpread * slope * slope;
-  return std::sqrt((1.0 + spread * std::max(v, offset[c])) /
-                   (1.0 + spread * offset[c]));
+  const double ratio = kProbit * slope * slope;
+  return std::sqrt((1.0 + ratio * std::max(v, offset[c])) /
+                   (1.0 + ratio * offset[c]));
 }
 
 void CalibratedLink::row(const double* m, const double* v, Eigen::Index stride,
@@ -58,7 +58,7 @@ double CalibratedLinkFit::objective(const VectorXd& theta, VectorXd* gradient,
   const Index n = m_.rows(), k = m_.cols();
   const double t = theta[k];
   const double kappa = std::exp(t) / scale_;
-  const double spread = CalibratedLink::kSpread * kappa * kappa;
+  const double ratio = CalibratedLink::kProbit * kappa * kappa;
   double value =
       0.5 * theta.head(k).squaredNorm() / (kInterceptPrior * kInterceptPrior) +
       0.5 * t * t / (kSlopePrior * kSlopePrior);
@@ -77,8 +77,8 @@ double CalibratedLinkFit::objective(const VectorXd& theta, VectorXd* gradient,
   for (Index i = 0; i < n; ++i) {
     if (w_[i] == 0.0) continue;
     for (Index c = 0; c < k; ++c) {
-      const double q = 1.0 + spread * std::max(v_(i, c), offset_[c]);
-      const double usual = 1.0 + spread * offset_[c];
+      const double q = 1.0 + ratio * std::max(v_(i, c), offset_[c]);
+      const double usual = 1.0 + ratio * offset_[c];
       const double along = kappa * m_(i, c) * std::sqrt(usual / q);
       eta[c] = theta[c] + along;
       // d eta / dt, d^2 eta / dt^2.
@@ -159,19 +159,19 @@ auto CalibratedLinkFit::usual_variance() const -> VectorXd {
 
 auto CalibratedLinkFit::climb(bool quick) -> VectorXd {
   const Index k = m_.cols();
-  VectorXd share = VectorXd::Constant(k, 0.5);
-  if (k > 1) share.setConstant(1.0);
+  VectorXd frequency = VectorXd::Constant(k, 0.5);
+  if (k > 1) frequency.setConstant(1.0);
   double total = k > 1 ? static_cast<double>(k) : 1.0;
   for (Index i = 0; i < m_.rows(); ++i) {
     total += w_[i];
     if (k > 1)
-      share[y_[i]] += w_[i];
+      frequency[y_[i]] += w_[i];
     else if (y_[i] == 1)
-      share[0] += w_[i];
+      frequency[0] += w_[i];
   }
-  VectorXd base = (share / total).array().log();
+  VectorXd base = (frequency / total).array().log();
   if (k == 1) {
-    base[0] -= std::log1p(-share[0] / total);
+    base[0] -= std::log1p(-frequency[0] / total);
   } else {
     base.array() -= base.mean();
   }

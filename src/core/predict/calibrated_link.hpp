@@ -21,7 +21,7 @@
 namespace bayeskernel {
 
 struct CalibratedLink {
-  static constexpr double kSpread = 0.39269908169872415;  // pi / 8
+  static constexpr double kProbit = 0.39269908169872415;  // pi / 8
 
   Eigen::VectorXd intercept;       // a: one a machine
   Eigen::VectorXd centre, offset;  // b and o: 0 in the first form

@@ -57,10 +57,10 @@ Eigen::ArrayXd DrawMoments::even_quantiles(Eigen::Index draws) {
   return out;
 }
 
-double DrawMoments::quantile(Eigen::ArrayXd& v, double share) {
+double DrawMoments::quantile(Eigen::ArrayXd& v, double probability) {
   if (v.size() == 0) return 0.0;
   double* at =
-      v.data() + std::lround(share * static_cast<double>(v.size() - 1));
+      v.data() + std::lround(probability * static_cast<double>(v.size() - 1));
   std::nth_element(v.data(), at, v.data() + v.size());
   return *at;
 }
@@ -71,9 +71,35 @@ double DrawMoments::variance(const Eigen::ArrayXd& v, double mean) {
              : 0.0;
 }
 
+namespace {
+
+void check(const LinearRows& rows, const LinearDraws& draws) {
+  rows.check();
+  const Eigen::Index count = draws.beta.rows(), P = rows.predictors.cols();
+  demand(draws.beta.cols() == rows.x.cols(), "the number of coefficients");
+  demand(P == 0 || (draws.x_mean.rows() == count && draws.x_mean.cols() == P &&
+                    draws.x_cov.rows() == P && draws.x_cov.cols() == P * count),
+         "the law of missing predictors");
+  demand(draws.terms.size() == rows.terms.size(), "the number of random terms");
+  for (std::size_t t = 0; t < rows.terms.size(); ++t) {
+    const LinearDraws::Term& term = draws.terms[t];
+    const Eigen::Index r = rows.terms[t].z.cols();
+    bool fits = term.effects.rows() == count &&
+                term.covariance.rows() == count &&
+                term.covariance.cols() == r * r;
+    for (const int g : rows.terms[t].group) {
+      fits = fits && g * r <= term.effects.cols();
+    }
+    demand(fits, "the draws of a random term");
+  }
+}
+
+}  // namespace
+
 LinearDrawPredictor::LinearDrawPredictor(const LinearRows& rows,
                                          const LinearDraws& draws)
     : rows_(rows), draws_(draws), whole_(rows.x.rows(), true) {
+  check(rows, draws);
   for (const LinearRows::Pattern& pattern : rows.patterns) {
     for (const int i : pattern.rows) whole_[i] = false;
   }
@@ -238,10 +264,10 @@ void DrawMoments::set_robust(Eigen::Index i, const Eigen::ArrayXd& value,
   middle[i] = quantile(s.value, 0.5);
   const double half =
       0.5 * (quantile(s.value, 1.0 - kBelow) - quantile(s.value, kBelow));
-  spread[i] = half * half;
+  robust_variance[i] = half * half;
   if (extra.size() == 0) return;
   s.value = extra;
-  spread[i] += quantile(s.value, 0.5);
+  robust_variance[i] += quantile(s.value, 0.5);
 }
 
 }  // namespace bayeskernel

@@ -29,19 +29,20 @@ struct LinearDraws {
   MatrixMap x_mean, x_cov;
 };
 
-// A column for each link in the last two. On demand `middle` and `spread`, what
-// mean and variance would be of a normal law with the median of the draws and
-// the distance of their quantiles at one standard deviation either side: where
-// draws have heavy tails their moments are those of the few largest.
+// A column for each link in the last two. On demand `middle` and
+// `robust_variance`, what mean and variance would be of a normal law with the
+// median of the draws and the distance of their quantiles at one standard
+// deviation either side: where draws have heavy tails their moments are those
+// of the few largest.
 struct DrawMoments {
-  Eigen::VectorXd mean, var, middle, spread;
+  Eigen::VectorXd mean, var, middle, robust_variance;
   Eigen::MatrixXd probability, probability_sd;
 
   DrawMoments(Eigen::Index n, Eigen::Index links, bool robust = false)
       : mean(n),
         var(n),
         middle(robust ? n : 0),
-        spread(robust ? n : 0),
+        robust_variance(robust ? n : 0),
         probability(n, links),
         probability_sd(n, links) {}
 
@@ -51,10 +52,10 @@ struct DrawMoments {
 
   // Row i from the draws of its mean and of its variance given the rest;
   // `extra` is empty where that is 0 in every draw. Where one value of f has to
-  // stand for a draw it takes normal quantiles, spread evenly over the draws
+  // stand for a draw it takes normal quantiles, put evenly over the draws
   // (the fractional parts of the golden ratio's multiples): with `whole` for
-  // the spread of the probability, which then is that of g(f); without it for
-  // the hinge's mean, and the spread is that of E g(f) between draws.
+  // the variance of the probability, which then is that of g(f); without it for
+  // the hinge's mean, and the variance is that of E g(f) between draws.
   void set(Eigen::Index i, const Eigen::ArrayXd& value,
            const Eigen::ArrayXd& extra, const std::vector<LinkCurve>& links,
            const Eigen::ArrayXd& quantiles, bool whole, Scratch& s);
@@ -65,8 +66,8 @@ struct DrawMoments {
   void set_robust(Eigen::Index i, const Eigen::ArrayXd& value,
                   const Eigen::ArrayXd& extra, Scratch& s);
 
-  // The value nearest to that share of v, which is reordered.
-  static double quantile(Eigen::ArrayXd& v, double share);
+  // The value at this probability of v, which is reordered.
+  static double quantile(Eigen::ArrayXd& v, double probability);
 
   static double variance(const Eigen::ArrayXd& v, double mean);
 };
@@ -97,7 +98,7 @@ class LinearDrawPredictor {
 
   template <class Take>
   void each_row(const double* noise, Executor& executor, Take&& take) const {
-    constexpr Index kRows = 32, kShare = 128;
+    constexpr Index kRows = 32, kPart = 128;
     const Index n = rows_.x.rows(), draws = draws_.beta.rows();
     executor.run((n + kRows - 1) / kRows, [&](Index block) {
       const Index begin = block * kRows;
@@ -119,35 +120,35 @@ class LinearDrawPredictor {
         take(i, value, extra, work);
       }
     });
-    // Rows with missing predictors, in shares of their patterns.
-    struct Share {
+    // Rows with missing predictors, in parts of their patterns.
+    struct PatternRows {
       std::size_t pattern;
       Index begin, end;
       const double* noise;
     };
-    std::vector<Share> shares;
+    std::vector<PatternRows> parts;
     for (std::size_t k = 0; k < rows_.patterns.size(); ++k) {
       const Index count = rows_.patterns[k].rows.size();
       const Index width = draws * rows_.patterns[k].predictors.size();
-      for (Index at = 0; at < count; at += kShare) {
-        const Index end = std::min(count, at + kShare);
-        shares.push_back({k, at, end, noise});
+      for (Index at = 0; at < count; at += kPart) {
+        const Index end = std::min(count, at + kPart);
+        parts.push_back({k, at, end, noise});
         if (noise != nullptr) noise += width * (end - at);
       }
     }
-    executor.run(static_cast<Index>(shares.size()), [&](Index k) {
-      const Share& share = shares[k];
-      const LinearRows::Pattern& pattern = rows_.patterns[share.pattern];
-      const Conditional given = condition(pattern, share.noise != nullptr);
+    executor.run(static_cast<Index>(parts.size()), [&](Index k) {
+      const PatternRows& part = parts[k];
+      const LinearRows::Pattern& pattern = rows_.patterns[part.pattern];
+      const Conditional given = condition(pattern, part.noise != nullptr);
       const Index width = draws * pattern.predictors.size();
       ArrayXd value, extra;
       Work work;
-      for (Index r = share.begin; r < share.end; ++r) {
+      for (Index r = part.begin; r < part.end; ++r) {
         const Index i = pattern.rows[r];
         missing_row(i, pattern, given,
-                    share.noise == nullptr
+                    part.noise == nullptr
                         ? nullptr
-                        : share.noise + width * (r - share.begin),
+                        : part.noise + width * (r - part.begin),
                     value, extra);
         take(i, value, extra, work);
       }

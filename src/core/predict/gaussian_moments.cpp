@@ -14,9 +14,65 @@
 
 namespace bayeskernel {
 
+namespace {
+
+using Index = Eigen::Index;
+using Term = LinearPosterior::Term;
+
+void check_term(const Term& term, const LinearRows::Term& rows, Index size) {
+  const Index r = rows.z.cols(), groups = term.mean.rows();
+  const int most = rows.group.empty() ? 0
+                                      : *std::max_element(rows.group.begin(),
+                                                          rows.group.end());
+  bool fits = true;
+  if (term.kind == Term::Kind::dense) {
+    fits = most * r <= static_cast<Index>(term.index.size());
+    for (const int k : term.index) fits = fits && k >= 1 && k <= size;
+  } else {
+    fits = term.mean.cols() == r && most <= groups &&
+           term.covariance.rows() == r && term.covariance.cols() == r * groups;
+  }
+  if (term.kind == Term::Kind::eliminated) {
+    fits = fits && term.loading.rows() == r &&
+           term.loading.cols() == size * groups;
+  }
+  const bool unseen =
+      std::find(rows.group.begin(), rows.group.end(), 0) != rows.group.end();
+  demand(
+      fits && (!unseen || (term.unseen.rows() == r && term.unseen.cols() == r)),
+      "the posterior of a random term");
+}
+
+void check(const LinearRows& rows, const LinearPosterior& q) {
+  rows.check();
+  const Index p = rows.x.cols(), size = q.mean.size();
+  const Index P = rows.predictors.cols();
+  demand(q.center.size() == p && q.scale.size() == p, "the scale of columns");
+  demand(q.covariance.rows() == size && q.covariance.cols() == size,
+         "the covariance");
+  demand(q.gamma.size() == 0 ||
+             (q.gamma.size() == size && q.indicator_var.size() == size),
+         "the probability of columns");
+  demand(q.basis.cols() == 0 ? p <= size
+                             : q.first >= 0 && q.first + q.basis.rows() == p &&
+                                   q.first + q.basis.cols() <= size,
+         "the number of coefficients");
+  demand(P == 0 || (q.precision.rows() == P && q.precision.cols() == P &&
+                    q.x_mean.size() == P && q.x_mean_cov.rows() == P &&
+                    q.x_mean_cov.cols() == P),
+         "the law of missing predictors");
+  demand(q.terms.size() == rows.terms.size(), "the number of random terms");
+  for (std::size_t t = 0; t < q.terms.size(); ++t) {
+    check_term(q.terms[t], rows.terms[t], size);
+  }
+}
+
+}  // namespace
+
 LinearPredictor::LinearPredictor(const LinearRows& rows,
                                  const LinearPosterior& q)
     : rows_(rows), q_(q), given_(rows.patterns.size()) {
+  check(rows, q);
   const Index size = q.mean.size();
   if (size > 0) {
     // U lower triangular with covariance U'U: the factor of the matrix with

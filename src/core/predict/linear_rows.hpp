@@ -34,6 +34,10 @@ struct MissingUses {
   std::vector<Use> uses;               // in the order of their rows
   std::vector<Eigen::Index> begin{0};  // n + 1; one zero without any
 
+  // `row` of each use, from 0 and increasing.
+  static MissingUses of(const std::vector<int>& row, std::vector<Use> uses,
+                        Eigen::Index rows);
+
   template <class Body>
   void each(Eigen::Index row, Body&& body) const {
     if (begin.size() == 1) return;
@@ -54,13 +58,21 @@ struct LinearRows {
   MatrixMap x;
   VectorMap offset;
   std::vector<Term> terms;
-  MissingUses missing;      // in x
-  MatrixMap predictors;     // n x P, NaN where missing; n x 0 without
+  MissingUses missing;   // in x
+  MatrixMap predictors;  // n x P, NaN where missing; n x 0 without
   std::vector<Pattern> patterns;
+
+  // An ArgumentError unless all parts are of these rows.
+  void check() const;
+
+  Eigen::Index missing_values() const;
 
   // The predictors of a row that are there.
   std::vector<int> observed(const Pattern& pattern) const;
 };
+
+// An ArgumentError that says that this does not fit its rows.
+void demand(bool fits, const char* what);
 
 }  // namespace bayeskernel
 

@@ -3,6 +3,8 @@
 // whose error falls geometrically for the smooth curves: below 1e-10 for probit
 // and logit up to a deviation of 100, beyond which only the deviation of g is
 // by it.
+//
+// E Phi(f) is the probability of Wenzel et al. (2017), eq. 13.
 #ifndef BAYESKERNEL_PREDICT_LINK_MOMENTS_HPP
 #define BAYESKERNEL_PREDICT_LINK_MOMENTS_HPP
 

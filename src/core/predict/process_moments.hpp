@@ -1,5 +1,7 @@
 // Moments over draws of a process at inducing points: f = phi'v + e by row,
 // e ~ N(0, r) of its own. O(draws m) a row.
+//
+// Mean and variance of f as in Wenzel et al. (2017), eq. 13.
 #ifndef BAYESKERNEL_PREDICT_PROCESS_MOMENTS_HPP
 #define BAYESKERNEL_PREDICT_PROCESS_MOMENTS_HPP
 

@@ -20,6 +20,19 @@ MatrixXd Block::second_moment(const VectorXd& theta) const {
   return own * own.transpose();
 }
 
+void Prior::check() const {
+  bool fits = mean.size() == columns();
+  for (const Block& block : blocks) {
+    const Index r = block.width;
+    fits = fits && block.members >= 0 && r >= 1 &&
+           (block.kind != Block::Kind::unstructured ||
+            (block.scale.rows() == r && block.scale.cols() == r)) &&
+           (block.eliminated ||
+            (block.first >= 0 && block.first + block.members * r <= columns()));
+  }
+  if (!fits) throw ArgumentError("a block of the prior has not its columns");
+}
+
 const Block* Prior::eliminated() const {
   for (const Block& block : blocks) {
     if (block.eliminated) return &block;
@@ -62,8 +75,8 @@ void Prior::add_precision(const std::vector<MatrixXd>& block_precision,
   });
 }
 
-void Prior::subtract_pull(const std::vector<MatrixXd>& block_precision,
-                          const ArrowVector& at, ArrowVector& out) const {
+void Prior::subtract_gradient(const std::vector<MatrixXd>& block_precision,
+                              const ArrowVector& at, ArrowVector& out) const {
   out.x.array() -= precision.array() * (at.x - mean).array();
   for_kept([&](const Block& block, std::size_t l) {
     for (Index m = 0; m < block.members; ++m) {

@@ -1,5 +1,8 @@
 // Prior blocks of theta and of the eliminated group effects u, their updates
 // and their terms of the bound.
+//
+// Luts and Ormerod (2014), section 3.1: blocks of coefficients with variances
+// that are learned.
 #ifndef BAYESKERNEL_PRIOR_BLOCKS_HPP
 #define BAYESKERNEL_PRIOR_BLOCKS_HPP
 
@@ -62,6 +65,9 @@ class Prior {
 
   Index columns() const { return precision.size(); }
 
+  // An ArgumentError unless blocks are of these columns.
+  void check() const;
+
   const Block* eliminated() const;
 
   // Whether any variance is learned.
@@ -79,8 +85,8 @@ class Prior {
                      MatrixXd& a) const;
 
   // out -= Lambda (theta - mu0), on theta and on the eliminated groups.
-  void subtract_pull(const std::vector<MatrixXd>& block_precision,
-                     const ArrowVector& at, ArrowVector& out) const;
+  void subtract_gradient(const std::vector<MatrixXd>& block_precision,
+                         const ArrowVector& at, ArrowVector& out) const;
 
   // Constant and quadratic terms of the fixed columns,
   // without -p/2 log 2 pi, which cancels against the entropy.

@@ -15,7 +15,7 @@ void Indicators::start(const VectorXd& inclusion, IndicatorPosterior& q) const {
   // 1 stands for a probability that no factor can tell from it.
   q.log_odds = inclusion.unaryExpr(
       [](double g) { return std::min(std::log(g) - std::log1p(-g), 40.0); });
-  q.expected_b = q.prior_share = VectorXd::Ones(size());
+  q.expected_b = q.prior_fraction = VectorXd::Ones(size());
   if (prior_.start_b.size() == size()) q.expected_b = prior_.start_b;
   q.precision = prior_.start_precision;
   update_rho(VectorXd::Zero(0), q);
@@ -63,24 +63,25 @@ void Indicators::update_odds(const Curvature& curvature, const VectorXd& h,
 }
 
 double Indicators::update(const VectorXd& mu, const MatrixXd& covariance,
-                          double precision, VectorXd& doubt,
+                          double precision, VectorXd& indicator_variance,
                           IndicatorPosterior& q) const {
-  return update(mu, VectorXd(covariance.diagonal()), precision, doubt, q);
+  return update(mu, VectorXd(covariance.diagonal()), precision,
+                indicator_variance, q);
 }
 
 double Indicators::update(const VectorXd& mu, const VectorXd& variance,
-                          double precision, VectorXd& doubt,
+                          double precision, VectorXd& indicator_variance,
                           IndicatorPosterior& q) const {
   VectorXd second(size());
-  doubt = VectorXd::Zero(p_);
-  q.prior_share.resize(size());
+  indicator_variance = VectorXd::Zero(p_);
+  q.prior_fraction.resize(size());
   for (Index k = 0; k < size(); ++k) {
     const Index c = columns_[k];
     second[k] = variance[c] + mu[c] * mu[c];
-    q.prior_share[k] = variance[c] / second[k];
+    q.prior_fraction[k] = variance[c] / second[k];
     // Beyond a log odds of 40, E gamma is 1 to the last digit.
     const double l = q.log_odds[k];
-    doubt[c] = l < 40.0 ? expit(l) * expit(-l) * second[k] : 0.0;
+    indicator_variance[c] = l < 40.0 ? expit(l) * expit(-l) * second[k] : 0.0;
   }
   update(second, expit(q.log_odds), precision, q);
   return bound(second, q);
@@ -95,11 +96,11 @@ double Indicators::settled_precision(const VectorXd& mu,
     const Index c = columns_[k];
     const double square = mu[c] * mu[c];
     const double second = variance[c] + square;
-    const double share = std::exp(log_b[k]) * precision * variance[c] *
-                         (variance[c] + 2.0 * square) / second;
+    const double fraction = std::exp(log_b[k]) * precision * variance[c] *
+                            (variance[c] + 2.0 * square) / second;
     const double own = q.expected_b[k] * second;
     const double follows =
-        std::min({share * own * precision, 1.0, own * precision});
+        std::min({fraction * own * precision, 1.0, own * precision});
     count -= follows;
     moment += own - follows / precision;
   }

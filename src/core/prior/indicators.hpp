@@ -1,7 +1,9 @@
 // Columns among which the model selects, and the q of their part: gamma, b,
 // sigma_v^2 and rho. Columns that are out for good are `hidden`: their v_k and
-// b_k keep the optimum without data, E b_k = 1 and E v_k^2 = 1 / E[1/sigma_v^2],
-// and count in sigma_v^2, rho and the bound.
+// b_k keep the optimum without data, E b_k = 1 and E v_k^2 = 1 /
+// E[1/sigma_v^2], and count in sigma_v^2, rho and the bound.
+//
+// Luts and Ormerod (2014), section 3.2 and algorithm 3.
 #ifndef BAYESKERNEL_PRIOR_INDICATORS_HPP
 #define BAYESKERNEL_PRIOR_INDICATORS_HPP
 
@@ -18,7 +20,7 @@ namespace bayeskernel {
 // theta_k = gamma_k v_k on `columns` of x: v_k ~ N(0, sigma_v^2 / b_k),
 // b_k ~ IG(1, 1/2), gamma_k ~ Bernoulli(rho), sigma_v^2 ~ IG(shape, rate) or
 // sigma_v ~ `half_t`, and rho known or ~ Beta(rho_in, rho_out). These columns
-// have neither a fixed prior nor a block. Columns of one unit share their
+// have neither a fixed prior nor a block. Columns of one unit fraction their
 // indicator, in chains alone.
 struct Selection {
   std::vector<Index> columns;
@@ -40,9 +42,9 @@ struct Selection {
 };
 
 struct IndicatorPosterior {
-  VectorXd log_odds;    // of gamma, columns in use
-  VectorXd expected_b;  // E b
-  VectorXd prior_share; // Var v_k / E v_k^2: curvature of the Laplace law
+  VectorXd log_odds;        // of gamma, columns in use
+  VectorXd expected_b;      // E b
+  VectorXd prior_fraction;  // Var v_k / E v_k^2: curvature of the Laplace law
   double shape = 0.0, rate = 1.0;      // sigma_v^2 ~ IG
   double precision = 1.0;              // E[1/sigma_v^2]
   double rho_in = 0.0, rho_out = 0.0;  // rho ~ Beta, when learned
@@ -84,17 +86,19 @@ class Indicators {
                    const IndicatorPosterior& q, VectorXd& odds) const;
 
   // All other factors at q's log odds, theta of mean mu and covariance; their
-  // terms of the bound. `doubt` receives Var f by x_k^2 from not knowing gamma.
+  // terms of the bound. `indicator_variance` receives Var f by x_k^2 from
+  // unknown gamma.
   double update(const VectorXd& mu, const MatrixXd& covariance,
-                double precision, VectorXd& doubt, IndicatorPosterior& q) const;
+                double precision, VectorXd& indicator_variance,
+                IndicatorPosterior& q) const;
   // The same of variances alone.
-  double update(const VectorXd& mu, const VectorXd& variance,
-                double precision, VectorXd& doubt, IndicatorPosterior& q) const;
+  double update(const VectorXd& mu, const VectorXd& variance, double precision,
+                VectorXd& indicator_variance, IndicatorPosterior& q) const;
 
-  // E[1/sigma_v^2] that the update tends to as it is repeated, of v with mean mu
-  // and variances `variance` under prior precisions b `precision`: a column of
-  // which the data say little has E v^2 in proportion to sigma_v^2 and says
-  // nothing of it. Steps that ignore that approach it by a share of about
+  // E[1/sigma_v^2] that the update tends to as it is repeated, of v with mean
+  // mu and variances `variance` under prior precisions b `precision`: a column
+  // of which the data say little has E v^2 in proportion to sigma_v^2 and says
+  // nothing of it. Steps that ignore that approach it by a fraction of about
   // shape / K.
   double settled_precision(const VectorXd& mu, const VectorXd& variance,
                            const VectorXd& log_b, double precision,

@@ -1,4 +1,4 @@
-// Univariate draws. Parameters are valid by promise: shapes, rates, means and
+// Univariate draws. Parameters must be valid: shapes, rates, means and
 // scales positive. Each is tested against its exact CDF.
 #ifndef BAYESKERNEL_RNG_DISTRIBUTIONS_HPP
 #define BAYESKERNEL_RNG_DISTRIBUTIONS_HPP

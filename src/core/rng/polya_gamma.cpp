@@ -42,12 +42,12 @@ PolyaGammaOne::PolyaGammaOne(double c) : z_(0.5 * std::abs(c)) {
     below =
         std::exp(scale) * (normal_cdf(left) / tilt + normal_cdf(right) * tilt);
   }
-  share_above_ = 1.0 / (1.0 + 4.0 / kPi * rate_ * below);
+  probability_above_ = 1.0 / (1.0 + 4.0 / kPi * rate_ * below);
 }
 
 double PolyaGammaOne::operator()(Stream& stream) const {
   for (;;) {
-    const double x = stream.uniform() < share_above_
+    const double x = stream.uniform() < probability_above_
                          ? kCut + stream.exponential() / rate_
                          : inverse_gaussian(stream);
     double sum = coefficient(0, x);

@@ -39,7 +39,7 @@ class PolyaGammaOne {
   // Mean 1 / z, shape 1, below kCut.
   double inverse_gaussian(Stream& stream) const;
 
-  double z_, rate_, share_above_;
+  double z_, rate_, probability_above_;
 };
 
 // Gamma(shape, 1) for many draws of one shape: Marsaglia & Tsang (2000, ACM

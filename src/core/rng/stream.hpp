@@ -28,7 +28,7 @@ enum class Purpose : std::uint64_t {
   scale,
   predictors,
   kernels,
-  atoms,
+  completions,
   check
 };
 

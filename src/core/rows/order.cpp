@@ -13,6 +13,11 @@ GroupOrder group_order(const int* group, Index rows, Index groups) {
     std::iota(out.order.begin(), out.order.end(), Index{0});
     return out;
   }
+  for (Index i = 0; i < rows; ++i) {
+    if (group[i] < 1 || group[i] > groups) {
+      throw ArgumentError("a row is in no group");
+    }
+  }
   out.begin.assign(groups + 1, 0);
   for (Index i = 0; i < rows; ++i) ++out.begin[group[i]];
   std::partial_sum(out.begin.begin(), out.begin.end(), out.begin.begin());

@@ -1,9 +1,11 @@
 #include "rows/pack.hpp"
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "eigen.hpp"
+#include "error.hpp"
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
@@ -12,6 +14,27 @@ Index ColumnData::columns() const {
   Index out = x.cols() + variables.cols();
   for (const KeptTerm& term : kept) out += term.members * term.z.cols();
   return out;
+}
+
+void ColumnData::check() const {
+  const Index n = x.rows(), p = x.cols();
+  const auto demand = [](bool fits, const char* what) {
+    if (!fits) throw ArgumentError(std::string(what) + " is not of these rows");
+  };
+  demand(center.size() == p && scale.size() == p, "the scale of the columns");
+  demand(y.size() == n, "the response");
+  demand(weight.size() == n, "the weight");
+  demand(offset.size() == n, "the offset");
+  demand(static_cast<Index>(order.size()) == n, "the order");
+  demand(z.cols() == 0 || z.rows() == n, "the random term");
+  demand(residual.size() == 0 || residual.size() == n, "the residual");
+  demand(variables.cols() == 0 || variables.rows() == n, "a variable");
+  for (const KeptTerm& term : kept) {
+    demand(static_cast<Index>(term.group.size()) == n && term.z.rows() == n &&
+               std::all_of(term.group.begin(), term.group.end(),
+                           [&](int g) { return g >= 0 && g < term.members; }),
+           "a random term");
+  }
 }
 
 namespace detail {
@@ -48,6 +71,7 @@ void pack_columns(const ColumnData& data, const VectorXd& inverse_scale,
 }
 
 void pack_beside(const ColumnData& data, PackedRows& rows) {
+  data.check();
   const Index n = data.x.rows(), r = data.z.cols();
   rows.z.resize(r, n);
   rows.y.resize(n);

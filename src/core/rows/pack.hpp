@@ -33,6 +33,9 @@ struct ColumnData {
   Eigen::Map<const MatrixXd> variables{nullptr, 0, 0};
 
   Index columns() const;
+
+  // An ArgumentError unless all parts are of these rows.
+  void check() const;
 };
 
 namespace detail {

@@ -1,7 +1,7 @@
 // Rows of a model in tiles. A tile is a run of consecutive rows, those of whole
-// groups or a part of a large one, and of whole units where rows are atoms of
-// such; a block is a run of tiles that one thread
-// handles; a chunk is a run of blocks that is in memory at once. All three depend on the
+// groups or a part of a large one, and of whole units where rows are
+// completions of such; a block is a run of tiles that one thread handles; a
+// chunk is a run of blocks that is in memory at once. All three depend on the
 // sizes of the data alone, not on where they are kept, so that sums taken
 // block by block are the same bits for a matrix and for a stream.
 #ifndef BAYESKERNEL_ROWS_ROWS_HPP
@@ -168,7 +168,7 @@ class PackedRows final : public RowSource {
   void finish(std::vector<Index> group_begin, Index block_rows = kBlockRows) {
     partition(rows(), std::move(group_begin), 0, block_rows);
   }
-  // The same for rows that are atoms of units.
+  // The same for rows that are completions of units.
   void finish(std::vector<Index> group_begin, const std::vector<Index>& unit) {
     partition(rows(), std::move(group_begin), 0, kBlockRows, unit);
   }

@@ -72,10 +72,10 @@ ActiveModel restrict_model(const WholeModel& model,
   out.rows = model.rows;
   out.prior = model.prior;
   if (out.hidden == 0) return out;
-  const AtomUnits* atoms = model.row_model.atoms;
-  out.rows = std::make_shared<PackedRows>(
-      restrict_rows(*model.rows, out.columns,
-                    atoms != nullptr ? atoms->unit : std::vector<Index>()));
+  const Completions* completions = model.row_model.completions;
+  out.rows = std::make_shared<PackedRows>(restrict_rows(
+      *model.rows, out.columns,
+      completions != nullptr ? completions->unit : std::vector<Index>()));
   const Index used = static_cast<Index>(out.columns.size());
   out.prior.precision.resize(used);
   out.prior.mean.resize(used);

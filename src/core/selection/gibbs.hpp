@@ -3,6 +3,9 @@
 // After the pass over the rows that leaves the Gram: elimination of the groups
 // G p^2 r, of the columns that are always in, one visit O(1), one change
 // O(K^2), theta q^3 / 3.
+//
+// Luts and Ormerod (2014), appendix B, with the coefficients integrated out of
+// the step.
 #ifndef BAYESKERNEL_SELECTION_GIBBS_HPP
 #define BAYESKERNEL_SELECTION_GIBBS_HPP
 

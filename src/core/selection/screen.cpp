@@ -11,9 +11,10 @@
 
 namespace bayeskernel {
 
-RowPull::RowPull(const PackedRows& rows, const RowModel& model,
-                 const Noise& noise, const VectorXd& m, const VectorXd& s)
-    : kappa(rows.rows()), pull(rows.rows()) {
+RowGradient::RowGradient(const PackedRows& rows, const RowModel& model,
+                         const Noise& noise, const VectorXd& m,
+                         const VectorXd& s)
+    : kappa(rows.rows()), gradient(rows.rows()) {
   RowRules rules(model);
   rules.set_noise(noise);
   VectorXd newton(rows.rows());
@@ -22,7 +23,7 @@ RowPull::RowPull(const PackedRows& rows, const RowModel& model,
     const Index at = span.row_begin;
     rules.later().tile(
         span, rows.tile(span, buffer), m.data() + at, s.data() + at,
-        {kappa.data() + at, pull.data() + at, newton.data() + at});
+        {kappa.data() + at, gradient.data() + at, newton.data() + at});
   }
 }
 
@@ -30,8 +31,8 @@ ColumnSums::ColumnSums(const Eigen::Ref<const MatrixXd>& x,
                        const std::vector<Index>& columns,
                        const VectorXd& center, const VectorXd& scale,
                        const Eigen::Ref<const VectorXd>& weight,
-                       const Eigen::Ref<const MatrixXd>& pulls)
-    : products(pulls.cols(), static_cast<Index>(columns.size())),
+                       const Eigen::Ref<const MatrixXd>& gradients)
+    : products(gradients.cols(), static_cast<Index>(columns.size())),
       squares(static_cast<Index>(columns.size())) {
   constexpr Index kColumns = 32;
   const Index size = squares.size();
@@ -44,7 +45,7 @@ ColumnSums::ColumnSums(const Eigen::Ref<const MatrixXd>& x,
       squares[first + j] = some.col(j).cwiseAbs2().dot(weight);
     }
     products.middleCols(first, count).noalias() =
-        pulls.transpose() * some.leftCols(count);
+        gradients.transpose() * some.leftCols(count);
   }
 }
 

@@ -1,7 +1,7 @@
 // What rows say of columns that a fit does not use: with f at the moments of
-// the fit a row counts as exp(-kappa (f - m)^2 / 2 + pull (f - m)), so that a
-// further column x with coefficient v adds to the bound
-//   v sum pull x - v^2 / 2 sum kappa x^2.
+// the fit a row counts as exp(-kappa (f - m)^2 / 2 + gradient (f - m)), so that
+// a further column x with coefficient v adds to the bound
+//   v sum gradient x - v^2 / 2 sum kappa x^2.
 #ifndef BAYESKERNEL_SELECTION_SCREEN_HPP
 #define BAYESKERNEL_SELECTION_SCREEN_HPP
 
@@ -15,16 +15,17 @@
 
 namespace bayeskernel {
 
-// kappa and pull of the rows, of which f has mean m and variance s.
-struct RowPull {
-  VectorXd kappa, pull;
+// kappa and gradient of the rows, of which f has mean m and variance s.
+struct RowGradient {
+  VectorXd kappa, gradient;
 
-  RowPull(const PackedRows& rows, const RowModel& model, const Noise& noise,
-          const VectorXd& m, const VectorXd& s);
+  RowGradient(const PackedRows& rows, const RowModel& model, const Noise& noise,
+              const VectorXd& m, const VectorXd& s);
 };
 
-// Sums over rows of pulls (n x m) and weights with columns (x - center) / scale
-// of an n x p matrix that stays as it is: O(n p m), some columns at a time.
+// Sums over rows of gradients (n x m) and weights with columns (x - center) /
+// scale of an n x p matrix that stays as it is: O(n p m), some columns at a
+// time.
 struct ColumnSums {
   MatrixXd products;  // m x K, of the columns asked for
   VectorXd squares;   // sum weight x^2
@@ -32,7 +33,7 @@ struct ColumnSums {
   ColumnSums(const Eigen::Ref<const MatrixXd>& x,
              const std::vector<Index>& columns, const VectorXd& center,
              const VectorXd& scale, const Eigen::Ref<const VectorXd>& weight,
-             const Eigen::Ref<const MatrixXd>& pulls);
+             const Eigen::Ref<const MatrixXd>& gradients);
 };
 
 }  // namespace bayeskernel

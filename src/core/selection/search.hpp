@@ -3,6 +3,8 @@
 // has crossed 1/2 for a while. At the end the weakest columns are removed on
 // trial, which no step in E gamma alone can do. Columns below E gamma = 1e-12
 // leave the computation and are looked at again at the end.
+//
+// The optimum sought is that of Luts and Ormerod (2014), section 3.2.
 #ifndef BAYESKERNEL_SELECTION_SEARCH_HPP
 #define BAYESKERNEL_SELECTION_SEARCH_HPP
 

@@ -44,7 +44,8 @@ ParticleFilter::ParticleFilter(Grid& grid, const SubsetPrior& prior,
     Particle& particle = particles_[i];
     draw_set(particle, stream, work);
     particle.noise = settings_.first_noise.draw(stream, 0.0, 0.0);
-    particle.spread = settings_.first_spread.draw(stream, 0.0, 0.0);
+    particle.coefficient_variance =
+        settings_.first_coefficient_variance.draw(stream, 0.0, 0.0);
   });
 }
 
@@ -117,14 +118,14 @@ void ParticleFilter::finish(Index rounds) {
 }
 
 double ParticleFilter::log_predictive(const NextRow& f, double noise, double y,
-                                      double share) const {
+                                      double power) const {
   if (settings_.blind) return 0.0;
   if (settings_.classes) {
     return log_normal_cdf(y * f.mean / std::sqrt(1.0 + f.variance));
   }
-  const double total = noise + share * f.variance, left = y - f.mean;
-  return -share * (detail::kLogSqrtTwoPi + 0.5 * std::log(noise)) -
-         0.5 * std::log(total / noise) - 0.5 * share * left * left / total;
+  const double total = noise + power * f.variance, left = y - f.mean;
+  return -power * (detail::kLogSqrtTwoPi + 0.5 * std::log(noise)) -
+         0.5 * std::log(total / noise) - 0.5 * power * left * left / total;
 }
 
 void ParticleFilter::draw_set(Particle& particle, Stream& stream,
@@ -164,10 +165,10 @@ double ParticleFilter::log_sum(double a, double b) {
 
 std::pair<double, double> ParticleFilter::log_options(const Options& o,
                                                       double noise, double y,
-                                                      double share) const {
-  const double a = o.log_without + log_predictive(o.without, noise, y, share);
+                                                      double power) const {
+  const double a = o.log_without + log_predictive(o.without, noise, y, power);
   if (!(o.log_with > kNone)) return {a, kNone};
-  const double b = o.log_with + log_predictive(o.with, noise, y, share);
+  const double b = o.log_with + log_predictive(o.with, noise, y, power);
   return {log_sum(a, b), b};
 }
 
@@ -211,7 +212,8 @@ void ParticleFilter::refresh(Particle& particle, Stream& stream,
     particle.noise =
         settings_.noise.draw(stream, settings_.blind ? 0.0 : rows, left);
   }
-  particle.spread = settings_.spread.draw(stream, k, squares);
+  particle.coefficient_variance =
+      settings_.coefficient_variance.draw(stream, k, squares);
 }
 
 void ParticleFilter::redraw_latent(Particle& particle, Stream& stream,
@@ -317,11 +319,11 @@ void ParticleFilter::admit(FilterStep& out) {
 void ParticleFilter::temper(double y, FilterStep& out) {
   const double least =
       settings_.temper_to * static_cast<double>(settings_.particles);
-  double share = 0.0;
-  for (std::uint64_t stage = 1; share < 1.0; ++stage) {
+  double power = 0.0;
+  for (std::uint64_t stage = 1; power < 1.0; ++stage) {
     for_each(Purpose::selection, stage,
              [&](Index i, Stream&, ParticleWork& work) {
-               load(particles_[i], work, share, y);
+               load(particles_[i], work, power, y);
                options_[i] = weigh(particles_[i], false, work);
              });
     const auto weights = [&](double part) {
@@ -332,19 +334,19 @@ void ParticleFilter::temper(double y, FilterStep& out) {
       }
       return at;
     };
-    const double left = 1.0 - share;
+    const double left = 1.0 - power;
     const double part =
         std::max(largest(0.0, left, least, weights), 1e-3 * left);
-    const double reached = part >= left ? 1.0 : share + part;
-    const std::vector<double> joint = weights(reached - share);
+    const double reached = part >= left ? 1.0 : power + part;
+    const std::vector<double> joint = weights(reached - power);
     out.ess = std::min(out.ess, effective_size(joint));
-    share = reached;
+    power = reached;
     collect(joint, stage, out);
     for_each(Purpose::kernels, stage,
              [&](Index i, Stream& stream, ParticleWork& work) {
-               move(particles_[i], stream, work, share, y);
+               move(particles_[i], stream, work, power, y);
                refresh(particles_[i], stream, work,
-                       static_cast<double>(grid_.rows()) + share);
+                       static_cast<double>(grid_.rows()) + power);
              });
   }
 }
@@ -408,9 +410,9 @@ void ParticleFilter::describe(FilterStep& out) const {
 }
 
 void ParticleFilter::move(Particle& particle, Stream& stream,
-                          ParticleWork& work, double share, double y,
+                          ParticleWork& work, double power, double y,
                           double admission) {
-  load(particle, work, share, y);
+  load(particle, work, power, y);
   for (Index s = 0; s < settings_.sweeps; ++s) {
     const double kind = 3.0 * stream.uniform();
     if (kind < 1.0) {
@@ -493,8 +495,8 @@ Index ParticleFilter::near_point(const Particle& particle, Index at,
 }
 
 double ParticleFilter::faintest() const {
-  constexpr double kShare = 0.1;
-  const auto share = [&](double factor) {
+  constexpr double kLeast = 0.1;
+  const auto chance = [&](double factor) {
     std::vector<double> with(log_weight_), all(log_weight_);
     for (std::size_t i = 0; i < all.size(); ++i) {
       const Options& o = options_[i];
@@ -504,10 +506,10 @@ double ParticleFilter::faintest() const {
     return std::exp(log_mean_weight(with) - log_mean_weight(all));
   };
   double low = -1000.0, high = 0.0;
-  if (!(share(high) > kShare)) return high;
+  if (!(chance(high) > kLeast)) return high;
   for (int k = 0; k < 40; ++k) {
     const double middle = 0.5 * (low + high);
-    (share(middle) > kShare ? high : low) = middle;
+    (chance(middle) > kLeast ? high : low) = middle;
   }
   return high;
 }

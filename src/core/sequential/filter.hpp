@@ -9,10 +9,13 @@
 //   corrected   the moves of that paper, birth, death or nothing, with the
 //               backward kernel made of the same moves;
 //   Gibbs       coefficients given U, then the variances given them;
-//   resampling  where the effective size falls below a share of N;
+//   resampling  where the effective size falls below a power of N;
 //   moves       birth, death and swap given all rows so far (inclusion only).
 //
 // Random numbers are keyed by (seed, particle, purpose, row, stage).
+//
+// Their posterior of centres is eq. 3, draws of coefficients and variances 4
+// and 5, the weight 8, all algorithm 1.
 #ifndef BAYESKERNEL_SEQUENTIAL_FILTER_HPP
 #define BAYESKERNEL_SEQUENTIAL_FILTER_HPP
 
@@ -43,16 +46,17 @@ struct FilterSettings {
   bool corrected = false;  // moves of the paper in place of inclusion
   bool classes = false;    // probit; responses are -1 and +1
   Index sweeps = 3;        // moves a particle and row
-  double ess = 0.5;        // resampling below this share of particles
+  double ess = 0.5;        // resampling below this power of particles
   Resampling resampling = Resampling::systematic;
-  // Below this share of particles, had the row come whole, it comes by parts
-  // that leave a share of `temper_to`.
+  // Below this power of particles, had the row come whole, it comes by parts
+  // that leave a power of `temper_to`.
   bool temper = true;
   double temper_below = 0.1, temper_to = 0.5;
   bool blind = false;  // the likelihood is left out: for tests
-  StepVariancePrior noise{1.0, 0.01}, spread{1.0, 1.0};
+  StepVariancePrior noise{1.0, 0.01}, coefficient_variance{1.0, 1.0};
   // From where variances are drawn before the first row.
-  StepVariancePrior first_noise{1.0, 0.01}, first_spread{1.0, 1.0};
+  StepVariancePrior first_noise{1.0, 0.01},
+      first_coefficient_variance{1.0, 1.0};
   std::uint64_t seed = 0;
 };
 
@@ -116,15 +120,15 @@ class ParticleFilter {
     });
   }
 
-  void load(const Particle& particle, ParticleWork& work, double share = 0.0,
+  void load(const Particle& particle, ParticleWork& work, double power = 0.0,
             double y = 0.0) const {
-    work.load(particle, grid_, share, y, settings_.blind);
+    work.load(particle, grid_, power, y, settings_.blind);
   }
 
   // log of the mean over N(f; mean, variance) of the row's likelihood to the
-  // power `share`.
+  // power `power`.
   double log_predictive(const NextRow& f, double noise, double y,
-                        double share) const;
+                        double power) const;
 
   // ---- Inclusion --------------------------------------------------------
 
@@ -138,7 +142,7 @@ class ParticleFilter {
 
   // log of both options with the row at this power, and of the second alone.
   std::pair<double, double> log_options(const Options& o, double noise,
-                                        double y, double share) const;
+                                        double y, double power) const;
 
   void include(bool fresh, double y);
 
@@ -183,7 +187,7 @@ class ParticleFilter {
   // Brings the offered row in by powers of its likelihood in the same way.
   void temper(double y, FilterStep& out);
 
-  // The weights of one stage, its share of the evidence, and offspring.
+  // The weights of one stage, its power of the evidence, and offspring.
   void collect(const std::vector<double>& joint, std::uint64_t stage,
                FilterStep& out);
 
@@ -219,7 +223,7 @@ class ParticleFilter {
 
   // `admission`: the log of the factor of sets that have the newest point.
   void move(Particle& particle, Stream& stream, ParticleWork& work,
-            double share, double y, double admission = 0.0);
+            double power, double y, double admission = 0.0);
 
   double admitted(Index c, double admission) const {
     return c == grid_.points() - 1 ? admission : 0.0;

@@ -25,8 +25,8 @@ ParticleWork::ParticleWork(Index kmax)
 }
 
 void ParticleWork::load(const Particle& particle, const Grid& grid,
-                        double share, double y, bool blind) {
-  share_ = share;
+                        double power, double y, bool blind) {
+  power_ = power;
   y_ = y;
   blind_ = blind;
   exact_ = false;
@@ -93,7 +93,7 @@ void ParticleWork::add_row(const Particle& particle, const Grid& grid,
   for (Index j = 0; j <= particle.size(); ++j) {
     row[j] = grid.offered(column(particle, j));
   }
-  share_ = 1.0;
+  power_ = 1.0;
   y_ = response;
   with([&](auto& gaussian) {
     gaussian.add_row(row.data(), response);

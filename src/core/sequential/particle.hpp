@@ -2,7 +2,9 @@
 // stands for, which a thread loads from the grid's products to work on it.
 //
 //   y_s = b_0 + sum_{c in U} b_c k(x_s, x_c) + e_s,  e_s ~ N(0, noise),
-//   b | U ~ N(0, spread I), coefficients integrated out.
+//   b | U ~ N(0, coefficient_variance I), coefficients integrated out.
+//
+// Vermaak et al. (2004), eq. 1 to 3.
 #ifndef BAYESKERNEL_SEQUENTIAL_PARTICLE_HPP
 #define BAYESKERNEL_SEQUENTIAL_PARTICLE_HPP
 
@@ -25,7 +27,7 @@ namespace bayeskernel {
 struct Particle {
   std::vector<Index> centres;  // points of the grid, in no order
   double noise = 1.0;          // variances
-  double spread = 1.0;
+  double coefficient_variance = 1.0;
   std::vector<double> latent;  // of each row, where classes are seen
 
   Index size() const { return static_cast<Index>(centres.size()); }
@@ -65,9 +67,9 @@ class ParticleWork {
   explicit ParticleWork(Index kmax);
 
   // The regression of a particle from the products, to which the row on offer
-  // and its response `y` are added with the weight `share`. With latent
+  // and its response `y` are added with the weight `power`. With latent
   // responses from those. Blind: as if no row had been seen.
-  void load(const Particle& particle, const Grid& grid, double share, double y,
+  void load(const Particle& particle, const Grid& grid, double power, double y,
             bool blind = false);
 
   static Index column(const Particle& particle, Index j) {
@@ -130,7 +132,8 @@ class ParticleWork {
   void fill(FactoredGaussian<T>& gaussian, const Particle& particle,
             const Grid& grid) const {
     const Index m = particle.size() + 1;
-    gaussian.reset(m, grid.rows(), particle.noise, particle.spread);
+    gaussian.reset(m, grid.rows(), particle.noise,
+                   particle.coefficient_variance);
     for (Index j = 0; j < m; ++j) {
       const Index a = column(particle, j);
       for (Index i = 0; i <= j; ++i) {
@@ -152,9 +155,9 @@ class ParticleWork {
     T out;
     if constexpr (std::is_same<T, double>::value) {
       // Where rounding of the products cannot be known, a column's product
-      // with itself is larger by a share that is above it. Of columns that are
-      // almost the same this bounds the part of the coefficients that no row
-      // sees; else rounding there is taken for data, and variances of
+      // with itself is larger by a fraction that is above it. Of columns that
+      // are almost the same this bounds the part of the coefficients that no
+      // row sees; else rounding there is taken for data, and variances of
       // coefficients and the draws that they allow drive each other up.
       constexpr double kLost = 1e-12;
       out = grid.product(a, b);
@@ -162,8 +165,8 @@ class ParticleWork {
     } else {
       out = grid.exact_product(a, b);
     }
-    if (share_ != 0.0) {
-      out += T(share_) * T(grid.offered(a)) * T(grid.offered(b));
+    if (power_ != 0.0) {
+      out += T(power_) * T(grid.offered(a)) * T(grid.offered(b));
     }
     return out;
   }
@@ -188,7 +191,7 @@ class ParticleWork {
     } else {
       out = grid.exact_dot(a);
     }
-    if (share_ != 0.0) out += T(share_) * T(y_) * T(grid.offered(a));
+    if (power_ != 0.0) out += T(power_) * T(y_) * T(grid.offered(a));
     return out;
   }
   template <class T>
@@ -205,7 +208,7 @@ class ParticleWork {
     } else {
       out = grid.exact_square();
     }
-    if (share_ != 0.0) out += T(share_) * T(y_) * T(y_);
+    if (power_ != 0.0) out += T(power_) * T(y_) * T(y_);
     return out;
   }
   // Latent responses of rows in the products; that of the row on offer is its
@@ -223,7 +226,7 @@ class ParticleWork {
   double own_ = 0.0, response_ = 0.0;
   DoubleDouble exact_own_, exact_response_;
   Index removed_ = 0;
-  double share_ = 0.0, y_ = 0.0;
+  double power_ = 0.0, y_ = 0.0;
   bool blind_ = false;
 };
 

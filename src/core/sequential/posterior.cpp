@@ -35,7 +35,7 @@ ParticlePosterior posterior_of(const std::vector<Particle>& particles,
     out.root.resize(roots + static_cast<std::size_t>(m * m));
     work.moments(out.mean.data() + means, out.root.data() + roots);
     out.noise.push_back(particle.noise);
-    out.spread.push_back(particle.spread);
+    out.coefficient_variance.push_back(particle.coefficient_variance);
   }
   out.points.resize(grid.dimension(),
                     static_cast<Index>(out.grid_point.size()));

@@ -26,7 +26,7 @@ struct ParticlePosterior {
   // (size + 1)^2 of each: R with the variance |R h|^2 of h'b, lower triangles;
   // or the covariance itself, as earlier versions kept it.
   std::vector<double> root, covariance;
-  std::vector<double> noise, spread;
+  std::vector<double> noise, coefficient_variance;
 };
 
 ParticlePosterior posterior_of(const std::vector<Particle>& particles,

@@ -39,7 +39,7 @@ ParticleColumns ParticleColumns::of(const std::vector<Particle>& particles) {
     out.centre.insert(out.centre.end(), particle.centres.begin(),
                       particle.centres.end());
     out.noise.push_back(particle.noise);
-    out.spread.push_back(particle.spread);
+    out.coefficient_variance.push_back(particle.coefficient_variance);
     latent = std::copy(particle.latent.begin(), particle.latent.end(), latent);
   }
   return out;
@@ -53,7 +53,7 @@ std::vector<Particle> ParticleColumns::particles() const {
     particle.centres.assign(begin, begin + size[i]);
     begin += size[i];
     particle.noise = noise[i];
-    particle.spread = spread[i];
+    particle.coefficient_variance = coefficient_variance[i];
     const double* z = latent.data() + static_cast<Index>(i) * latent.rows();
     particle.latent.assign(z, z + latent.rows());
     out.push_back(std::move(particle));

@@ -26,7 +26,7 @@ FilteredRows filter_rows(ParticleFilter& filter,
 // Particles one after another; latent values (of classes) are columns.
 struct ParticleColumns {
   std::vector<Index> size, centre;
-  std::vector<double> noise, spread;
+  std::vector<double> noise, coefficient_variance;
   MatrixXd latent;
 
   static ParticleColumns of(const std::vector<Particle>& particles);

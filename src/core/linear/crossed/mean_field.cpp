@@ -75,8 +75,8 @@ CrossedMeanField::CrossedMeanField(const CrossedRows& rows, const Prior& prior,
       trial_(rows.rows()),
       accepted_(rows.rows()),
       vector_(prior, model.learns_noise()) {
-  if (model.atoms == nullptr) return;
-  share_ = trial_share_ = VectorXd::Zero(rows.rows());
+  if (model.completions == nullptr) return;
+  responsibility_ = trial_responsibility_ = VectorXd::Zero(rows.rows());
 }
 
 MeanFieldResult CrossedMeanField::run(const MeanFieldSettings& settings,
@@ -87,7 +87,7 @@ MeanFieldResult CrossedMeanField::run(const MeanFieldSettings& settings,
   noise_ = start_noise(model_.noise);
   state_.noise = noise_.precision;
   rules_.set_noise(noise_.noise());
-  rules_.set_share(share_);
+  rules_.set_responsibility(responsibility_);
   accepted_.set(rows_, executor_, state_.mean, nullptr, rules_.start());
   accepted_state_ = state_;
   ++result.passes;
@@ -139,7 +139,7 @@ double CrossedMeanField::set_rows() {
   trial_noise_ = NoisePosterior();
   trial_noise_.precision = state_.noise;
   rules_.set_noise(trial_noise_.noise());
-  rules_.set_share(trial_share_);
+  rules_.set_responsibility(trial_responsibility_);
   const double bound =
       trial_.set(rows_, executor_, state_.mean, &q_, rules_.later());
   if (!model_.learns_noise()) return bound;
@@ -161,7 +161,7 @@ VectorXd CrossedMeanField::weights(const MeanFieldState& at) const {
 
 bool CrossedMeanField::accept() {
   std::swap(accepted_, trial_);
-  std::swap(share_, trial_share_);
+  std::swap(responsibility_, trial_responsibility_);
   accepted_state_ = state_;
   next_precision_ = trial_precision_;
   variances_ = trial_variances_;
@@ -170,9 +170,9 @@ bool CrossedMeanField::accept() {
 }
 
 double CrossedMeanField::propose(double damping) {
-  ArrowVector pull(0, 0, 0);
-  pull.x = crossed_linear(rows_, accepted_.linear, executor_);
-  prior_.subtract_pull(next_precision_, accepted_state_.mean, pull);
+  ArrowVector gradient(0, 0, 0);
+  gradient.x = crossed_linear(rows_, accepted_.linear, executor_);
+  prior_.subtract_gradient(next_precision_, accepted_state_.mean, gradient);
   VectorXd kappa = accepted_.kappa;
   state_.precision = next_precision_;
   state_.noise = noise_.precision;
@@ -192,10 +192,10 @@ double CrossedMeanField::propose(double damping) {
     step_system_.factor(kappa, state_.precision);
   }
   VectorXd step;
-  step_system_.solve(pull.x, 1e-9, step);
+  step_system_.solve(gradient.x, 1e-9, step);
   state_.mean.x = accepted_state_.mean.x + length * step;
   state_.missing_scale = scales(kappa);
-  return 0.5 * pull.x.dot(step);
+  return 0.5 * gradient.x.dot(step);
 }
 
 Index CrossedMeanField::pack(VectorXd& accepted, VectorXd& proposal) {

@@ -1,6 +1,8 @@
 // Mean-field fit with crossed random effects at a cost linear in rows and
 // levels: the ascent of linear/mean_field.hpp over the family of posterior.hpp,
 // with the scales c = w / kappa of the rows in the state in place of sums.
+//
+// Luts and Ormerod (2014), section 3.1, of several grouping factors.
 #ifndef BAYESKERNEL_LINEAR_CROSSED_MEAN_FIELD_HPP
 #define BAYESKERNEL_LINEAR_CROSSED_MEAN_FIELD_HPP
 
@@ -60,7 +62,9 @@ class CrossedMeanField final : AscentModel {
   }
   const NoisePosterior& noise() const { return noise_; }
   const RowModel& model() const { return model_; }
-  const VectorXd& share() const { return share_; }  // of atoms
+  const VectorXd& responsibility() const {
+    return responsibility_;
+  }  // of completions
   const VectorXd& mean() const { return accepted_.mean; }
   const VectorXd& variance() const { return accepted_.variance; }
   double jitter() const { return system_.jitter(); }
@@ -107,7 +111,7 @@ class CrossedMeanField final : AscentModel {
   std::vector<MatrixXd> next_precision_, trial_precision_;
   std::vector<BlockPosterior> variances_, trial_variances_;
   NoisePosterior noise_, trial_noise_;
-  VectorXd share_, trial_share_;
+  VectorXd responsibility_, trial_responsibility_;
   double bound_ = 0.0;
 };
 

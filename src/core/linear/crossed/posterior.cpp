@@ -35,15 +35,15 @@ void CrossedPosterior::set_covariance(CrossedSystem& system) {
   }
   set_outer(system);
   set_inner(system);
-  spread_.resize(p + root_.rows(), rows_.effects());
-  spread_.topRows(p) = whitener_ * regression_;
-  spread_.bottomRows(root_.rows()) = root_ * shared_;
+  whitened_loading_.resize(p + root_.rows(), rows_.effects());
+  whitened_loading_.topRows(p) = whitener_ * regression_;
+  whitened_loading_.bottomRows(root_.rows()) = root_ * shared_;
 }
 
 MatrixXd CrossedPosterior::omega() const { return root_.transpose() * root_; }
 
 MatrixXd CrossedPosterior::loading() const {
-  MatrixXd out(spread_.rows(), spread_.cols());
+  MatrixXd out(whitened_loading_.rows(), whitened_loading_.cols());
   out.topRows(regression_.rows()) = regression_;
   out.bottomRows(shared_.rows()) = shared_;
   return out;
@@ -51,7 +51,7 @@ MatrixXd CrossedPosterior::loading() const {
 
 MatrixXd CrossedPosterior::covariance(Index a) const {
   const Index r = rows_.level_of(a).term->width;
-  const auto own = spread_.middleCols(a, r);
+  const auto own = whitened_loading_.middleCols(a, r);
   return own.transpose().lazyProduct(own) +
          rows_.block(noise_, a, rows_.own[a], r);
 }
@@ -73,7 +73,7 @@ MatrixXd CrossedPosterior::covariance(const Block& block) const {
 
 void CrossedPosterior::variances(const TileSpan& span, double* out) const {
   const Index p = rows_.x_columns(), per_row = rows_.z.rows();
-  MatrixXd white = MatrixXd::Zero(spread_.rows(), span.rows());
+  MatrixXd white = MatrixXd::Zero(whitened_loading_.rows(), span.rows());
   if (p > 0) {
     white.topRows(p) = whitener_.triangularView<Eigen::Lower>() *
                        rows_.dense.x.middleCols(span.row_begin, span.rows());
@@ -82,7 +82,7 @@ void CrossedPosterior::variances(const TileSpan& span, double* out) const {
     auto own = white.col(i - span.row_begin);
     double s = 0.0;
     for (Index j = 0; j < per_row; ++j) {
-      own -= rows_.z(j, i) * spread_.col(rows_.column(j, i));
+      own -= rows_.z(j, i) * whitened_loading_.col(rows_.column(j, i));
       double sum = 0.0;
       for (Index l = j; l < per_row; ++l) {
         sum += (l > j ? 2.0 : 1.0) * rows_.z(l, i) *

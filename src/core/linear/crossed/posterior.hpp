@@ -46,8 +46,8 @@ class CrossedPosterior {
 
  private:
   // V and Omega, each the best given the other: Omega = (W'SW)^-1 - P^-1, or
-  // what of it is positive, with P = W'V^-1 W, and (Cov(v)^-1)_hh = S_hh. A round changes less than the one
-  // before by the number of levels.
+  // what of it is positive, with P = W'V^-1 W, and (Cov(v)^-1)_hh = S_hh. A
+  // round changes less than the one before by the number of levels.
   void set_outer(CrossedSystem& system);
 
   // visit(term, level, place among the shared directions, width).
@@ -67,7 +67,8 @@ class CrossedPosterior {
 
   const CrossedRows& rows_;
   MatrixXd regression_, shared_;       // H
-  MatrixXd whitener_, root_, spread_;  // spread: roots times H
+  MatrixXd whitener_, root_,
+      whitened_loading_;  // whitened_loading: roots times H
   VectorXd noise_;
   double log_det_ = 0.0;
 };

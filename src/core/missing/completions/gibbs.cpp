@@ -17,24 +17,24 @@
 
 namespace bayeskernel {
 
-AtomGibbs::AtomGibbs(const AtomUnits& units, PackedRows& rows, Family family,
-                     Executor& executor, std::uint64_t seed,
-                     std::uint64_t chain)
+CompletionGibbs::CompletionGibbs(const Completions& units, PackedRows& rows,
+                                 Family family, Executor& executor,
+                                 std::uint64_t seed, std::uint64_t chain)
     : units_(units),
       rows_(rows),
       sweep_{rows, executor, nullptr},
       family_(family),
       tilted_(family),
       weight_(rows.weight),
-      share_(rows.rows()),
+      responsibility_(rows.rows()),
       seed_(seed),
       chain_(chain) {
   check_residuals();
-  choose(Purpose::atoms, 0, [&](Index) { return 0.0; });
+  choose(Purpose::completions, 0, [&](Index) { return 0.0; });
 }
 
-void AtomGibbs::draw(const ArrowVector& point, std::uint64_t sweep,
-                     double noise) {
+void CompletionGibbs::draw(const ArrowVector& point, std::uint64_t sweep,
+                           double noise) {
   f_.resize(rows_.rows());
   sweep_.run([&](Index block, Index) {
     MatrixXd buffer;
@@ -47,14 +47,15 @@ void AtomGibbs::draw(const ArrowVector& point, std::uint64_t sweep,
          [&](Index i) { return log_likelihood_of(i, 1.0 / noise); });
 }
 
-void AtomGibbs::check_residuals() const {
+void CompletionGibbs::check_residuals() const {
   if (rows_.residual.size() == 0 || family_ == Family::gaussian) return;
   if (family_ == Family::probit && (weight_.array() <= 1.0).all()) return;
   throw ArgumentError(
-      "rows with atoms and residuals have no sampler in this family");
+      "rows with completions and residuals have no sampler in this family");
 }
 
-double AtomGibbs::log_likelihood_of(Index i, double noise_variance) const {
+double CompletionGibbs::log_likelihood_of(Index i,
+                                          double noise_variance) const {
   const double w = weight_[i], y = rows_.y[i];
   if (w == 0.0) return 0.0;
   const double r = rows_.residual.size() > 0 ? rows_.residual[i] : 0.0;

@@ -1,7 +1,8 @@
-// Rows with missing values as units of atoms in a Gibbs sweep: atom k of a unit
-// holds with probability proportional to pi_k Z(eta_k, r_k), the likelihood
-// with latents and residuals integrated out. Then it alone has its row's power,
-// the others of the unit none, and every other step sees a complete row.
+// Rows with missing values as units of completions in a Gibbs sweep: completion
+// k of a unit holds with probability proportional to pi_k Z(eta_k, r_k), the
+// likelihood with latents and residuals integrated out. Then it alone has its
+// row's power, the others of the unit none, and every other step sees a
+// complete row.
 #ifndef BAYESKERNEL_MISSING_COMPLETIONS_GIBBS_HPP
 #define BAYESKERNEL_MISSING_COMPLETIONS_GIBBS_HPP
 
@@ -20,27 +21,27 @@
 
 namespace bayeskernel {
 
-class AtomGibbs {
+class CompletionGibbs {
  public:
-  // `rows` are the chain's own: their powers follow the choice of atoms, which
-  // starts from the prior.
-  AtomGibbs(const AtomUnits& units, PackedRows& rows, Family family,
-            Executor& executor, std::uint64_t seed, std::uint64_t chain);
+  // `rows` are the chain's own: their powers follow the choice of completions,
+  // which starts from the prior.
+  CompletionGibbs(const Completions& units, PackedRows& rows, Family family,
+                  Executor& executor, std::uint64_t seed, std::uint64_t chain);
 
   // 1 / v of a Gaussian likelihood is `noise`.
   void draw(const ArrowVector& point, std::uint64_t sweep, double noise);
 
-  // The probabilities of the atoms when last drawn.
-  const VectorXd& share() const { return share_; }
+  // The probabilities of the completions when last drawn.
+  const VectorXd& responsibility() const { return responsibility_; }
 
  private:
-  // Latents of rows with residuals are drawn given the last one: for an atom
-  // that is new there is none.
+  // Latents of rows with residuals are drawn given the last one: for a
+  // completion that is new there is none.
   void check_residuals() const;
 
   double log_likelihood_of(Index i, double noise_variance) const;
 
-  // One atom of every unit, at prior plus log_value(row).
+  // One completion of every unit, at prior plus log_value(row).
   template <class Value>
   void choose(Purpose purpose, std::uint64_t sweep, Value&& log_value) {
     sweep_.run([&](Index block, Index) {
@@ -59,28 +60,29 @@ class AtomGibbs {
   template <class Value>
   void choose_unit(Index begin, Index end, Stream& stream, Value&& log_value) {
     if (end == begin + 1) {
-      share_[begin] = 1.0;
+      responsibility_[begin] = 1.0;
       return;
     }
     for (Index i = begin; i < end; ++i) {
-      share_[i] = units_.log_prior[i] + log_value(i);
+      responsibility_[i] = units_.log_prior[i] + log_value(i);
     }
-    softmax(end - begin, share_.data() + begin);
+    softmax(end - begin, responsibility_.data() + begin);
     const Index chosen =
-        begin + categorical(stream.uniform(), end - begin,
-                            [&](Index k) { return share_[begin + k]; });
+        begin + categorical(stream.uniform(), end - begin, [&](Index k) {
+          return responsibility_[begin + k];
+        });
     for (Index i = begin; i < end; ++i) {
       rows_.weight[i] = i == chosen ? weight_[i] : 0.0;
     }
   }
 
-  const AtomUnits& units_;
+  const Completions& units_;
   PackedRows& rows_;
   Sweep sweep_;
   Family family_;
   TiltedMoments tilted_;
   const VectorXd weight_;
-  VectorXd share_, f_;
+  VectorXd responsibility_, f_;
   std::uint64_t seed_, chain_;
 };
 

@@ -158,19 +158,19 @@ void GroupedPredictors::draw_factor(std::size_t f, const MatrixXd& filled,
       inner(d, e) = precision(data_.where[d], data_.where[e]);
     }
   }
-  const MatrixXd pulled = precision.selfadjointView<Eigen::Lower>() * sum;
+  const MatrixXd weighted_sum = precision.selfadjointView<Eigen::Lower>() * sum;
   const MatrixXd prior = spd_inverse(
       state_.between[f], "the covariance of the predictors between groups");
-  VectorXd pull(width()), out(width());
+  VectorXd linear(width()), out(width());
   for (Index g = 0; g < own.groups; ++g) {
-    for (Index d = 0; d < width(); ++d) pull[d] = pulled(data_.where[d], g);
+    for (Index d = 0; d < width(); ++d) linear[d] = weighted_sum(data_.where[d], g);
     const Eigen::LLT<MatrixXd> llt(prior + count_[f][g] * inner);
     if (llt.info() != Eigen::Success) {
       throw NumericError(
           "the covariance of the predictors between groups is not positive "
           "definite");
     }
-    const VectorXd mean = llt.solve(pull);
+    const VectorXd mean = llt.solve(linear);
     normal_from_precision(stream, llt, mean, out);
     effect.col(g) = out;
   }
@@ -181,15 +181,15 @@ void GroupedPredictors::translate(std::size_t f, Stream& stream) {
   MatrixXd precision = spd_inverse(
       state_.between[f], "the covariance of the predictors between groups");
   const VectorXd sum = effect.rowwise().sum();
-  VectorXd pull = precision * sum;
+  VectorXd linear = precision * sum;
   precision *= static_cast<double>(effect.cols());
   for (Index d = 0; d < width(); ++d) {
     precision(d, d) += 1.0 / data_.mean_var;
-    pull[d] -= state_.mean[data_.where[d]] / data_.mean_var;
+    linear[d] -= state_.mean[data_.where[d]] / data_.mean_var;
   }
   const Eigen::LLT<MatrixXd> llt(precision);
   VectorXd move(width());
-  const VectorXd mean = llt.solve(pull);
+  const VectorXd mean = llt.solve(linear);
   normal_from_precision(stream, llt, mean, move);
   effect.colwise() -= move;
   for (Index d = 0; d < width(); ++d) state_.mean[data_.where[d]] += move[d];
@@ -454,9 +454,9 @@ void MissingGibbs::draw_row(Index i, const ArrowVector& point,
     if (messages.kappa != nullptr) {
       const double kappa = messages.kappa[row.row];
       const double shrink = 1.0 / (1.0 + kappa * variance);
-      const double pull =
+      const double linear =
           messages.linear[row.row] - kappa * (f - rows_.offset[row.row]);
-      draw = sd * shrink * pull + std::sqrt(shrink) * stream.normal();
+      draw = sd * shrink * linear + std::sqrt(shrink) * stream.normal();
     } else {
       const double y = rows_.y[row.row];
       draw =

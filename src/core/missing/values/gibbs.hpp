@@ -9,6 +9,8 @@
 //   0)),
 //     the hinge with its latent a integrated out.
 // A row costs p + h P; a pattern one Cholesky of O_mm.
+//
+// Luts and Ormerod (2014), appendix C.
 #ifndef BAYESKERNEL_MISSING_VALUES_GIBBS_HPP
 #define BAYESKERNEL_MISSING_VALUES_GIBBS_HPP
 

@@ -30,7 +30,8 @@ namespace bayeskernel {
 bool WideFit::applies(const WholeModel& model) {
   return model.rows->x_columns() > model.rows->rows() &&
          model.rows->groups() == 0 && model.prior.blocks.empty() &&
-         model.missing.predictors() == 0 && model.row_model.atoms == nullptr &&
+         model.missing.predictors() == 0 &&
+         model.row_model.completions == nullptr &&
          model.row_model.open == nullptr && !model.row_model.may_overshoot();
 }
 
@@ -138,12 +139,12 @@ bool WideFit::evaluate(const Step&) {
     posterior_->update_odds(indicators_->log_odds(out.q), out.q.log_odds);
     const double columns = static_cast<double>(fixed_.size() + chosen.size());
     const WidePosterior& at = *posterior_;
-    VectorXd doubt;
+    VectorXd indicator_variance;
     double bound =
         0.5 * (columns - at.log_det) +
         own_.fixed_bound(at.fixed_mean, at.fixed_covariance.diagonal()) +
         indicators_->update(at.mean, at.variance, std::exp(state.log_slab),
-                            doubt, out.q);
+                            indicator_variance, out.q);
     out.settled = indicators_->settled_precision(
         at.mean, at.variance, state.log_b, std::exp(state.log_slab), out.q);
     at.rows(row_mean, row_variance);
@@ -290,7 +291,7 @@ bool WideFit::drop_columns() {
   };
   keep(accepted_.q.log_odds);
   keep(accepted_.q.expected_b);
-  keep(accepted_.q.prior_share);
+  keep(accepted_.q.prior_fraction);
   keep(state.log_odds);
   keep(state.log_b);
   chosen = std::move(names);

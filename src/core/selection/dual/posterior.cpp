@@ -27,12 +27,12 @@ void WidePosterior::set(const VectorXd& w, const VectorXd& l,
   list_used(inclusion);
   const Index used = static_cast<Index>(used_.size());
   work_.resize(n, used);
-  VectorXd pull(used), scale(used);
+  VectorXd gradient(used), scale(used);
   for (Index u = 0; u < used; ++u) {
     const Index k = used_[u];
     scale[u] = std::sqrt(prior_[k]);
     work_.col(u) = inclusion[k] / scale[u] * x_.col(k);
-    pull[u] = inclusion[k] * shift[k] / scale[u];
+    gradient[u] = inclusion[k] * shift[k] / scale[u];
   }
   outer_product(work_, q_, [](Index) { return 1.0; });
   MatrixXd inner = root.asDiagonal() * q_ * root.asDiagonal();
@@ -43,7 +43,7 @@ void WidePosterior::set(const VectorXd& w, const VectorXd& l,
   llt.matrixL().solveInPlace(m);
   lower_.set(m);
   m = (m.transpose() * m).eval();
-  const VectorXd z0 = work_ * pull;
+  const VectorXd z0 = work_ * gradient;
   const MatrixXd mf = m * f_;
   log_det = bayeskernel::log_det(llt) + prior_.array().log().sum();
   if (fixed > 0) {
@@ -72,7 +72,8 @@ void WidePosterior::set(const VectorXd& w, const VectorXd& l,
     gone_ += fy.cwiseProduct(cross_).colwise().sum().transpose();
     cross_ *= scale.cwiseInverse().asDiagonal();
   }
-  const VectorXd away = pull - work_.transpose() * (m * z0 + mf * fixed_mean);
+  const VectorXd away =
+      gradient - work_.transpose() * (m * z0 + mf * fixed_mean);
   mean = VectorXd::Zero(size);
   variance = prior_.cwiseInverse();
   for (Index u = 0; u < used; ++u) {
@@ -102,7 +103,7 @@ void WidePosterior::update_odds(double prior, VectorXd& odds) {
   }
   const double most = used > 0 ? weight.maxCoeff() : 0.0;
   double left_out = 0.0, moved = 0.0;
-  VectorXd pulled = w_.cwiseProduct(f_mean_), coupled(kBatch);
+  VectorXd weighted_f = w_.cwiseProduct(f_mean_), coupled(kBatch);
   left_.resize(n, kHeld);
   right_.resize(n, kHeld);
   Index held = 0;
@@ -137,10 +138,10 @@ void WidePosterior::update_odds(double prior, VectorXd& odds) {
       const double change =
           set_odds(k,
                    odds_without(prior, k) + (coupled[j] - gone_[u]) / from[u] -
-                       mean[k] * x_.col(k).dot(pulled),
+                       mean[k] * x_.col(k).dot(weighted_f),
                    odds);
       if (change == 0.0) continue;
-      pulled += (change * mean[k]) * w_.cwiseProduct(x_.col(k));
+      weighted_f += (change * mean[k]) * w_.cwiseProduct(x_.col(k));
       const double size = std::abs(change) * weight[u];
       moved += size;
       if ((left_out + size) * most < kLittle) {

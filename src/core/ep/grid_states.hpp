@@ -1,7 +1,7 @@
-// States of expectation propagation at points of a lattice, from which it goes
+// States of expectation propagation at points of a grid, from which it goes
 // on at their neighbours.
-#ifndef BAYESKERNEL_EP_LATTICE_STATES_HPP
-#define BAYESKERNEL_EP_LATTICE_STATES_HPP
+#ifndef BAYESKERNEL_EP_GRID_STATES_HPP
+#define BAYESKERNEL_EP_GRID_STATES_HPP
 
 #include <array>
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace bayeskernel {
 
-class LatticeStates {
+class GridStates {
  public:
   static constexpr Index kMost = 3;  // axes
   using Place = std::array<int, kMost>;

@@ -1,7 +1,9 @@
-// Rows with missing predictors as atoms: completed rows, with probabilities
-// under a model of the predictors.
-#ifndef BAYESKERNEL_MISSING_COMPLETIONS_ATOM_MAKER_HPP
-#define BAYESKERNEL_MISSING_COMPLETIONS_ATOM_MAKER_HPP
+// Rows with missing predictors as completions: completed rows, with
+// probabilities under a model of the predictors.
+//
+// The weights are those of Ibrahim (1990), before the response.
+#ifndef BAYESKERNEL_MISSING_COMPLETIONS_MAKER_HPP
+#define BAYESKERNEL_MISSING_COMPLETIONS_MAKER_HPP
 
 #include <map>
 #include <vector>
@@ -12,33 +14,34 @@
 
 namespace bayeskernel {
 
-// Completed rows: `row` is the one that an atom stands for, counted from 0, and
-// values and levels come atom by atom.
-struct Atoms {
+// Completed rows: `row` is the one that a completion stands for, counted from
+// 0, and values and levels come completion by completion.
+struct CompletedRows {
   std::vector<Index> row;
   std::vector<double> log_prior, values;
   std::vector<int> code;
 };
 
-// Atoms of what is missing given what is seen: for each possible cell of the
-// factors, and each class, those of the missing numbers. One number: 7
+// CompletedRows of what is missing given what is seen: for each possible cell
+// of the factors, and each class, those of the missing numbers. One number: 7
 // Gauss-Hermite nodes. More: 16 points of a Halton sequence, moved to have mean
-// 0 and covariance I, and rotated by a number that the values seen make, so that
-// neither the order of the rows nor the other rows matter. Components below 1e-3
-// given what is seen are left out, and beyond 256 atoms the least of them.
-class AtomMaker {
+// 0 and covariance I, and rotated by a number that the values seen make, so
+// that neither the order of the rows nor the other rows matter. Components
+// below 1e-3 given what is seen are left out, and beyond 256 completions the
+// least of them.
+class CompletionMaker {
  public:
   // `groups` of the rows that are numbered, if these matter.
-  explicit AtomMaker(const Mixture& model,
+  explicit CompletionMaker(const Mixture& model,
                      const GroupEffects* groups = nullptr)
       : model_(model), groups_(groups) {}
 
-  // `code`: levels of the factors, -1 missing. Atoms of a cell follow each
-  // other.
+  // `code`: levels of the factors, -1 missing. CompletedRows of a cell follow
+  // each other.
   void add(Index number, const VectorXd& row, const Eigen::VectorXi& code,
-           Atoms& out);
+           CompletedRows& out);
 
-  void add(Index number, const VectorXd& row, Atoms& out) {
+  void add(Index number, const VectorXd& row, CompletedRows& out) {
     add(number, row, Eigen::VectorXi(), out);
   }
 
@@ -51,7 +54,7 @@ class AtomMaker {
   };
 
   static constexpr double kLeast = 1e-3;
-  static constexpr Index kPoints = 16, kMostAtoms = 256;
+  static constexpr Index kPoints = 16, kMostCompletions = 256;
 
   // What the groups of a row add to its predictors, expected.
   VectorXd shift_of(Index number) const;
@@ -81,7 +84,7 @@ class AtomMaker {
   static double radical_inverse(Index k, Index base);
 
   static void append(Index number, double log_prior, const VectorXd& row,
-                     const Eigen::VectorXi& code, Atoms& out);
+                     const Eigen::VectorXi& code, CompletedRows& out);
 
   const Mixture& model_;
   const GroupEffects* groups_;

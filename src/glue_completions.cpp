@@ -1,8 +1,8 @@
-// Rows with missing values as atoms: a model of the predictors, and completed
-// rows.
+// Rows with missing values as completions: a model of the predictors, and
+// completed rows.
 #include "glue_bsvm.h"
 #include "likelihood/bounds.hpp"
-#include "missing/completions/atom_maker.hpp"
+#include "missing/completions/maker.hpp"
 #include "missing/grouped_mixture.hpp"
 
 namespace {
@@ -24,7 +24,7 @@ bayeskernel::Codes read_codes(const Rcpp::IntegerMatrix& code) {
 
 bayeskernel::Mixture read_mixture(const Rcpp::List& model) {
   bayeskernel::Mixture out;
-  out.share = map_vector(model["share"]);
+  out.mixture_weight = map_vector(model["share"]);
   out.mean = map_matrix(model["mean"]);
   const Rcpp::List covariance = model["cov"];
   for (R_xlen_t c = 0; c < covariance.size(); ++c) {
@@ -142,7 +142,7 @@ Rcpp::List predictor_model_cpp(const Rcpp::NumericMatrix& predictors,
         fit.fit({x, component, components, code, cells,
                  weight.size() > 0 ? &weight : nullptr},
                 std::move(effects), response);
-    Rcpp::List out = r_list({{"share", model.rows.share},
+    Rcpp::List out = r_list({{"share", model.rows.mixture_weight},
                              {"mean", model.rows.mean},
                              {"cov", model.rows.covariance},
                              {"sizes", sizes}});
@@ -176,10 +176,11 @@ Rcpp::List predictor_effects_cpp(const Rcpp::NumericMatrix& predictors,
   });
 }
 
-// Every row as its atoms, under a model by predictor_model_cpp(): row (from 1,
-// atoms of a row and of a cell follow each other), log_prior, predictors (atoms
-// x P), codes (atoms x F). A complete row is one atom. `groups`: by grouping
-// factor of the model the rows' codes, 0 for an unknown group.
+// Every row as its completions, under a model by predictor_model_cpp(): row
+// (from 1, completions of a row and of a cell follow each other), log_prior,
+// predictors (completions x P), codes (completions x F). A complete row is one
+// completion. `groups`: by grouping factor of the model the rows' codes, 0 for
+// an unknown group.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List atoms_cpp(const Rcpp::NumericMatrix& predictors,
                      const Rcpp::IntegerMatrix& codes, const Rcpp::List& model,
@@ -190,36 +191,38 @@ Rcpp::List atoms_cpp(const Rcpp::NumericMatrix& predictors,
     const bayeskernel::Mixture mixture = read_mixture(model);
     const bayeskernel::GroupEffects effects =
         read_effects(model, groups, x.rows());
-    bayeskernel::AtomMaker maker(mixture,
-                                 effects.factors.empty() ? nullptr : &effects);
-    bayeskernel::Atoms atoms;
+    bayeskernel::CompletionMaker maker(
+        mixture, effects.factors.empty() ? nullptr : &effects);
+    bayeskernel::CompletedRows completions;
     for (Eigen::Index i = 0; i < x.rows(); ++i) {
       if (i % 1024 == 1023 && seen_interrupt()) {
         throw bayeskernel::PassInterrupted();
       }
-      maker.add(i, x.row(i).transpose(), code.row(i).transpose(), atoms);
+      maker.add(i, x.row(i).transpose(), code.row(i).transpose(), completions);
     }
-    const int n = static_cast<int>(atoms.row.size()), p = x.cols();
+    const int n = static_cast<int>(completions.row.size()), p = x.cols();
     Rcpp::IntegerVector row(n);
-    for (int i = 0; i < n; ++i) row[i] = static_cast<int>(atoms.row[i]) + 1;
+    for (int i = 0; i < n; ++i)
+      row[i] = static_cast<int>(completions.row[i]) + 1;
     const int factors = static_cast<int>(code.cols());
     Rcpp::IntegerMatrix levels(n, factors);
     for (int j = 0; j < factors; ++j) {
       for (int i = 0; i < n; ++i) {
         const std::size_t at = static_cast<std::size_t>(i) * factors + j;
-        levels(i, j) = atoms.code[at] + 1;
+        levels(i, j) = completions.code[at] + 1;
       }
     }
-    const Eigen::Map<const Eigen::MatrixXd> values(atoms.values.data(), p, n);
+    const Eigen::Map<const Eigen::MatrixXd> values(completions.values.data(), p,
+                                                   n);
     return r_list({{"row", row},
-                   {"log_prior", atoms.log_prior},
+                   {"log_prior", completions.log_prior},
                    {"predictors", Eigen::MatrixXd(values.transpose())},
                    {"codes", levels}});
   });
 }
 
-// By atom: the derivative in E f of E log p(y | f)^w, f ~ N(mean, variance).
-// `precision`: of the noise.
+// By completion: the derivative in E f of E log p(y | f)^w, f ~ N(mean,
+// variance). `precision`: of the noise.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List atom_scores_cpp(const Rcpp::List& settings,
                            const Rcpp::NumericVector& y,

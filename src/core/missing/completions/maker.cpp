@@ -1,4 +1,4 @@
-#include "missing/completions/atom_maker.hpp"
+#include "missing/completions/maker.hpp"
 
 #include <Eigen/Cholesky>
 #include <algorithm>
@@ -17,8 +17,8 @@
 
 namespace bayeskernel {
 
-void AtomMaker::add(Index number, const VectorXd& row,
-                    const Eigen::VectorXi& code, Atoms& out) {
+void CompletionMaker::add(Index number, const VectorXd& row,
+                          const Eigen::VectorXi& code, CompletedRows& out) {
   std::vector<bool> missing(row.size());
   for (Index j = 0; j < row.size(); ++j) missing[j] = std::isnan(row[j]);
   const Places at(missing);
@@ -62,7 +62,7 @@ void AtomMaker::add(Index number, const VectorXd& row,
   }
 }
 
-VectorXd AtomMaker::shift_of(Index number) const {
+VectorXd CompletionMaker::shift_of(Index number) const {
   VectorXd out = VectorXd::Zero(model_.mean.rows());
   if (groups_ == nullptr) return out;
   const VectorXd own = groups_->shift(number);
@@ -70,8 +70,8 @@ VectorXd AtomMaker::shift_of(Index number) const {
   return out;
 }
 
-MatrixXd AtomMaker::widened(const GivenSeen& given, const Places& at,
-                            Index number) const {
+MatrixXd CompletionMaker::widened(const GivenSeen& given, const Places& at,
+                                  Index number) const {
   MatrixXd move = MatrixXd::Zero(at.missing.size(), groups_->width());
   for (Index d = 0; d < move.cols(); ++d) {
     for (std::size_t k = 0; k < at.missing.size(); ++k) {
@@ -90,7 +90,7 @@ MatrixXd AtomMaker::widened(const GivenSeen& given, const Places& at,
   return llt.matrixL();
 }
 
-double AtomMaker::tilt(Index component, Index number) const {
+double CompletionMaker::tilt(Index component, Index number) const {
   const Index classes = model_.classes(), factors = model_.cells.factors();
   double out = groups_->tilt(number, factors, component % classes);
   for (Index f = 0; f < factors; ++f) {
@@ -99,9 +99,10 @@ double AtomMaker::tilt(Index component, Index number) const {
   return out;
 }
 
-VectorXd AtomMaker::weights(const std::vector<Conditional>& given,
-                            const VectorXd& seen, const Eigen::VectorXi& code,
-                            Index number) const {
+VectorXd CompletionMaker::weights(const std::vector<Conditional>& given,
+                                  const VectorXd& seen,
+                                  const Eigen::VectorXi& code,
+                                  Index number) const {
   const Index classes = model_.classes();
   const double never = -std::numeric_limits<double>::infinity();
   VectorXd out(given.size());
@@ -128,11 +129,11 @@ VectorXd AtomMaker::weights(const std::vector<Conditional>& given,
     out[c] = 0.0;
   }
   out = (out.array() < std::min(kLeast, out.maxCoeff())).select(0.0, out);
-  keep_most(kMostAtoms / node_.cols(), out);
+  keep_most(kMostCompletions / node_.cols(), out);
   return out / out.sum();
 }
 
-void AtomMaker::keep_most(Index most, VectorXd& weight) {
+void CompletionMaker::keep_most(Index most, VectorXd& weight) {
   if ((weight.array() > 0.0).count() <= most) return;
   std::vector<Index> order(weight.size());
   std::iota(order.begin(), order.end(), Index{0});
@@ -141,10 +142,10 @@ void AtomMaker::keep_most(Index most, VectorXd& weight) {
   for (std::size_t k = most; k < order.size(); ++k) weight[order[k]] = 0.0;
 }
 
-auto AtomMaker::conditionals(const Places& at) const
+auto CompletionMaker::conditionals(const Places& at) const
     -> std::vector<Conditional> {
   std::vector<Conditional> out;
-  for (Index c = 0; c < model_.share.size(); ++c) {
+  for (Index c = 0; c < model_.mixture_weight.size(); ++c) {
     const VectorXd mean = model_.mean.col(c);
     GivenSeen given(at, mean, model_.covariance[c % model_.classes()]);
     const Eigen::LLT<MatrixXd> root(given.covariance);
@@ -152,7 +153,7 @@ auto AtomMaker::conditionals(const Places& at) const
       throw NumericError(
           "the covariance of the predictors is not positive definite");
     }
-    double log_weight = std::log(model_.share[c]);
+    double log_weight = std::log(model_.mixture_weight[c]);
     if (!at.seen.empty()) {
       log_weight -= given.seen_root.diagonal().array().log().sum();
     }
@@ -162,7 +163,7 @@ auto AtomMaker::conditionals(const Places& at) const
   return out;
 }
 
-void AtomMaker::set_nodes(const Places& at, const VectorXd& row) {
+void CompletionMaker::set_nodes(const Places& at, const VectorXd& row) {
   const Index width = static_cast<Index>(at.missing.size());
   if (width == 0) {
     node_.resize(0, 1);
@@ -200,7 +201,7 @@ void AtomMaker::set_nodes(const Places& at, const VectorXd& row) {
   root.matrixL().solveInPlace(node_);
 }
 
-Index AtomMaker::next_prime(Index after) {
+Index CompletionMaker::next_prime(Index after) {
   for (Index p = after + 1;; ++p) {
     Index d = 2;
     while (d * d <= p && p % d > 0) ++d;
@@ -208,7 +209,7 @@ Index AtomMaker::next_prime(Index after) {
   }
 }
 
-double AtomMaker::radical_inverse(Index k, Index base) {
+double CompletionMaker::radical_inverse(Index k, Index base) {
   double out = 0.0, digit = 1.0;
   for (; k > 0; k /= base) {
     digit /= static_cast<double>(base);
@@ -217,8 +218,9 @@ double AtomMaker::radical_inverse(Index k, Index base) {
   return out;
 }
 
-void AtomMaker::append(Index number, double log_prior, const VectorXd& row,
-                       const Eigen::VectorXi& code, Atoms& out) {
+void CompletionMaker::append(Index number, double log_prior,
+                             const VectorXd& row, const Eigen::VectorXi& code,
+                             CompletedRows& out) {
   out.row.push_back(number);
   out.log_prior.push_back(log_prior);
   out.values.insert(out.values.end(), row.data(), row.data() + row.size());

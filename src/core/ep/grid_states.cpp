@@ -1,4 +1,4 @@
-#include "ep/lattice_states.hpp"
+#include "ep/grid_states.hpp"
 
 #include <array>
 #include <utility>
@@ -9,26 +9,26 @@
 
 namespace bayeskernel {
 
-void LatticeStates::keep(const Place& at, const EpFit& fit) {
+void GridStates::keep(const Place& at, const EpFit& fit) {
   EpState& state = states_[at];
   std::swap(state, spare_);
   fit.save(state);
 }
 
-void LatticeStates::forget(const Place& at) {
+void GridStates::forget(const Place& at) {
   const auto found = states_.find(at);
   if (found == states_.end()) return;
   spare_ = std::move(found->second);
   states_.erase(found);
 }
 
-const EpState* LatticeStates::find(const Place& at) const {
+const EpState* GridStates::find(const Place& at) const {
   const auto found = states_.find(at);
   return found == states_.end() ? nullptr : &found->second;
 }
 
-bool LatticeStates::extrapolate(Place place, Index axis, int side,
-                                EpState& out) const {
+bool GridStates::extrapolate(Place place, Index axis, int side,
+                             EpState& out) const {
   std::array<const EpState*, 3> behind{};
   for (const EpState*& s : behind) {
     place[axis] -= side;
@@ -45,8 +45,8 @@ bool LatticeStates::extrapolate(Place place, Index axis, int side,
   return true;
 }
 
-bool LatticeStates::combine(const std::array<const EpState*, 3>& from,
-                            const std::array<double, 3>& weight, EpState& out) {
+bool GridStates::combine(const std::array<const EpState*, 3>& from,
+                         const std::array<double, 3>& weight, EpState& out) {
   const bool two = weight[2] == 0.0;
   const EpState &s = *from[0], &t = *from[1], &u = two ? t : *from[2];
   const auto add = [&](const auto& a, const auto& b, const auto& c, auto& to) {
