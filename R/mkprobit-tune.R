@@ -27,6 +27,7 @@ tuning_directions <- function(spaces, settings) {
   terms <- lapply(spaces, open_terms, settings$tune)
   c(
     if (is.null(held$variance)) list(one("variance")),
+    if (is.null(held$variance) && length(wide)) list(one("slope")),
     if (length(wide)) {
       c(
         if (length(unlist(scales)) > 1L) list(one("all")),
@@ -83,8 +84,10 @@ start_moves <- function(spaces, groups = NULL) {
 
 move_along <- function(moves, direction, step, open) {
   kind <- direction$kind
-  if (kind == "all") {
+  if (kind %in% c("all", "slope")) {
     moves$scale <- Map(function(move, at) replace(move, at, move[at] + step), moves$scale, open)
+    # Long length-scales: the functions are as steep as they were.
+    if (kind == "slope") moves$variance <- moves$variance + 2 * step
   } else if (kind %in% c("scale", "term")) {
     at <- direction$at
     s <- direction$space
@@ -116,12 +119,8 @@ moved_process <- function(process, spaces, moves) {
   }, spaces, moves$scale))
 }
 
-# Weak: a factor of e costs as much as an eighth of a unit of log probability, for the variance as
-# much for every class, each of which has one.
-moves_penalty <- function(moves, classes) {
-  all <- sum(unlist(moves, use.names = FALSE)^2)
-  (all + (classes - 1) * moves$variance^2) / 8
-}
+# Weak: a factor of e costs as much as an eighth of a unit of log probability.
+moves_penalty <- function(moves) sum(unlist(moves, use.names = FALSE)^2) / 8
 
 # Rows that are looked at: of every class its share, and three if it has them.
 tuning_sample <- function(y, size, seed) {
@@ -155,7 +154,7 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
   start <- start_moves(spaces, process$groups)
   shown <- tuning_progress(settings$progress)
   on.exit(shown$done())
-  free <- vapply(directions, `[[`, "", "kind") == "variance"
+  free <- vapply(directions, `[[`, "", "kind") %in% c("variance", "slope")
   # With the variance where it is, and from there with all; of large variances one step of Newton's
   # thinks too well, and folds decide.
   search <- climb_moves(start, directions[!free], open, score$left_out, count / 2, shown)
@@ -242,7 +241,7 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
     sums[!is.finite(sums)] <- -1e300
     best <- best_sharpness(sums, control$sharpness)
     list(
-      score = best$score - moves_penalty(moves, classes),
+      score = best$score - moves_penalty(moves),
       sharpness = best$sharpness, loss = -best$sum / sum(share)
     )
   }
