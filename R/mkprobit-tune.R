@@ -179,12 +179,6 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
       search[c("moves", "log_loss")] <- end
     }
   }
-  # The rows of a fold whose neighbors are in the others are known better than new ones.
-  if (!interrupted && settings$method == "vb") {
-    found <- score$folds(search$moves, by_chance = TRUE)
-    interrupted <- is.null(found)
-    folds <- found %||% folds
-  }
   if (interrupted) stop_or_keep_tuning(settings)
   found <- moved_process(process, spaces, search$moves)
   found$process$sharpness <- folds$sharpness %||% 1
@@ -252,10 +246,9 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
       ))
       if (!core$interrupted) judged(core$log_prob, moves)
     },
-    folds = function(moves, by_chance = FALSE) {
+    folds = function(moves) {
       design <- design_at(moves)
-      divisions <- if (by_chance) chance_folds else list(NULL)
-      log_prob <- lapply(divisions, function(seed) {
+      log_prob <- lapply(chance_folds, function(seed) {
         fold_log_prob(design$phi, y, classes, fold_of(y, design$place, seed), control)
       })
       if (!any(lengths(log_prob) == 0L)) judged(Reduce(`+`, log_prob) / length(log_prob), moves)
@@ -263,14 +256,11 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
   )
 }
 
-# Five folds of every class, whatever the order of rows and classes: neighbors in different ones, or
-# by chance.
-fold_of <- function(y, place, seed = NULL) {
+# Five folds of every class by chance, whatever the order of rows and classes. (With neighbors in
+# different folds each row is known better than a new one, and small variances win.)
+fold_of <- function(y, place, seed) {
   fold <- integer(length(y))
-  drawn <- lapply(tabulate(y), function(count) {
-    turns <- rep_len(seq_len(5L), count)
-    if (is.null(seed)) turns else with_seed(seed, sample(turns))
-  })
+  drawn <- lapply(tabulate(y), function(count) with_seed(seed, sample(rep_len(seq_len(5L), count))))
   fold[order(y, place)] <- unlist(drawn, use.names = FALSE)
   fold
 }
@@ -307,7 +297,7 @@ fold_log_prob <- function(phi, y, classes, fold, control) {
 # factor of about 2.
 usual_sharpness <- 2
 sharpness_grid <- 2^seq(-1, 4, by = 0.5)
-# Seeds of divisions that it is chosen by.
+# Seeds of the divisions.
 chance_folds <- list(1, 2)
 
 # The top of the parabola through the best of the grid and its neighbours.
