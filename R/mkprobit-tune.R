@@ -27,6 +27,7 @@ tuning_directions <- function(spaces, settings) {
   terms <- lapply(spaces, open_terms, settings$tune)
   c(
     if (is.null(held$variance)) list(one("variance")),
+    if (is.null(held$variance) && length(wide)) list(one("slope")),
     if (length(wide)) {
       c(
         if (length(unlist(scales)) > 1L) list(one("all")),
@@ -83,8 +84,10 @@ start_moves <- function(spaces, groups = NULL) {
 
 move_along <- function(moves, direction, step, open) {
   kind <- direction$kind
-  if (kind == "all") {
+  if (kind %in% c("all", "slope")) {
     moves$scale <- Map(function(move, at) replace(move, at, move[at] + step), moves$scale, open)
+    # Long length-scales: the functions are as steep as they were.
+    if (kind == "slope") moves$variance <- moves$variance + 2 * step
   } else if (kind %in% c("scale", "term")) {
     at <- direction$at
     s <- direction$space
@@ -116,12 +119,8 @@ moved_process <- function(process, spaces, moves) {
   }, spaces, moves$scale))
 }
 
-# Weak: a factor of e costs as much as an eighth of a unit of log probability, for the variance as
-# much for every class, each of which has one.
-moves_penalty <- function(moves, classes) {
-  all <- sum(unlist(moves, use.names = FALSE)^2)
-  (all + (classes - 1) * moves$variance^2) / 8
-}
+# Weak: a factor of e costs as much as an eighth of a unit of log probability.
+moves_penalty <- function(moves) sum(unlist(moves, use.names = FALSE)^2) / 8
 
 # Rows that are looked at: of every class its share, and three if it has them.
 tuning_sample <- function(y, size, seed) {
@@ -155,7 +154,7 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
   start <- start_moves(spaces, process$groups)
   shown <- tuning_progress(settings$progress)
   on.exit(shown$done())
-  free <- vapply(directions, `[[`, "", "kind") == "variance"
+  free <- vapply(directions, `[[`, "", "kind") %in% c("variance", "slope")
   # With the variance where it is, and from there with all; of large variances one step of Newton's
   # thinks too well, and folds decide.
   search <- climb_moves(start, directions[!free], open, score$left_out, count / 2, shown)
@@ -179,12 +178,6 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
       folds <- found
       search[c("moves", "log_loss")] <- end
     }
-  }
-  # The rows of a fold whose neighbors are in the others are known better than new ones.
-  if (!interrupted && settings$method == "vb") {
-    found <- score$folds(search$moves, by_chance = TRUE)
-    interrupted <- is.null(found)
-    folds <- found %||% folds
   }
   if (interrupted) stop_or_keep_tuning(settings)
   found <- moved_process(process, spaces, search$moves)
@@ -242,7 +235,7 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
     sums[!is.finite(sums)] <- -1e300
     best <- best_sharpness(sums, control$sharpness)
     list(
-      score = best$score - moves_penalty(moves, classes),
+      score = best$score - moves_penalty(moves),
       sharpness = best$sharpness, loss = -best$sum / sum(share)
     )
   }
@@ -253,10 +246,9 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
       ))
       if (!core$interrupted) judged(core$log_prob, moves)
     },
-    folds = function(moves, by_chance = FALSE) {
+    folds = function(moves) {
       design <- design_at(moves)
-      divisions <- if (by_chance) chance_folds else list(NULL)
-      log_prob <- lapply(divisions, function(seed) {
+      log_prob <- lapply(chance_folds, function(seed) {
         fold_log_prob(design$phi, y, classes, fold_of(y, design$place, seed), control)
       })
       if (!any(lengths(log_prob) == 0L)) judged(Reduce(`+`, log_prob) / length(log_prob), moves)
@@ -264,14 +256,11 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
   )
 }
 
-# Five folds of every class, whatever the order of rows and classes: neighbors in different ones, or
-# by chance.
-fold_of <- function(y, place, seed = NULL) {
+# Five folds of every class by chance, whatever the order of rows and classes. (With neighbors in
+# different folds each row is known better than a new one, and small variances win.)
+fold_of <- function(y, place, seed) {
   fold <- integer(length(y))
-  drawn <- lapply(tabulate(y), function(count) {
-    turns <- rep_len(seq_len(5L), count)
-    if (is.null(seed)) turns else with_seed(seed, sample(turns))
-  })
+  drawn <- lapply(tabulate(y), function(count) with_seed(seed, sample(rep_len(seq_len(5L), count))))
   fold[order(y, place)] <- unlist(drawn, use.names = FALSE)
   fold
 }
@@ -308,7 +297,7 @@ fold_log_prob <- function(phi, y, classes, fold, control) {
 # factor of about 2.
 usual_sharpness <- 2
 sharpness_grid <- 2^seq(-1, 4, by = 0.5)
-# Seeds of divisions that it is chosen by.
+# Seeds of the divisions.
 chance_folds <- list(1, 2)
 
 # The top of the parabola through the best of the grid and its neighbours.

@@ -19,6 +19,7 @@
 #include "optim/progress.hpp"
 #include "parallel/executor.hpp"
 #include "parallel/scratch_pool.hpp"
+#include "simd/gram.hpp"
 
 namespace bayeskernel {
 
@@ -38,6 +39,11 @@ MultinomialResult MultinomialFit::run(const Design& design,
   const bool accelerate = set_.accelerate && !set_.point_moment;
   // The fixed point of a concave function, of W alone, bears a longer memory.
   const int memory = set_.scales == LatentScales::fixed ? 8 : 3;
+  // Easy ones need no curvature, and later ones are each worth more passes.
+  constexpr int kFirstCurvature = 10, kCurvatures = 4;
+  int curvature_at = kFirstCurvature, curvatures = 0;
+  const bool curved = accelerate && set_.scales == LatentScales::fixed &&
+                      beyond_ == nullptr && !set_.sparse;
   double best = -std::numeric_limits<double>::infinity();
   while (true) {
     iterate(input);
@@ -88,11 +94,19 @@ MultinomialResult MultinomialFit::run(const Design& design,
       result.interrupted = true;
       break;
     }
+    if (curved && !still && !by_qr_ && result.passes >= curvature_at &&
+        curvatures < kCurvatures) {
+      if (find_curvature()) anderson.reset();
+      ++curvatures;
+      curvature_at = 2 * result.passes;
+    }
     if (accelerate && !still && !by_qr_) {
       pack(input, from);
-      pack(next_, to);
+      Inputs step = next_;
+      if (!curved_.empty()) curved_step(input, step);
+      pack(step, to);
       if (!anderson) anderson.emplace(to.size(), to.size(), memory);
-      extrapolated = anderson->combine(from, to);
+      extrapolated = anderson->combine(from, to) || !curved_.empty();
       input = next_;
       if (extrapolated) unpack(to, input);
     } else {
@@ -125,6 +139,7 @@ void MultinomialFit::begin(const MultinomialStart* start) {
   active_.assign(rows, std::vector<Index>(m));
   for (auto& each : active_) std::iota(each.begin(), each.end(), Index{0});
   fixed_ready_ = false;
+  curved_.clear();
   mean_ = MatrixXd::Zero(c_, m);
   y_.resize(c_, n);
   next_.alpha = start != nullptr && start->alpha.rows() == rows &&
@@ -156,6 +171,53 @@ void MultinomialFit::iterate(const Inputs& input) {
   if (beyond_ != nullptr) {
     bound_ -= 0.5 * (mean_ * *beyond_).cwiseProduct(mean_).sum();
   }
+}
+
+bool MultinomialFit::find_curvature() {
+  const Index m = design_->regressors(), n = design_->rows();
+  MatrixXd bend(c_, n);
+  executor_.run(design_->tiles(), [&](Index t) {
+    auto loan = pool_.borrow();
+    Scratch& scratch = *loan;
+    if (!scratch.rule) scratch.rule.emplace(c_, set_.nodes);
+    const auto k = design_->tile(t, scratch.design);
+    scratch.mean.noalias() = mean_ * k;
+    for (Index i = 0; i < k.cols(); ++i) {
+      const Index at = design_->begin(t) + i;
+      scratch.rule->curvature(scratch.mean.col(i).data(), t_[at],
+                              bend.col(at).data());
+      if (powers()) bend.col(at) *= set_.power[at];
+    }
+  });
+  curved_.resize(static_cast<std::size_t>(c_));
+  executor_.run(c_, [&](Index c) {
+    auto loan = pool_.borrow();
+    const VectorXd h = bend.row(c);
+    MatrixXd gram = MatrixXd::Zero(m, m), scratch;
+    for (Index t = 0; t < design_->tiles(); ++t) {
+      weighted_gram(design_->tile(t, (*loan).design),
+                    h.segment(design_->begin(t), design_->columns(t)), scratch,
+                    gram);
+    }
+    curved_[c].compute(gram, used_.row(0).transpose(), active_[0],
+                       MatrixXd(design_->kept() ? design_->matrix() : none_));
+  });
+  for (const RegressionFactor& each : curved_) {
+    if (each.by_qr()) curved_.clear();
+    if (curved_.empty()) return false;
+  }
+  return true;
+}
+
+void MultinomialFit::curved_step(const Inputs& input, Inputs& out) {
+  const VectorXd alpha = used_.row(0).transpose();
+  executor_.run(c_, [&](Index c) {
+    const VectorXd slope = (next_.s.row(c) - input.s.row(c)).transpose();
+    const VectorXd step = 0.5 * curved_[c].mean(slope, VectorXd());
+    out.s.row(c) =
+        input.s.row(c) +
+        (gram_ * step + alpha.cwiseProduct(step)).transpose();
+  });
 }
 
 void MultinomialFit::regress(const Inputs& input) {

@@ -118,6 +118,13 @@ class MultinomialFit {
     return out;
   }
 
+  // Where log Z is nearly flat, so that EM crawls: (G + A) W of half a step of
+  // Newton's from `input`, whose gradient is next_.s - input.s, with the
+  // curvature of each class at the mean when it was found. Half, since that of
+  // all classes together is at most twice their own.
+  bool find_curvature();
+  void curved_step(const Inputs& input, Inputs& out);
+
   void regress(const Inputs& input);
 
   double fixed_terms();
@@ -165,6 +172,7 @@ class MultinomialFit {
   std::vector<std::vector<Index>> active_;
   Inputs next_;
   RegressionFactor common_;
+  std::vector<RegressionFactor> curved_;
   bool fixed_ready_ = false, by_qr_ = false;
   double bound_ = 0.0, regression_terms_ = 0.0;
   ScratchPool<Scratch> pool_;
