@@ -12,7 +12,7 @@ gpsvm_job <- function(rows, settings) {
   settings <- settle_tuning(rows, settings)
   if (!isFALSE(settings$tune)) {
     process <- tune_process(process, rows, data, sample, settings)
-    if (!is.null(process$tuned$fewer)) {
+    if (isTRUE(process$more)) {
       settings$count <- ncol(process$z)
       settings$exact <- settings$count == rows$n
     }

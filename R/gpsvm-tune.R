@@ -5,9 +5,6 @@
 # two parameters.
 quick_tuning <- list(rows = 1000, work = 7e7)
 
-# An exact process is not tuned on fewer rows, unless someone says so.
-fewest_tuning_rows <- 150
-
 # TRUE is "loo". NULL: if a length-scale is left open, and it is quick on as many rows as may be
 # looked at.
 settle_tuning <- function(rows, settings) {
@@ -17,22 +14,20 @@ settle_tuning <- function(rows, settings) {
   if (is.null(tune)) {
     kernel <- settings$kernel
     few <- min(rows$n, quick_tuning$rows, settings$tune_rows)
-    m <- if (settings$exact) few else settings$count
     columns <- if (is_precomputed(kernel)) 0 else length(kernel_parameters(
       resolve_lengthscale(place_kernel(kernel, rows), 1, length(rows$columns), rows$columns)
     ))
-    work <- length(machine_labels(rows$levels)) * few * m^2 * columns / 2
-    # The exact process of fewer rows is quick enough.
-    if (settings$exact && work > quick_tuning$work) {
-      each <- work / few^3
-      fewer <- floor((quick_tuning$work / each)^(1 / 3))
-      if (fewer >= fewest_tuning_rows) {
-        few <- fewer
-        work <- 0
-      }
+    is_quick <- function(m) {
+      work <- length(machine_labels(rows$levels)) * few * m^2 * columns / 2
+      work <= quick_tuning$work && is.null(settings$cluster)
     }
-    quick <- work <= quick_tuning$work && is.null(settings$cluster)
     open <- !is_precomputed(kernel) && has_open_scale(kernel)
+    quick <- is_quick(if (settings$exact) few else settings$count)
+    # The exact process begins as one of inducing points.
+    if (open && settings$exact && !quick && is.null(settings$cluster)) {
+      settings$first <- default_inducing(rows$n)
+      quick <- is_quick(settings$first)
+    }
     tune <- open && quick
     if (tune) settings$tune_rows <- few
     if (open && !quick) settings$untuned <- list(by = "none")
@@ -98,6 +93,12 @@ tune_process <- function(process, rows, data, sample, settings) {
     )
   }
   whole <- sample
+  asked <- settings
+  if (!is.null(settings$first)) {
+    settings$exact <- FALSE
+    settings$count <- settings$first
+    process$z <- place_inducing(rows, data, sample, settings, process$kernel)
+  }
   fewer <- max(100, floor(sqrt(tuning_work / min(rows$n, settings$tune_rows))))
   many <- !settings$exact && !settings$optimize_inducing &&
     !is.matrix(settings$inducing) && ncol(process$z) > fewer
@@ -115,10 +116,16 @@ tune_process <- function(process, rows, data, sample, settings) {
   few$users <- if (length(rows$weights)) rows$weights[sample$row] else rep(1, ncol(sample$x))
   few$copies <- if (length(data$copies) > 1L) data$copies[sample$row] else rep(1, ncol(sample$x))
   classes <- machine_labels(rows$levels, data_positive(data))
+  if (may_add_points(settings) && is.null(settings$first) && nrow(few$x) == rows$n &&
+      exact_work(process, rows$n, classes) <= exact_quick$whole) {
+    settings$exact <- TRUE
+    settings$count <- rows$n
+  }
   shown <- tuning_progress(settings$progress)
   settings$progress <- FALSE
   settings$tell <- shown$tell
   on.exit(shown$done())
+  start <- process
   found <- if (identical(settings$tune, "cv")) {
     fits <- 0L
     choose_by_folds(process$kernel, few$labels, function(kernel, out) {
@@ -137,7 +144,28 @@ tune_process <- function(process, rows, data, sample, settings) {
   if (!same) found$messages <- list()
   process[names(found)] <- found
   if (many) process$z <- place_inducing(rows, data, whole, settings, process$kernel)
-  take_more_points(process, rows, data, whole, few, classes, settings)
+  process <- take_more_points(process, start, rows, data, whole, few, classes, settings)
+  if (settings$exact || asked$exact) {
+    process$more <- TRUE
+    process$z <- place_inducing(rows, data, whole, replace(settings, "exact", TRUE), process$kernel)
+  }
+  process
+}
+
+# Whether it is left to us how many inducing points there are, or how all are come to.
+may_add_points <- function(settings) {
+  (is.null(settings$inducing) || !is.null(settings$first)) && identical(settings$tune, "loo") &&
+    is.null(settings$cluster) && settings$method %in% c("ep", "vb")
+}
+
+# Work of an evaluation of the exact process, machines x n^3 multiplications, of three parameters
+# and more for each of them: up to which it is what is tuned, so that the kernel does not hang on
+# where points lie; up to which a kernel is looked for again; up to which it is looked at.
+exact_quick <- list(whole = 250^3, again = 7e7, once = 1e9)
+
+exact_work <- function(process, n, classes) {
+  open <- length(core_parameters(process$kernel)) + (process$nugget > 0)
+  length(classes) * n^3 * (if (open < 3L) 1 else open)
 }
 
 # What is said of tuning: `tell` takes what is looked at, the number of evaluations and the best
@@ -176,26 +204,30 @@ worth_of_points <- 0.5
 # Rows that say whether more points are worth to be looked at on all.
 points_rows <- 300
 
-# How many they are, if nobody said: more, every row where these are few, where the score with the
-# kernel that was found is higher, of some of many rows and then of all. `tuned$fewer` is then how
-# many they were.
-take_more_points <- function(process, rows, data, sample, few, classes, settings) {
-  count <- more_points(rows$n, length(classes))
-  open <- is.null(settings$inducing) && process$tuned$by == "loo" &&
-    !process$tuned$interrupted && is.null(settings$cluster) &&
-    settings$method %in% c("ep", "vb")
-  if (!open || count <= settings$count) return(process)
+# How many inducing points there are, if nobody said: more, every row where these are few, where
+# the score with the kernel that was found is higher, of some of many rows and then of all;
+# `tuned$fewer` is then how many they were. With another kernel there are no better scores. Where
+# all were asked for, the kernel is looked for again with them.
+take_more_points <- function(process, start, rows, data, sample, few, classes, settings) {
+  asked <- !is.null(settings$first)
+  count <- if (asked) rows$n else more_points(rows$n, length(classes))
+  if (!may_add_points(settings) || process$tuned$interrupted || count <= settings$count) {
+    return(process)
+  }
   settings$count <- count
   settings$exact <- count == rows$n
   more <- process
   more$z <- place_inducing(rows, data, sample, settings, process$kernel)
   tuned <- process$tuned
+  tell <- function(points) {
+    tuned$evaluations <<- tuned$evaluations + 1L
+    settings$tell(sprintf("%d inducing points", points), tuned$evaluations, tuned$bound)
+  }
   calibrated <- is_calibratable(few, classes)
   score_of <- function(process, data, exact, messages = list()) {
     settings$exact <- exact
     tuning <- open_tuner(process, data, classes, settings)
-    tuned$evaluations <<- tuned$evaluations + 1L
-    settings$tell(sprintf("%d inducing points", ncol(tuning$z)), tuned$evaluations, tuned$bound)
+    tell(ncol(tuning$z))
     core_call(gpsvm_start_cpp(tuning$tuner, messages))
     score <- score_left_out(tuning$tuner, tuning$kernel, list(
       kernel = core_parameters(process$kernel), nugget = process$nugget, z = tuning$z
@@ -213,7 +245,7 @@ take_more_points <- function(process, rows, data, sample, few, classes, settings
     keep(process)
   }
   # Of hardly more rows it costs hardly more.
-  if (length(few$labels) > 2 * points_rows) {
+  if (!asked && length(few$labels) > 2 * points_rows) {
     part <- stratified_rows(few, points_rows, settings$seed)
     now <- score_of(process, part, FALSE)
     then <- if (!is.null(now)) score_of(more, part, settings$exact)
@@ -222,21 +254,56 @@ take_more_points <- function(process, rows, data, sample, few, classes, settings
   }
   found <- score_of(more, few, settings$exact, process$messages)
   if (is.null(found)) return(interrupted(process))
-  process$messages <- found$messages
+  if (asked) {
+    again <- kernel_of_all(more, start, few, classes, settings, tell)
+    better <- if (!is.null(again)) score_of(again, few, TRUE, found$messages)
+    if (is.null(better)) return(interrupted(process))
+    if (better$score > found$score) {
+      found <- better
+      more <- again
+    }
+  }
+  # Of other rows they tell nothing.
+  if (length(process$messages)) process$messages <- more$messages <- found$messages
   score <- found$score
-  if (score > tuned$bound + worth_of_points) {
-    tuned$fewer <- ncol(process$z)
+  if (asked || score > tuned$bound + worth_of_points) {
+    if (!asked) tuned$fewer <- ncol(process$z)
     tuned$bound <- score
     tuned$log_loss <- -score / sum(few$users)
-    process$z <- more$z
+    process <- more
+    process$more <- TRUE
   }
   keep(process)
 }
 
+# The exact process from the kernel that fewer points found, on as many rows as an evaluation is
+# quick on, `process` where these are too few; NULL after an interrupt.
+kernel_of_all <- function(process, start, few, classes, settings, tell) {
+  n <- nrow(few$x)
+  size <- floor(n * (exact_quick$again / exact_work(process, n, classes))^(1 / 3))
+  if (has_rank(process$kernel) || size < min(least_part, n)) return(process)
+  part <- if (size < n) stratified_rows(few, size, settings$seed) else few
+  at <- open_tuner(process, part, classes, replace(settings, "exact", TRUE))
+  calibrated <- is_calibratable(part, classes)
+  found <- climb_from(start, core_parameters(process$kernel), process$nugget, function(par) {
+    tell(ncol(at$z))
+    par$z <- at$z
+    score_left_out(at$tuner, at$kernel, par, part, classes, calibrated, 3e-4)
+  }, settings$prior)
+  if (!is.null(found)) replace(process, c("kernel", "nugget"), found)
+}
+
+# Rows of a part, at least, that say something of the kernel of all.
+least_part <- 200
+
 # Every row where an exact pass takes less than a second, else as many points as a pass of that
 # order can have.
 more_points <- function(n, machines) {
-  if (machines * n^3 <= 1e9) n else min(n - 1, floor(sqrt(2.5e8 / (n * machines))))
+  if (machines * n^3 <= exact_quick$once) {
+    n
+  } else {
+    min(n - 1, floor(sqrt(exact_quick$once / 4 / (n * machines))))
+  }
 }
 
 stop_or_keep_tuning <- function(settings) {
@@ -356,7 +423,7 @@ score_levels <- function(process, tuner, core, data, classes, settings) {
       score_left_out(tuner, core, at, data, classes, calibrated, tolerance)
     }))
   }
-  c(if (length(few)) few else all(1e-3), all(1e-4))
+  c(if (length(few)) few else all(if (settings$exact) 3e-3 else 1e-3), all(1e-4))
 }
 
 # As calibrate_link() has it.

@@ -52,16 +52,18 @@
 #'
 #' @section Inducing points: Inducing points are places at which the function is known; between them
 #'   it is interpolated. By default there are n points up to 50 rows, 50 up to 250 rows, then n / 5,
-#'   at most 100. After tuning with `"loo"` more points are used if the leave-one-out score improves
-#'   by more than 0.5, up to every row (n at most 1000). Many predictors need many points.
+#'   at most 100. With `tune = "loo"` every row is one up to 250 rows of two classes, 173 of three
+#'   (fewer with more classes or more than two parameters); of more rows more points are used if the
+#'   leave-one-out score improves by more than 0.5, up to every row (n at most 1000). Many predictors
+#'   need many points.
 #'
 #' @section Tuning: `"loo"` maximizes the leave-one-out log probability, without refits, with a weak
 #'   penalty on the log parameters, started from a grid. `"bound"` maximizes [elbo()]; on small
 #'   noisy data its predictions are too sure. `"cv"` uses five-fold cross-validation of a common
 #'   factor of the length-scales and the variance. Bounds are those of [gpsvm_prior()]. A
 #'   length-scale for each predictor, `rbf(ard = TRUE)`, helps most if few predictors matter.
-#'   `print()` says what was tuned. With `inducing = "all"` a subset of the rows may be used for
-#'   tuning.
+#'   `print()` says what was tuned. With `inducing = "all"` tuning may begin with fewer
+#'   points.
 #'
 #' @section Formulas with terms: A formula with [gp()] terms, `y ~ gp(x1, x2) + z + (1 | id)`, is
 #'   fitted by [bkm()] with `family = "hinge"`, whose fit is returned: with random effects, smooths

@@ -87,7 +87,7 @@ maximise_score <- function(process, levels, prior, tell = function(...) NULL) {
   converged <- FALSE
   tryCatch(
     {
-      from <- look_at_grid(value, start, coordinates)
+      from <- look_at_grid(value, start, coordinates, process)
       converged <- climb_levels(value, from, vapply(levels, `[[`, 0, "rows"), coordinates$box)
     },
     bayeskernel_climb = function(e) interrupted <<- TRUE,
@@ -103,9 +103,51 @@ maximise_score <- function(process, levels, prior, tell = function(...) NULL) {
   )
 }
 
+# The kernel and the nugget of the highest score, the one of `score` that is best where it begins,
+# by a climb from log parameters that are near: `kernel` and `nugget`, NULL after an interrupt. The
+# starts of `process` are what its prior is about.
+climb_from <- function(process, kernel, nugget, score, prior) {
+  coordinates <- score_coordinates(process, prior)
+  p <- seq_along(coordinates$roles)
+  start <- c(coordinates$start, if (process$nugget > 0) log(process$nugget))
+  par <- c(kernel, if (process$nugget > 0) log(nugget))
+  form <- NULL
+  best <- list(score = -Inf, par = par)
+  value <- function(par) {
+    nugget <- if (length(par) > length(p)) exp(par[[length(par)]]) else 0
+    out <- score(list(kernel = coordinates$expand(par[p]), nugget = nugget))
+    if (is.null(out)) stop_climb()
+    out <- out - score_prior(par, start)
+    if (is.null(form)) form <<- which.max(out)
+    if (out[[form]] > best$score) best <<- list(score = out[[form]], par = par)
+    out[[form]]
+  }
+  ended <- tryCatch(
+    {
+      climb_score(value, list(
+        par = t(par), score = -Inf, top = 1L, unit = coordinate_units(coordinates$roles, process),
+        model = list(curvature = diag(-0.5, length(par)), top = par)
+      ), coordinates$box, FALSE, FALSE)
+      TRUE
+    },
+    bayeskernel_climb = function(e) FALSE, interrupt = function(e) FALSE
+  )
+  if (!ended) return(NULL)
+  list(
+    kernel = update_kernel(process$kernel, coordinates$expand(best$par[p])),
+    nugget = if (process$nugget > 0) exp(best$par[[length(par)]]) else 0
+  )
+}
+
+# By how far neighbors of the grid are apart.
+coordinate_units <- function(roles, process) {
+  unit <- c(lengthscale = log(2), variance = log(4), period = log(2) / 4)[roles]
+  c(unname(unit), if (process$nugget > 0) log(4))
+}
+
 # The points of a grid that were looked at, in rows, and their scores, a column a form of the link;
 # `unit`, by how far neighbors are apart.
-look_at_grid <- function(value, start, coordinates) {
+look_at_grid <- function(value, start, coordinates, process) {
   roles <- coordinates$roles
   box <- coordinates$box
   grid <- scale_grid(roles)
@@ -119,11 +161,7 @@ look_at_grid <- function(value, start, coordinates) {
   }, start))
   if (length(start) == 1L) par <- t(par)
   score <- lapply(seq_len(nrow(par)), function(g) value(par[g, ], 1L))
-  unit <- c(lengthscale = log(2), variance = log(4), period = log(2) / 4)[roles]
-  list(
-    par = par, score = do.call(rbind, score),
-    unit = c(unname(unit), if (length(start) > length(roles)) log(4))
-  )
+  list(par = par, score = do.call(rbind, score), unit = coordinate_units(roles, process))
 }
 
 # How much the second form of the link has to be better by, as in the core.

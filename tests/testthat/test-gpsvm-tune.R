@@ -174,8 +174,9 @@ test_that("there are more points where rows left out are told better by them", {
   expect_lt(abs(more$tuned$bound + more$link$by_variance), 0.05)
   expect_output(print(more), "better by leave-one-out than 80")
   # Where they are not there are none, nor where nobody asked.
-  fit <- gpsvm(x, d$y, threads = 1, seed = 1)
-  expect_equal(nrow(fit$inducing), 50)
+  smooth <- factor(rbinom(400, 1, plogis(2 * x10[, 1])))
+  fit <- gpsvm(x10, smooth, threads = 1, seed = 1)
+  expect_equal(nrow(fit$inducing), 80)
   expect_null(fit$tuned$fewer)
   expect_equal(nrow(gpsvm(rough$x, rough$y, tune = FALSE)$inducing), 80)
   # As many as a pass has time for.
@@ -185,18 +186,44 @@ test_that("there are more points where rows left out are told better by them", {
   expect_lt(more_points(1e5, 1), 100)
 })
 
-test_that("with every row an inducing point tuning looks at fewer of many", {
+test_that("of few rows the kernel does not hang on their order", {
+  # Two basins: with 50 points the length-scale is 0.99 or 0.46, as the rows lie.
+  d <- MASS::synth.tr
+  set.seed(103)
+  order <- sample(250)
+  one <- gpsvm(d[1:2], factor(d$yc), threads = 1, seed = 1)
+  two <- gpsvm(d[order, 1:2], factor(d$yc[order]), threads = 1, seed = 1)
+  expect_true(one$exact)
+  expect_null(one$tuned$fewer)
+  expect_equal(two$kernel$lengthscale, one$kernel$lengthscale, tolerance = 0.05)
+  expect_equal(
+    predict(two, MASS::synth.te[1:100, 1:2], type = "prob"),
+    predict(one, MASS::synth.te[1:100, 1:2], type = "prob"), tolerance = 0.02
+  )
+  # One row more, or points that somebody asked for.
+  expect_equal(nrow(gpsvm(d[1:2], factor(d$yc), inducing = 50, threads = 1, seed = 1)$inducing), 50)
+  expect_false(gpsvm(d[c(1:250, 1), 1:2], factor(d$yc[c(1:250, 1)]), threads = 1, seed = 1)$exact)
+})
+
+test_that("with every row an inducing point tuning looks at all of them", {
   set.seed(3)
-  x <- matrix(rnorm(1000), 500)
-  y <- rbinom(500, 1, stats::plogis(4 * sin(2 * x[, 1]) + 2 * x[, 2]))
-  fit <- gpsvm(x, y, inducing = "all", threads = 1, seed = 1)
-  expect_identical(fit$tuned$by, "loo")
+  x <- matrix(rnorm(2000), 500)
+  f <- 4 * cbind(sin(2 * x[, 1]), x[, 2], cos(2 * x[, 1]), -x[, 2], x[, 3])
+  y <- factor(apply(f - log(-log(matrix(runif(2500), 500))), 1, which.max))
+  own <- 1:250
+  fit_of <- function(...) gpsvm(x[own, ], y[own], ..., threads = 1, seed = 1)
+  # Five machines are not tuned with all from the start, unless somebody asks for it.
+  fit <- fit_of(inducing = "all")
   expect_true(fit$exact)
-  # The cube of the rows, two parameters, against the work of `quick_tuning`.
-  expect_identical(fit$tuned$rows, as.integer(floor(7e7^(1 / 3))))
-  start <- gpsvm(x, y, inducing = "all", tune = FALSE, threads = 1, seed = 1)
-  new <- matrix(rnorm(2000), 1000)
-  label <- rbinom(1000, 1, stats::plogis(4 * sin(2 * new[, 1]) + 2 * new[, 2]))
-  loss <- function(fit) -mean(stats::dbinom(label, 1, predict(fit, new, "response"), log = TRUE))
-  expect_lt(loss(fit), loss(start) - 0.02)
+  expect_identical(fit$tuned$by, "loo")
+  expect_identical(fit$tuned$rows, 250L)
+  loss <- function(fit) {
+    p <- predict(fit, x[-own, ], type = "prob")
+    -mean(log(p[cbind(seq_len(250), match(y[-own], colnames(p)))]))
+  }
+  expect_lt(loss(fit), loss(fit_of()) + 0.005)
+  skip_if_not(identical(Sys.getenv("BAYESKERNEL_SLOW"), "true"), "BAYESKERNEL_SLOW is not true")
+  slow <- fit_of(inducing = "all", tune = "loo")
+  expect_lt(fit$tuned$log_loss, slow$tuned$log_loss + 5e-3)
+  expect_lt(loss(fit), loss(slow) + 0.01)
 })
