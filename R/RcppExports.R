@@ -277,3 +277,15 @@ bsvm_stream_cpp <- function(stream, prior, settings) {
     .Call(`_bayeskernel_bsvm_stream_cpp`, stream, prior, settings)
 }
 
+stream_shards_cpp <- function(stream) {
+    .Call(`_bayeskernel_stream_shards_cpp`, stream)
+}
+
+stream_worker_cpp <- function(stream, settings, first) {
+    .Call(`_bayeskernel_stream_worker_cpp`, stream, settings, first)
+}
+
+stream_worker_pass_cpp <- function(worker, task, own, begin) {
+    .Call(`_bayeskernel_stream_worker_pass_cpp`, worker, task, own, begin)
+}
+

@@ -152,6 +152,7 @@ check_source <- function(x) {
     (is.null(x$response) || is_string(x$response)) && switch(x$type,
       query = methods::is(x$connection, "DBIConnection") && is_string(x$query),
       text = names(x$files) && is_separator(x$sep),
+      cluster = inherits(x$cluster, "cluster") && is.function(x$open) && is_string(x$id),
       matrix = length(dim(x$x)) == 2L && ncol(x$x) == length(x$all_columns) &&
         (is.null(x$labels) || length(x$labels) == nrow(x$x)),
       FALSE
@@ -167,6 +168,7 @@ print.row_source <- function(x, ...) {
     From = switch(x$type,
       query = sprintf("%s: %s", class(x$connection)[1], x$query),
       text = x$files,
+      cluster = sprintf("%d workers of a cluster, each with its own rows", length(x$cluster)),
       matrix = sprintf("%s of %d rows", class(x$x)[1], nrow(x$x))
     ),
     Response = if (is.null(x$response)) "none" else x$response, Predictors = list_some(x$columns)

@@ -905,6 +905,41 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// stream_shards_cpp
+Rcpp::List stream_shards_cpp(const Rcpp::List& stream);
+RcppExport SEXP _bayeskernel_stream_shards_cpp(SEXP streamSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type stream(streamSEXP);
+    rcpp_result_gen = Rcpp::wrap(stream_shards_cpp(stream));
+    return rcpp_result_gen;
+END_RCPP
+}
+// stream_worker_cpp
+SEXP stream_worker_cpp(const Rcpp::List& stream, const Rcpp::List& settings, double first);
+RcppExport SEXP _bayeskernel_stream_worker_cpp(SEXP streamSEXP, SEXP settingsSEXP, SEXP firstSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type stream(streamSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    Rcpp::traits::input_parameter< double >::type first(firstSEXP);
+    rcpp_result_gen = Rcpp::wrap(stream_worker_cpp(stream, settings, first));
+    return rcpp_result_gen;
+END_RCPP
+}
+// stream_worker_pass_cpp
+Rcpp::List stream_worker_pass_cpp(SEXP worker, const Rcpp::List& task, const Rcpp::List& own, const Rcpp::IntegerVector& begin);
+RcppExport SEXP _bayeskernel_stream_worker_pass_cpp(SEXP workerSEXP, SEXP taskSEXP, SEXP ownSEXP, SEXP beginSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type worker(workerSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type task(taskSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type own(ownSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type begin(beginSEXP);
+    rcpp_result_gen = Rcpp::wrap(stream_worker_pass_cpp(worker, task, own, begin));
+    return rcpp_result_gen;
+END_RCPP
+}
 
 static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_predictor_model_cpp", (DL_FUNC) &_bayeskernel_predictor_model_cpp, 8},
@@ -976,6 +1011,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_sort_rows_cpp", (DL_FUNC) &_bayeskernel_sort_rows_cpp, 5},
     {"_bayeskernel_bsvm_svi_cpp", (DL_FUNC) &_bayeskernel_bsvm_svi_cpp, 3},
     {"_bayeskernel_bsvm_stream_cpp", (DL_FUNC) &_bayeskernel_bsvm_stream_cpp, 3},
+    {"_bayeskernel_stream_shards_cpp", (DL_FUNC) &_bayeskernel_stream_shards_cpp, 1},
+    {"_bayeskernel_stream_worker_cpp", (DL_FUNC) &_bayeskernel_stream_worker_cpp, 3},
+    {"_bayeskernel_stream_worker_pass_cpp", (DL_FUNC) &_bayeskernel_stream_worker_pass_cpp, 4},
     {NULL, NULL, 0}
 };
 
