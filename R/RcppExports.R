@@ -97,6 +97,10 @@ gpsvm_sample_cpp <- function(data, size, seed) {
     .Call(`_bayeskernel_gpsvm_sample_cpp`, data, size, seed)
 }
 
+sample_numbers_cpp <- function(rows, size, seed) {
+    .Call(`_bayeskernel_sample_numbers_cpp`, rows, size, seed)
+}
+
 gpsvm_inducing_cpp <- function(x, count, method, seed, threads) {
     .Call(`_bayeskernel_gpsvm_inducing_cpp`, x, count, method, seed, threads)
 }

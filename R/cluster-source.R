@@ -97,6 +97,14 @@ refuse_absent_processes <- function(parsed) {
   )
 }
 
+refuse_absent_process <- function(n) {
+  bk_abort(
+    "argument", "Rows of a cluster's workers need inducing points.",
+    sprintf("Found: every one of %.0f rows is one.", n),
+    "Accepted: fewer, in `inducing`.", column = "inducing"
+  )
+}
+
 # --- the first reading -------------------------------------------------------
 
 # As spool_rows() of all rows; `path` is their name on the workers. `shares` says where they are:
@@ -219,6 +227,17 @@ read_parts <- function(file, at) {
   out[order(order(part)), , drop = FALSE]
 }
 
+# One row of each of `size` runs of the data of gpsvm(): `x`, on the scale of the model in columns,
+# `labels` and `row`.
+sample_process_rows <- function(data, size, seed) {
+  seed <- as.double(seed)
+  if (is.null(data$shares)) return(core_call(gpsvm_sample_cpp(data, size, seed)))
+  at <- core_call(sample_numbers_cpp(data$rows, size, seed))$row
+  rows <- read_parts(data, at)
+  x <- (t(rows[, data$source, drop = FALSE]) - data$center) / data$scale
+  list(x = x, labels = rows[, ncol(rows)], row = at)
+}
+
 # The groups of rows `at`, which are sorted by group within each part.
 groups_at <- function(file, at) {
   if (is.null(file$shares)) return(file$group[at])
@@ -279,6 +298,28 @@ stream_keeper <- list(
   begin = function(data, with) stream_shards_cpp(data)$chunk,
   pass = function(share, task, own) {
     stream_worker_pass_cpp(share$core, task, own %||% list(), share$begin)
+  }
+)
+
+share_process_parts <- function(job, settings) {
+  process <- job$process
+  open_parts(
+    job$data, core_call(gpsvm_shards_cpp(job$data$rows, ncol(process$z))), process_part_keeper,
+    list(
+      kernel = process$kernel_core, z = process$z, nugget = process$nugget,
+      threads = settings$threads
+    )
+  )
+}
+
+process_part_keeper <- list(
+  open = function(data, with, first) {
+    gpsvm_worker_cpp(data, with$kernel, with$z, with$nugget, with$threads, first, list())
+  },
+  begin = function(data, with) gpsvm_shards_cpp(data$rows, ncol(with$z))$chunk,
+  pass = function(share, task, own) {
+    task$label <- share$positive
+    gpsvm_worker_pass_cpp(share$core, task, own %||% list(), share$begin)
   }
 )
 
@@ -381,6 +422,7 @@ part_open <- function(own, told, id, data, keeper, with) {
   data$path <- share$path
   share$core <- keeper$open(data, with, own$first)
   if (inherits(share$core, "bayeskernel_core_error")) return(share$core)
+  share$positive <- data$positive
   share$begin <- own$begin %||% keeper$begin(data, with)
   share$pass <- keeper$pass
   keep_share(id, share)

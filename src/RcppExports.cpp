@@ -335,6 +335,18 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// sample_numbers_cpp
+Rcpp::List sample_numbers_cpp(double rows, double size, double seed);
+RcppExport SEXP _bayeskernel_sample_numbers_cpp(SEXP rowsSEXP, SEXP sizeSEXP, SEXP seedSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< double >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< double >::type size(sizeSEXP);
+    Rcpp::traits::input_parameter< double >::type seed(seedSEXP);
+    rcpp_result_gen = Rcpp::wrap(sample_numbers_cpp(rows, size, seed));
+    return rcpp_result_gen;
+END_RCPP
+}
 // gpsvm_inducing_cpp
 Rcpp::List gpsvm_inducing_cpp(const Rcpp::NumericMatrix& x, int count, const std::string& method, double seed, int threads);
 RcppExport SEXP _bayeskernel_gpsvm_inducing_cpp(SEXP xSEXP, SEXP countSEXP, SEXP methodSEXP, SEXP seedSEXP, SEXP threadsSEXP) {
@@ -966,6 +978,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_gpsvm_draw_moments_cpp", (DL_FUNC) &_bayeskernel_gpsvm_draw_moments_cpp, 7},
     {"_bayeskernel_gpsvm_gibbs_cpp", (DL_FUNC) &_bayeskernel_gpsvm_gibbs_cpp, 6},
     {"_bayeskernel_gpsvm_sample_cpp", (DL_FUNC) &_bayeskernel_gpsvm_sample_cpp, 3},
+    {"_bayeskernel_sample_numbers_cpp", (DL_FUNC) &_bayeskernel_sample_numbers_cpp, 3},
     {"_bayeskernel_gpsvm_inducing_cpp", (DL_FUNC) &_bayeskernel_gpsvm_inducing_cpp, 5},
     {"_bayeskernel_median_distance_cpp", (DL_FUNC) &_bayeskernel_median_distance_cpp, 1},
     {"_bayeskernel_gpsvm_tuner_cpp", (DL_FUNC) &_bayeskernel_gpsvm_tuner_cpp, 5},
