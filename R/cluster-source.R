@@ -346,7 +346,14 @@ on_part <- function(own, fun, told, ...) {
 part_source <- function(part, told) {
   source <- worker_rows[[told$id]]
   if (is.null(source)) {
-    source <- told$open(part, told$parts)
+    source <- tryCatch(told$open(part, told$parts), error = function(e) {
+      if (inherits(e, "bayeskernel_error")) stop(e)
+      bk_abort(
+        "argument", "The source of a part cannot be opened.", conditionMessage(e),
+        "`open` of row_source() runs on the worker: packages and files must be there.",
+        column = "open", found = conditionMessage(e)
+      )
+    })
     if (!inherits(source, "row_source") || identical(source$type, "cluster")) {
       abort_argument(source, "open", "a function that returns a row source of its worker")
     }

@@ -424,7 +424,8 @@ kernel_matrix_rows <- function(given, kind) {
 # The source is read once, into a temporary file.
 source_rows <- function(model, source, settings, formula = NULL) {
   apart <- identical(source$type, "cluster")
-  methods <- if (apart) cluster_methods else model$rows$source
+  methods <- model$rows$source
+  if (apart && length(methods)) methods <- cluster_methods
   if (!all(settings$method %in% methods)) {
     abort_argument(
       settings$method, "method",
