@@ -2,7 +2,8 @@
 # and keeps these in a file on its own disk. The master knows the sizes of the parts and what the
 # columns' moments are; passes are sums over the parts in their order. A group stays with one part.
 
-cluster_methods <- "vb"
+# Of a model that reads rows in a source.
+cluster_methods <- function(rows) if (rows$linear) c("ep", "vb") else "vb"
 
 #' @rdname row_source
 #' @export
@@ -77,7 +78,10 @@ refuse_cluster_rows <- function(what) {
 }
 
 # What a fit of these rows cannot have.
-refuse_beside_cluster <- function(formula, settings) {
+refuse_beside_cluster <- function(group, settings) {
+  if (!is.null(group) && settings$method == "ep") {
+    abort_argument(settings$method, "method", "for groups of rows of a cluster \"vb\"")
+  }
   if (!is.null(settings$cluster)) {
     bk_abort(
       "argument", "`cluster` is beside the cluster of the rows.",

@@ -128,7 +128,7 @@ choose_method <- function(rows, settings) {
   settings$chosen <- is.null(settings$method)
   if (settings$chosen) {
     small <- settings$exact || n * settings$count <= 5e7
-    settings$method <- if (absent) cluster_methods else if (small) "ep" else "svi"
+    settings$method <- if (absent) "vb" else if (small) "ep" else "svi"
   }
   bytes <- 8 * n * (settings$count + 1)
   # A single epoch has no use for features that are kept.

@@ -425,7 +425,7 @@ kernel_matrix_rows <- function(given, kind) {
 source_rows <- function(model, source, settings, formula = NULL) {
   apart <- identical(source$type, "cluster")
   methods <- model$rows$source
-  if (apart && length(methods)) methods <- cluster_methods
+  if (apart && length(methods)) methods <- cluster_methods(model$rows)
   if (!all(settings$method %in% methods)) {
     abort_argument(
       settings$method, "method",
@@ -435,7 +435,6 @@ source_rows <- function(model, source, settings, formula = NULL) {
       )
     )
   }
-  if (apart) refuse_beside_cluster(formula, settings)
   path <- tempfile("bayeskernel-rows-")
   release <- if (apart) part_closer(source, path) else function() unlink(path)
   linear <- model$rows$linear
@@ -445,6 +444,7 @@ source_rows <- function(model, source, settings, formula = NULL) {
     source$columns <- layout$columns
     source$raw <- layout$group
   }
+  if (apart) refuse_beside_cluster(layout$group, settings)
   aliased <- identical(settings$penalty, "none") || (is.null(settings$penalty) && !is.null(layout))
   done <- FALSE
   on.exit(if (!done) release())
@@ -494,4 +494,6 @@ source_rows <- function(model, source, settings, formula = NULL) {
 }
 
 # What the core reads of a file by spool_rows(); `shares`, where workers have it.
-stored_rows <- function(file) intersect(c("path", "rows", "columns", "positive", "shares"), names(file))
+stored_rows <- function(file) {
+  intersect(c("path", "rows", "columns", "positive", "shares"), names(file))
+}

@@ -13,7 +13,7 @@ class StreamWorker {
                double first)
       : input_(stream, read<int>(settings, "threads")),
         worker_(input_.rows, input_.executor, read_row_model(settings),
-                static_cast<Index>(first)) {}
+                static_cast<Index>(first), false) {}
 
   Rcpp::List run(const Rcpp::List& task, const Rcpp::List& own,
                  const Rcpp::IntegerVector& begin) {
