@@ -97,6 +97,10 @@ gpsvm_sample_cpp <- function(data, size, seed) {
     .Call(`_bayeskernel_gpsvm_sample_cpp`, data, size, seed)
 }
 
+sample_numbers_cpp <- function(rows, size, seed) {
+    .Call(`_bayeskernel_sample_numbers_cpp`, rows, size, seed)
+}
+
 gpsvm_inducing_cpp <- function(x, count, method, seed, threads) {
     .Call(`_bayeskernel_gpsvm_inducing_cpp`, x, count, method, seed, threads)
 }
@@ -275,5 +279,17 @@ bsvm_svi_cpp <- function(data, prior, settings) {
 
 bsvm_stream_cpp <- function(stream, prior, settings) {
     .Call(`_bayeskernel_bsvm_stream_cpp`, stream, prior, settings)
+}
+
+stream_shards_cpp <- function(stream) {
+    .Call(`_bayeskernel_stream_shards_cpp`, stream)
+}
+
+stream_worker_cpp <- function(stream, settings, first) {
+    .Call(`_bayeskernel_stream_worker_cpp`, stream, settings, first)
+}
+
+stream_worker_pass_cpp <- function(worker, task, own, begin) {
+    .Call(`_bayeskernel_stream_worker_pass_cpp`, worker, task, own, begin)
 }
 

@@ -432,12 +432,12 @@ stream_left_out <- function(fit, job) {
   data <- job$data
   if (!is.null(job$design$sample)) return(sample_left_out(fit, job$design$sample))
   own <- data$source > 0
-  sample <- core_call(gpsvm_sample_cpp(c(
-    data[c("path", "rows", "columns")], list(
+  sample <- sample_process_rows(c(
+    data[intersect(c("path", "rows", "columns", "shares"), names(data))], list(
       type = "file", source = data$source[own], center = data$center[own],
       scale = data$scale[own], weights = numeric(), labels = numeric()
     )
-  ), most_link_rows, as.double(fit$seed %||% 1)))
+  ), most_link_rows, fit$seed %||% 1)
   x <- matrix(1, ncol(sample$x), length(own))
   x[, own] <- t(sample$x * data$scale[own] + data$center[own])
   at <- gaussian_moments(fit, list(x = x, offset = numeric(nrow(x)), random = list()), 1L)

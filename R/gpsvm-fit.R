@@ -5,9 +5,7 @@ gpsvm_job <- function(rows, settings) {
   data <- weigh_machines(process_data(rows), rows, settings)
   rate <- settings$learning_rate %||% 1
   if (is.numeric(rate)) data <- scale_powers(data, rate)
-  sample <- core_call(gpsvm_sample_cpp(
-    data, max(20 * settings$count, 1e4), as.double(settings$seed)
-  ))
+  sample <- sample_process_rows(data, max(20 * settings$count, 1e4), settings$seed)
   process <- open_process(rows, data, sample, settings)
   settings <- settle_tuning(rows, settings)
   if (!isFALSE(settings$tune)) {
@@ -125,16 +123,18 @@ choose_method <- function(rows, settings) {
       column = "inducing", found = given
     )
   }
+  absent <- !is.null(rows$data$shares)
+  if (settings$exact && absent) refuse_absent_process(n)
   settings$chosen <- is.null(settings$method)
   if (settings$chosen) {
     small <- settings$exact || n * settings$count <= 5e7
-    settings$method <- if (small) "ep" else "svi"
+    settings$method <- if (absent) "vb" else if (small) "ep" else "svi"
   }
   bytes <- 8 * n * (settings$count + 1)
   # A single epoch has no use for features that are kept.
   once <- settings$method == "svi" && settings$max_iter == 0 && settings$epochs == 1
   settings$keep <- settings$exact || settings$method %in% c("gibbs", "ecm") ||
-    (bytes <= 1e9 && is.null(settings$cluster) && !once)
+    (bytes <= 1e9 && is.null(settings$cluster) && !once && !absent)
   if (settings$keep && bytes > 8e9) {
     bk_abort(
       "argument", sprintf("Method \"%s\" would need too much memory.", settings$method),
@@ -174,7 +174,7 @@ place_inducing <- function(rows, data, sample, settings, kernel) {
   given <- settings$inducing
   if (settings$exact) {
     if (rows$n == ncol(sample$x)) return(sample$x)
-    return(core_call(gpsvm_sample_cpp(data, rows$n, 0))$x)
+    return(sample_process_rows(data, rows$n, 0)$x)
   }
   if (is.matrix(given)) return(given_inducing(given, rows))
   unit <- if (settings$seeding == "kmeans") column_lengths(kernel, nrow(sample$x)) else 1
@@ -297,6 +297,7 @@ gpsvm_run <- function(job) {
     on.exit(share$release())
     control$remote <- share$remote
   }
+  if (!is.null(job$data$shares)) control$remote <- share_process_parts(job, settings)
   run <- function(control) gpsvm_fit_cpp(job$data, job$process$kernel_core, job$process$z, control)
   core <- run(control)
   if (settings$method == "ep") core <- settled_or_bound(core, run, control)

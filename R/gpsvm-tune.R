@@ -108,7 +108,7 @@ tune_process <- function(process, rows, data, sample, settings) {
     )
   }
   if (rows$n > settings$tune_rows || ncol(sample$x) < rows$n) {
-    sample <- core_call(gpsvm_sample_cpp(data, settings$tune_rows, as.double(settings$seed)))
+    sample <- sample_process_rows(data, settings$tune_rows, settings$seed)
   }
   few <- sample_data(sample$x, sample$labels)
   if (length(data$weights)) few$weights <- data$weights[sample$row]

@@ -308,6 +308,7 @@ spread_counts <- function(y, name, n, kind, weights = NULL) {
 # the order of appearance; finish() the two classes in their order and the number of the positive
 # one.
 label_coder <- function(name, from_text, kind = "file") {
+  known_as <- kind
   kind <- response_kinds[[kind]]
   seen <- declared <- character()
   numeric <- NULL
@@ -344,7 +345,7 @@ label_coder <- function(name, from_text, kind = "file") {
       declared = if (length(setdiff(declared, seen))) union(declared, seen)
     )
   }
-  list(code = code, finish = finish)
+  list(code = code, finish = finish, kind = known_as)
 }
 
 # Numbers instead, which the core is told by a positive class of -1.
@@ -363,7 +364,8 @@ number_coder <- function(name, from_text) {
       all <<- merge_moments(all, moments, as.double(length(y)))
       y
     },
-    finish = function(n) list(levels = NULL, positive = -1L, sd = finish_moments(all)$sd)
+    finish = function(n) list(levels = NULL, positive = -1L, sd = finish_moments(all)$sd),
+    kind = "number"
   )
 }
 

@@ -253,7 +253,7 @@ most_calibrated <- 20000L
 calibrated_process_rate <- function(process, rows, data, settings) {
   labels <- machine_labels(rows$levels, data_positive(data))
   if (data$type == "file" || rows$n > most_calibrated) {
-    sample <- core_call(gpsvm_sample_cpp(data, most_calibrated, as.double(settings$seed)))
+    sample <- sample_process_rows(data, most_calibrated, settings$seed)
     few <- sample_data(sample$x, sample$labels)
     if (length(data$weights)) few$weights <- data$weights[sample$row]
     few$machine_weights <- lapply(data$machine_weights, `[`, sample$row)

@@ -7,7 +7,11 @@ run_ep <- function(job) {
   job$control[c("seed", "by_group")] <- list(0, TRUE)
   from_file <- !is.null(job$data$path)
   run <- if (from_file) linear_ep_stream_cpp else linear_ep_cpp
-  core <- run(job$data, job$shared$prior, job$control)
+  data <- job$data
+  # Messages are with the rows.
+  absent <- !is.null(data$shares)
+  if (absent) data$rows <- 0
+  core <- run(data, job$shared$prior, job$control)
   failed <- inherits(core, "bayeskernel_core_error") && core$kind == "numeric"
   if (!failed) {
     core <- core_call(core)
@@ -15,7 +19,7 @@ run_ep <- function(job) {
       all(is.finite(core$theta_mean)) && all(is.finite(core$loo))
     if (settled || isTRUE(core$status$interrupted)) return(core)
   }
-  instead <- if (from_file) "svi" else "vb"
+  instead <- if (from_file && !absent) "svi" else "vb"
   warn_unsettled(if (failed) {
     core$message
   } else if (isTRUE(core$status$change < 1e-6)) {
@@ -28,6 +32,7 @@ run_ep <- function(job) {
   limits <- list(tol = 1e-6, max_iter = 2000)
   job$control[names(limits)] <- limits
   job$settings[names(limits)] <- limits
+  if (absent) job$settings$epochs <- 0L
   core <- if (from_file) run_svi(job) else run_vb(job)
   core$fallback <- instead
   core

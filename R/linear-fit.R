@@ -100,6 +100,7 @@ source_design <- function(rows) {
 }
 
 linear_run <- function(job) {
+  if (!is.null(job$data$shares)) job$control$remote <- share_streamed_rows(job)
   share <- if (!is.null(job$settings$cluster)) share_linear_rows(job)
   if (!is.null(share)) {
     on.exit(share$release())

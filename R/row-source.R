@@ -1,12 +1,12 @@
 #' Row sources: data larger than memory, read block by block
 #'
 #' A row source stands for the predictors and labels of a data set that need not fit in memory: the
-#' result of a database query, files on disk, or a matrix. Fitting functions such as [bsvm()] take
+#' result of a database query, files on disk, a matrix, or rows that the workers of a cluster keep. Fitting functions such as [bsvm()] take
 #' one instead of a matrix, and [predict()][predict.bayeskernel_fit] instead of new data; rows are
 #' read in blocks, never all at once.
 #'
 #' @param x A connection of package DBI; or the names of one or more files, which are read one after
-#'   another; or a numeric matrix or data frame. Files are text with comma-separated values, whose
+#'   another; or a numeric matrix or data frame; or a cluster, see below. Files are text with comma-separated values, whose
 #'   first line names the columns (compressed ones too). Parquet and large text are read faster by
 #'   a connection of package duckdb, `"select * from 'rows.parquet'"`.
 #' @param query For a connection: one statement that reads, as text: `SELECT`,
@@ -14,6 +14,8 @@
 #' @param y The response: the name of a column; for a matrix or data frame also a vector of labels.
 #'   Every other column is a predictor. `NULL`, the default: the source has no labels and serves
 #'   for prediction alone.
+#' @param open For a cluster: a function of `part` and `parts`. Worker number `part` of `parts` calls
+#'   it once; it returns a row source of the worker's own rows.
 #' @param sep For text files: the character between values, one of ASCII.
 #' @param ... No further arguments.
 #'
@@ -39,6 +41,28 @@
 #'   does, by [DBI::dbFetch()]. Where a driver has Arrow chunks of its own, as adbi and duckdb since
 #'   1.5.0, and package nanoarrow is there, rows are taken in these; without nanoarrow duckdb puts
 #'   the whole result in memory.
+#' @section Rows that never meet: `row_source(cluster, open, y)` stands for rows that no one machine
+#'   has. Each worker of the cluster opens a source of its own, such as one partition of a table or
+#'   the files of one folder, and keeps its rows in its own temporary file. The cluster is one of
+#'   package parallel or snow, or a list of clusters of one daemon each of package mirai;
+#'   bayeskernel is installed on all workers. `y` may be left to the workers' sources. All parts
+#'   have the same columns, and a group of a random term is in one part.
+#'
+#'   [bkm()], [bsvm()] and [gpsvm()] fit such rows by `method = "vb"`: at each pass every worker sends
+#'   sums over its rows, and the session adds these in the order of the parts. It asks for
+#'   the moments of each 65,536 rows at first, and then for at most 16 matrices a worker and pass,
+#'   whatever the number of rows. The fit is that of all rows in one source: to the bit if every
+#'   part begins where one of its 16 runs of whole chunks does (65,536 rows a chunk, 16,384 with
+#'   256 columns or more; with up to 16 chunks, every chunk), and else to rounding.
+#'
+#'   Rows come to the session only as a sample, of 20,000 or of 20 for each inducing point, for tuning and
+#'   link of `gpsvm()` and for the link of the hinge. [predict()][predict.bayeskernel_fit] lets each
+#'   worker predict its rows and returns one vector, of the parts in their order, which is as long as
+#'   all rows. Refused are `"ep"`, `"svi"`, `"gibbs"`, [gp()] terms, learning rates other than 1,
+#'   exact processes and predictions that are made of draws.
+#'
+#'   If a worker dies, the fit stops with `bayeskernel_error_cluster`; the session goes on, with a new
+#'   cluster. An error of a worker's rows says which part they are.
 #' @section Errors: `bayeskernel_error_argument` for a connection or file that cannot be read, also
 #'   when it breaks off midway, and for a column that is not numeric; `bayeskernel_error_response`;
 #'   `bayeskernel_error_missing` with the row; `bayeskernel_error_dimension` for a source without
@@ -56,6 +80,13 @@
 #' fit <- bsvm(rows, threads = 1, seed = 1)
 #' fit
 #' table(predict(fit, rows), y)
+#' \dontrun{
+#' cluster <- parallel::makePSOCKcluster(c("host1", "host2"))
+#' rows <- row_source(cluster, function(part, parts) {
+#'   bayeskernel::row_source(sprintf("/data/part-%d.csv", part), y = "y")
+#' })
+#' fit <- bkm(rows, family = "logit", method = "vb")
+#' }
 #' @export
 row_source <- function(x, ...) UseMethod("row_source")
 
@@ -152,6 +183,7 @@ check_source <- function(x) {
     (is.null(x$response) || is_string(x$response)) && switch(x$type,
       query = methods::is(x$connection, "DBIConnection") && is_string(x$query),
       text = names(x$files) && is_separator(x$sep),
+      cluster = inherits(x$cluster, "cluster") && is.function(x$open) && is_string(x$id),
       matrix = length(dim(x$x)) == 2L && ncol(x$x) == length(x$all_columns) &&
         (is.null(x$labels) || length(x$labels) == nrow(x$x)),
       FALSE
@@ -167,6 +199,7 @@ print.row_source <- function(x, ...) {
     From = switch(x$type,
       query = sprintf("%s: %s", class(x$connection)[1], x$query),
       text = x$files,
+      cluster = sprintf("%d workers of a cluster, each with its own rows", length(x$cluster)),
       matrix = sprintf("%s of %d rows", class(x$x)[1], nrow(x$x))
     ),
     Response = if (is.null(x$response)) "none" else x$response, Predictors = list_some(x$columns)

@@ -17,15 +17,20 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
                        labels, plain = length(source$columns)) {
   check_source(source)
   if (is.null(source$response)) abort_no_response()
+  read <- read_spool(source, path, drop_aliased, progress, labels, plain)
+  finish_spool(read, read$root, source$columns, plain, path, standardize, labels)
+}
+
+# One reading: `blocks`, the moments and rows `n` of each block of rows; `root`, see
+# deficient_root(); `ones`, the sum of the codes of labels; `coded` groups.
+read_spool <- function(source, path, drop_aliased, progress, labels, plain) {
   names <- source$columns
-  p <- length(names)
   reader <- open_source(source)
   on.exit(reader$close())
-  next_block <- block_reader(source, reader, block_rows(p))
-  all <- NULL
-  first <- NULL
+  next_block <- block_reader(source, reader, block_rows(length(names)))
+  blocks <- list()
   root <- NULL
-  positive <- 0
+  ones <- 0
   groups <- if (length(source$raw)) group_coder(source)
   while (!is.null(block <- next_block())) {
     moments <- column_moments_cpp(block$x)
@@ -33,21 +38,32 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
     check_columns(moments, block$x, names, block$first + seq_len(n), in_source = TRUE)
     codes <- labels$code(block$y, block$first)
     if (!is.null(groups)) groups$code(block$raw[[1L]], block$first)
-    positive <- positive + sum(codes)
+    ones <- ones + sum(codes)
     core_call(append_rows_cpp(path, block$x, codes))
-    all <- merge_moments(all, moments, n)
-    if (is.null(first)) first <- moments
+    blocks[[length(blocks) + 1L]] <- c(moments, list(n = n))
     if (drop_aliased && plain > 0L && (block$first == 0 || !is.null(root))) {
       root <- deficient_root(
-        root, block$x[, seq_len(plain), drop = FALSE], lapply(first, `[`, seq_len(plain))
+        root, block$x[, seq_len(plain), drop = FALSE], lapply(blocks[[1L]], head_of, plain)
       )
     }
-    if (progress) show_rows(all$n)
+    if (progress) show_rows(block$first + n)
   }
   if (progress) show_rows(NULL)
+  list(
+    blocks = blocks, root = root, ones = ones,
+    coded = if (!is.null(groups) && length(blocks)) groups$finish()
+  )
+}
+
+head_of <- function(x, count) x[seq_len(count)]
+
+# What a reading, or the readings of all parts of the rows in their order, say.
+finish_spool <- function(read, root, names, plain, path, standardize, labels) {
+  all <- NULL
+  for (block in read$blocks) all <- merge_moments(all, block, block$n)
   if (is.null(all) || all$n < 2) abort_too_few_rows(if (is.null(all)) 0L else 1L)
+  p <- length(names)
   classes <- labels$finish(all$n)
-  coded <- if (!is.null(groups)) groups$finish()
   all <- finish_moments(all)
   ours <- seq_len(p) <= plain
   constant <- constant_columns(all) & ours
@@ -64,9 +80,9 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
     scale = c(1, if (standardize) all$sd[keep] else rep(1, length(keep))),
     positive = classes$positive, names = c("(Intercept)", names[keep]),
     dropped = names[constant | aliased], levels = classes$levels, declared = classes$declared,
-    y_sd = classes$sd, moments = all, group = coded$group, group_levels = coded$levels,
+    y_sd = classes$sd, moments = all, group = read$coded$group, group_levels = read$coded$levels,
     share = switch(as.character(classes$positive),
-      "1" = positive / all$n, "0" = 1 - positive / all$n
+      "1" = read$ones / all$n, "0" = 1 - read$ones / all$n
     )
   )
 }

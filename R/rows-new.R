@@ -265,6 +265,7 @@ predict_slices <- function(object, newdata, ask) {
 
 # The blocks of a row source one after another.
 predict_source <- function(object, source, ask) {
+  if (identical(source$type, "cluster")) return(predict_parts(object, source, ask))
   source <- needed_columns(object$design, source)
   reader <- open_source(source)
   on.exit(reader$close())

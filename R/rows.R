@@ -423,31 +423,40 @@ kernel_matrix_rows <- function(given, kind) {
 
 # The source is read once, into a temporary file.
 source_rows <- function(model, source, settings, formula = NULL) {
+  apart <- identical(source$type, "cluster")
   methods <- model$rows$source
+  if (apart && length(methods)) methods <- cluster_methods(model$rows)
   if (!all(settings$method %in% methods)) {
     abort_argument(
       settings$method, "method",
-      paste("for a row source", paste(quoted(methods), collapse = " or "))
+      paste(
+        if (apart) "for rows of a cluster" else "for a row source",
+        paste(quoted(methods), collapse = " or ")
+      )
     )
   }
   path <- tempfile("bayeskernel-rows-")
+  release <- if (apart) part_closer(source, path) else function() unlink(path)
   linear <- model$rows$linear
+  text <- source$type == "text" || isTRUE(source$text)
   layout <- if (!is.null(formula)) source_layout(formula, source)
   if (!is.null(layout)) {
     source$columns <- layout$columns
     source$raw <- layout$group
   }
+  if (apart) refuse_beside_cluster(layout$group, settings)
   aliased <- identical(settings$penalty, "none") || (is.null(settings$penalty) && !is.null(layout))
   done <- FALSE
-  on.exit(if (!done) unlink(path))
-  file <- spool_rows(
+  on.exit(if (!done) release())
+  spool <- if (apart) spool_parts else spool_rows
+  file <- spool(
     source, path, settings$standardize,
     linear && aliased, settings$progress,
     if (model$rows$response(settings) == "number") {
-      number_coder(source$response, source$type == "text")
+      number_coder(source$response, text)
     } else {
       label_coder(
-        source$response, source$type == "text", if (model$name == "bkm") "file_any" else "file"
+        source$response, text, if (model$name == "bkm") "file_any" else "file"
       )
     }, layout$plain %||% length(source$columns)
   )
@@ -459,7 +468,7 @@ source_rows <- function(model, source, settings, formula = NULL) {
   common <- list(
     n = file$rows, levels = file$levels, declared = file$declared, share = file$share,
     y_sd = file$y_sd, spread = source_spread(file), dropped = file$dropped,
-    response = source$response, release = function() unlink(path)
+    response = source$response, release = release
   )
   if (!is.null(layout)) {
     if (attr(layout$parsed$terms, "intercept") == 0L) {
@@ -475,11 +484,16 @@ source_rows <- function(model, source, settings, formula = NULL) {
   done <- TRUE
   c(common, list(
     data = c(
-      list(type = "file"), file[c("path", "rows", "columns", "positive")],
+      list(type = "file"), file[stored_rows(file)],
       list(source = file$source[at], center = file$center[at], scale = file$scale[at])
     ),
     columns = columns, center = stats::setNames(file$center[at], columns),
     scale = stats::setNames(file$scale[at], columns),
     info = matrix_info(source$columns, TRUE, keep), used = seq_along(keep) + 1L
   ))
+}
+
+# What the core reads of a file by spool_rows(); `shares`, where workers have it.
+stored_rows <- function(file) {
+  intersect(c("path", "rows", "columns", "positive", "shares"), names(file))
 }

@@ -86,7 +86,13 @@ refuse_source_terms <- function(parsed) {
 source_term_rows <- function(source, layout, file, settings) {
   parsed <- layout$parsed
   at <- spread_over(file$rows, most_learning_rows)
-  spooled <- read_spooled(file, at)
+  absent <- !is.null(file$shares)
+  if (absent && length(parsed$smooths)) refuse_absent_processes(parsed)
+  spooled <- if (absent && !identical(settings$family, "hinge")) {
+    stand_in_rows(file, length(at))
+  } else {
+    read_spooled(file, at)
+  }
   y <- if (file$positive < 0L) {
     spooled[, file$columns + 1L]
   } else {
@@ -95,7 +101,7 @@ source_term_rows <- function(source, layout, file, settings) {
   spooled <- spooled[, -(file$columns + 1L), drop = FALSE]
   colnames(spooled) <- layout$columns
   levels <- file$group_levels
-  group <- file$group[at]
+  group <- groups_at(file, at)
   # The numbers of fixed columns are put in after: one may vary elsewhere.
   frame <- list2DF(stats::setNames(
     c(lapply(seq_len(ncol(spooled)), function(k) spooled[, k]), list(y)),
@@ -132,7 +138,7 @@ source_term_rows <- function(source, layout, file, settings) {
     list()
   }
   info$random <- lapply(random, `[[`, "info")
-  sort_groups(file)
+  if (!absent) sort_groups(file)
   list(
     x = matrix(0, 0L, p, dimnames = list(NULL, info$columns)),
     center = stats::setNames(center, info$columns), scale = stats::setNames(scale, info$columns),
@@ -144,7 +150,7 @@ source_term_rows <- function(source, layout, file, settings) {
       random = lapply(random, sample_random, spooled, layout$columns, group)
     ),
     data = c(
-      list(type = "file"), file[c("path", "rows", "columns", "positive")],
+      list(type = "file"), file[stored_rows(file)],
       stream_columns(file, terms, layout$columns),
       if (length(levels)) group_columns(random[[1L]], file, layout$columns)
     )
@@ -188,7 +194,7 @@ sample_random <- function(term, spooled, columns, group) {
 # For the core: how many rows each group has, and the columns of its effects.
 group_columns <- function(term, file, columns) {
   list(
-    group_sizes = tabulate(file$group, length(term$levels)),
+    group_sizes = file$group_sizes %||% tabulate(file$group, length(term$levels)),
     z_source = match(term$columns, columns, nomatch = 0L),
     z_center = term$center, z_scale = term$scale
   )
@@ -306,6 +312,7 @@ with_centres <- function(info, found) {
 
 # Rows `at` of the file, the response in the last column.
 read_spooled <- function(file, at) {
+  if (!is.null(file$shares)) return(read_parts(file, at))
   width <- file$columns + 1L
   connection <- file(file$path, "rb")
   on.exit(close(connection))

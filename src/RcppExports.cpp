@@ -335,6 +335,18 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// sample_numbers_cpp
+Rcpp::List sample_numbers_cpp(double rows, double size, double seed);
+RcppExport SEXP _bayeskernel_sample_numbers_cpp(SEXP rowsSEXP, SEXP sizeSEXP, SEXP seedSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< double >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< double >::type size(sizeSEXP);
+    Rcpp::traits::input_parameter< double >::type seed(seedSEXP);
+    rcpp_result_gen = Rcpp::wrap(sample_numbers_cpp(rows, size, seed));
+    return rcpp_result_gen;
+END_RCPP
+}
 // gpsvm_inducing_cpp
 Rcpp::List gpsvm_inducing_cpp(const Rcpp::NumericMatrix& x, int count, const std::string& method, double seed, int threads);
 RcppExport SEXP _bayeskernel_gpsvm_inducing_cpp(SEXP xSEXP, SEXP countSEXP, SEXP methodSEXP, SEXP seedSEXP, SEXP threadsSEXP) {
@@ -905,6 +917,41 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// stream_shards_cpp
+Rcpp::List stream_shards_cpp(const Rcpp::List& stream);
+RcppExport SEXP _bayeskernel_stream_shards_cpp(SEXP streamSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type stream(streamSEXP);
+    rcpp_result_gen = Rcpp::wrap(stream_shards_cpp(stream));
+    return rcpp_result_gen;
+END_RCPP
+}
+// stream_worker_cpp
+SEXP stream_worker_cpp(const Rcpp::List& stream, const Rcpp::List& settings, double first);
+RcppExport SEXP _bayeskernel_stream_worker_cpp(SEXP streamSEXP, SEXP settingsSEXP, SEXP firstSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type stream(streamSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    Rcpp::traits::input_parameter< double >::type first(firstSEXP);
+    rcpp_result_gen = Rcpp::wrap(stream_worker_cpp(stream, settings, first));
+    return rcpp_result_gen;
+END_RCPP
+}
+// stream_worker_pass_cpp
+Rcpp::List stream_worker_pass_cpp(SEXP worker, const Rcpp::List& task, const Rcpp::List& own, const Rcpp::IntegerVector& begin);
+RcppExport SEXP _bayeskernel_stream_worker_pass_cpp(SEXP workerSEXP, SEXP taskSEXP, SEXP ownSEXP, SEXP beginSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type worker(workerSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type task(taskSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type own(ownSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type begin(beginSEXP);
+    rcpp_result_gen = Rcpp::wrap(stream_worker_pass_cpp(worker, task, own, begin));
+    return rcpp_result_gen;
+END_RCPP
+}
 
 static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_bark_fit_cpp", (DL_FUNC) &_bayeskernel_bark_fit_cpp, 3},
@@ -931,6 +978,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_gpsvm_draw_moments_cpp", (DL_FUNC) &_bayeskernel_gpsvm_draw_moments_cpp, 7},
     {"_bayeskernel_gpsvm_gibbs_cpp", (DL_FUNC) &_bayeskernel_gpsvm_gibbs_cpp, 6},
     {"_bayeskernel_gpsvm_sample_cpp", (DL_FUNC) &_bayeskernel_gpsvm_sample_cpp, 3},
+    {"_bayeskernel_sample_numbers_cpp", (DL_FUNC) &_bayeskernel_sample_numbers_cpp, 3},
     {"_bayeskernel_gpsvm_inducing_cpp", (DL_FUNC) &_bayeskernel_gpsvm_inducing_cpp, 5},
     {"_bayeskernel_median_distance_cpp", (DL_FUNC) &_bayeskernel_median_distance_cpp, 1},
     {"_bayeskernel_gpsvm_tuner_cpp", (DL_FUNC) &_bayeskernel_gpsvm_tuner_cpp, 5},
@@ -976,6 +1024,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_sort_rows_cpp", (DL_FUNC) &_bayeskernel_sort_rows_cpp, 5},
     {"_bayeskernel_bsvm_svi_cpp", (DL_FUNC) &_bayeskernel_bsvm_svi_cpp, 3},
     {"_bayeskernel_bsvm_stream_cpp", (DL_FUNC) &_bayeskernel_bsvm_stream_cpp, 3},
+    {"_bayeskernel_stream_shards_cpp", (DL_FUNC) &_bayeskernel_stream_shards_cpp, 1},
+    {"_bayeskernel_stream_worker_cpp", (DL_FUNC) &_bayeskernel_stream_worker_cpp, 3},
+    {"_bayeskernel_stream_worker_pass_cpp", (DL_FUNC) &_bayeskernel_stream_worker_pass_cpp, 4},
     {NULL, NULL, 0}
 };
 

@@ -229,7 +229,8 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
 // Of rows in a file (StreamInput) the messages stay with the core, 16 bytes a
 // row, with terms gp() 24 and 8 for each term more, and with groups of labels
 // 40 more; moments of rows are not answered. Variances are on a grid where rows
-// are in groups, as in memory (settings$variances).
+// are in groups, as in memory (settings$variances). Where workers have the rows,
+// without groups, and their messages, there are no `rows` here.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List linear_ep_stream_cpp(const Rcpp::List& stream,
                                 const Rcpp::List& prior,
@@ -251,6 +252,8 @@ Rcpp::List linear_ep_stream_cpp(const Rcpp::List& stream,
                         model.family == bayeskernel::Family::probit;
     bayeskernel::EpFit fit(rows, blocks, input.executor, model.family, nullptr,
                            grid && labels, processes.open());
+    const std::unique_ptr<RemoteRows> remote = read_remote(settings);
+    if (remote) fit.delegate(remote->sites(fit));
     input.executor.ask();
     fit.watch(user.keep_going());
     Rcpp::List out;
@@ -262,8 +265,10 @@ Rcpp::List linear_ep_stream_cpp(const Rcpp::List& stream,
                                            read_ep_settings(settings), true,
                                            VectorXd(), false);
       out = outcome_list(outcome, blocks, bayeskernel::WideBlock(), model);
-      const bayeskernel::Jackknife found = bayeskernel::jackknife(
-          rows, input.executor, fit.posterior(), fit.sites);
+      const bayeskernel::Jackknife found =
+          remote ? remote->jackknife(fit.posterior())
+                 : bayeskernel::jackknife(rows, input.executor,
+                                          fit.posterior(), fit.sites);
       margin = found.total.margin;
       out["jackknife"] = jackknife_list(found);
     } catch (const bayeskernel::PassInterrupted&) {

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "glue_kernel.h"
+#include "glue_row_file.h"
 #include "glue_settings.h"
 #include "gp/features.hpp"
 #include "gp/tune.hpp"
@@ -16,7 +17,7 @@ using bayeskernel::MatrixXd;
 using bayeskernel::VectorXd;
 
 // Rows of a fit or of a prediction: `type` "matrix" (x), "sparse" (begin,
-// column, value: compressed by rows; columns) or "file" (path, rows, columns);
+// column, value: compressed by rows; columns) or "file" (see read_rows_of());
 // labels: codes 0, 1, ... or empty; weights or empty; source (1-based columns
 // of the data), center, scale of the columns of the model. R's memory is used
 // where it is: the list must outlive this.
@@ -33,9 +34,7 @@ struct GpsvmRows {
           map_integers(data["begin"]), map_integers(data["column"]),
           map_vector(data["value"]), read<int>(data, "columns"), labels);
     } else {
-      reader = std::make_unique<bayeskernel::RowFile>(
-          read<std::string>(data, "path"), read<Index>(data, "rows"),
-          read<int>(data, "columns"));
+      reader = read_rows_of(data);
     }
     const Rcpp::IntegerVector source = data["source"];
     for (const int k : source) {

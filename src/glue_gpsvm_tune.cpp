@@ -64,6 +64,19 @@ Rcpp::List gpsvm_sample_cpp(const Rcpp::List& data, double size, double seed) {
   });
 }
 
+// The rows, from 1, that gpsvm_sample_cpp() has of so many.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List sample_numbers_cpp(double rows, double size, double seed) {
+  return guarded([&] {
+    const std::vector<Index> from = bayeskernel::sample_numbers(
+        static_cast<Index>(rows), static_cast<Index>(size),
+        static_cast<std::uint64_t>(seed));
+    VectorXd numbers(static_cast<Index>(from.size()));
+    std::copy(from.begin(), from.end(), numbers.data());
+    return r_list({{"row", VectorXd(numbers.array() + 1.0)}});
+  });
+}
+
 // x, rows of the data in its columns.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List gpsvm_inducing_cpp(const Rcpp::NumericMatrix& x, int count,

@@ -143,8 +143,9 @@ Rcpp::List bsvm_stream_cpp(const Rcpp::List& stream, const Rcpp::List& prior,
     StreamInput input(stream, read<int>(settings, "threads"));
     const bayeskernel::Prior blocks = read_prior(prior);
     const ProcessInput processes(stream, input.rows, input.executor, blocks);
+    const std::unique_ptr<RemoteRows> remote = read_remote(settings);
     const SviFit svi(processes.rows(), blocks, input.executor, settings, false,
-                     processes.open());
+                     processes.open(), remote.get());
     Rcpp::List out =
         svi_list(svi, blocks, bayeskernel::WideBlock(), seconds_since(start));
     out["processes"] = processes.answer();

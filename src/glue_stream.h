@@ -2,7 +2,10 @@
 #ifndef BAYESKERNEL_GLUE_STREAM_H
 #define BAYESKERNEL_GLUE_STREAM_H
 
+#include <memory>
+
 #include "glue_process_rows.h"
+#include "glue_row_file.h"
 #include "rows/sort_rows.hpp"
 #include "rows/streamed_rows.hpp"
 
@@ -14,13 +17,12 @@
 // gp() see ProcessInput.
 struct StreamInput {
   StreamInput(const Rcpp::List& stream, int threads)
-      : file(read<std::string>(stream, "path"), read<Index>(stream, "rows"),
-             read<int>(stream, "columns")),
+      : reader(read_rows_of(stream)),
         executor(threads),
-        rows(file, read_columns(stream, ""), read<int>(stream, "positive"),
+        rows(*reader, read_columns(stream, ""), read<int>(stream, "positive"),
              executor.threads() > 1, width(stream), read_groups(stream)) {}
 
-  bayeskernel::RowFile file;
+  std::unique_ptr<bayeskernel::ChunkReader> reader;
   RcppParallelExecutor executor;
   bayeskernel::StreamedRows rows;
 

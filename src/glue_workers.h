@@ -112,6 +112,26 @@ class RemoteRows {
     to.gradient = map_vector(from["gradient"]);
   }
 
+  // At q, of rows without groups.
+  bayeskernel::Jackknife jackknife(
+      const bayeskernel::GaussianPosterior& q) const {
+    const Rcpp::List answers = send(start(RowStep::jackknife), &q);
+    bayeskernel::Sums sums(q.mean.x.size(), 0, 0);
+    sums.clear(q.mean.x.size(), false, bayeskernel::Gather::all);
+    add(answers, false, sums);
+    const Eigen::MatrixXd gram =
+        sums.curvature.gram.selfadjointView<Eigen::Lower>();
+    const Eigen::MatrixXd s = q.theta_covariance();
+    bayeskernel::Jackknife out{s * gram * s, {}};
+    for (const Rcpp::List one : answers) {
+      const auto total = map_vector(one["totals"]);
+      out.total.curvature += total[0];
+      out.total.variation += total[1];
+      out.total.margin = std::min(out.total.margin, total[2]);
+    }
+    return out;
+  }
+
   // mean, variance and share of all rows at the end of a fit.
   Rcpp::List moments(const bayeskernel::MeanFieldFit& fit) const {
     Rcpp::List task = start(RowStep::moments);

@@ -19,11 +19,12 @@ const std::vector<std::pair<const char*, SiteMember>>& site_members() {
 }
 
 RowWorker::RowWorker(const RowSource& rows, Executor& executor,
-                     const RowModel& model, Index first)
+                     const RowModel& model, Index first, bool row_moments)
     : rows_(rows),
       executor_(executor),
       model_(model),
       first_(first),
+      row_moments_(row_moments),
       rules_(model),
       responsibilities_(model.family, model.completions),
       pass_(rows, executor),
@@ -59,6 +60,8 @@ RowReply RowWorker::run(const RowRequest& request,
       return response(begin);
     case RowStep::influence:
       return influence();
+    case RowStep::jackknife:
+      return jackknife(begin);
   }
   return RowReply();
 }
@@ -88,7 +91,7 @@ void RowWorker::set_noise(double precision) {
 
 void RowWorker::open_sites(bool anew) {
   if (!anew && site_pass_) return;
-  sites_ = SiteRows(rows_.rows());
+  sites_ = SiteRows(rows_.rows(), row_moments_);
   if (model_.open != nullptr) {
     sites_.residual_slope = VectorXd::Zero(rows_.rows());
   }
@@ -190,6 +193,19 @@ RowReply RowWorker::influence() {
               {"var", own.variance},
               {"kappa", own.kappa},
               {"gradient", own.gradient}};
+  return out;
+}
+
+// Its totals are of all rows here.
+RowReply RowWorker::jackknife(const std::vector<Index>& begin) {
+  if (!site_pass_) throw ArgumentError("there are no messages");
+  const JackknifeRule rule(rows_, sites_);
+  RowReply out = shards(begin, [&](Index from, Index to, ShardReply& reply) {
+    pass_.run_shard(from, to, at_, rule, Second::none, reply.sums, groups_);
+  });
+  const JackknifeRule::Total total = rule.total();
+  out.rows.emplace_back(
+      "totals", Eigen::Vector3d(total.curvature, total.variation, total.margin));
   return out;
 }
 

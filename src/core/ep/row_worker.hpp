@@ -31,7 +31,8 @@ enum class RowStep {
   set_messages,
   left_out,
   response,  // a pass of linear response
-  influence  // where these have led; they are over
+  influence,  // where these have led; they are over
+  jackknife
 };
 
 struct RowRequest {
@@ -64,9 +65,10 @@ const std::vector<std::pair<const char*, SiteMember>>& site_members();
 
 class RowWorker {
  public:
-  // `first`: of these rows among all.
+  // `first`: of these rows among all. Without `row_moments` there is of each row
+  // its message alone.
   RowWorker(const RowSource& rows, Executor& executor, const RowModel& model,
-            Index first);
+            Index first, bool row_moments = true);
   RowWorker(const RowWorker&) = delete;
   RowWorker& operator=(const RowWorker&) = delete;
 
@@ -93,6 +95,7 @@ class RowWorker {
   RowReply left_out() const;
   RowReply response(const std::vector<Index>& begin);
   RowReply influence();
+  RowReply jackknife(const std::vector<Index>& begin);
 
   // run(first chunk, last + 1, reply) of each shard.
   template <class Run>
@@ -102,6 +105,7 @@ class RowWorker {
   Executor& executor_;
   const RowModel model_;
   Index first_;
+  bool row_moments_;
   RowRules rules_;
   Responsibilities responsibilities_;
   Pass pass_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "eigen.hpp"
 #include "rng/distributions.hpp"
@@ -10,17 +11,27 @@
 
 namespace bayeskernel {
 
-RowSample sample_rows(ChunkReader& reader, const StreamColumns& columns,
-                      Index size, std::uint64_t seed) {
-  const Index n = reader.rows();
+std::vector<Index> sample_numbers(Index n, Index size, std::uint64_t seed) {
   size = std::min(size, n);
-  const Index p = static_cast<Index>(columns.source.size());
-  RowSample out{MatrixXd(p, size), VectorXd(size), VectorXd(size)};
   Stream stream(seed, 0, Purpose::resample, 0, 0);
-  MatrixXd row(reader.columns() + 1, 1);
+  std::vector<Index> out;
   for (Index k = 0; k < size; ++k) {
     const Index begin = k * n / size, end = (k + 1) * n / size;
-    const Index i = begin + uniform_index(stream, end - begin);
+    out.push_back(begin + uniform_index(stream, end - begin));
+  }
+  return out;
+}
+
+RowSample sample_rows(ChunkReader& reader, const StreamColumns& columns,
+                      Index size, std::uint64_t seed) {
+  const std::vector<Index> numbers =
+      sample_numbers(reader.rows(), size, seed);
+  size = static_cast<Index>(numbers.size());
+  const Index p = static_cast<Index>(columns.source.size());
+  RowSample out{MatrixXd(p, size), VectorXd(size), VectorXd(size)};
+  MatrixXd row(reader.columns() + 1, 1);
+  for (Index k = 0; k < size; ++k) {
+    const Index i = numbers[static_cast<std::size_t>(k)];
     reader.read(i, row);
     for (Index j = 0; j < p; ++j) {
       out.x(j, k) =

@@ -4,6 +4,7 @@
 #define BAYESKERNEL_ROWS_SAMPLE_ROWS_HPP
 
 #include <cstdint>
+#include <vector>
 
 #include "eigen.hpp"
 #include "rows/streamed_rows.hpp"
@@ -16,8 +17,11 @@ struct RowSample {
   VectorXd number;  // of the row, from 0
 };
 
+// Their numbers, from 0, of n rows.
+std::vector<Index> sample_numbers(Index n, Index size, std::uint64_t seed);
+
 RowSample sample_rows(ChunkReader& reader, const StreamColumns& columns,
-                             Index size, std::uint64_t seed);
+                      Index size, std::uint64_t seed);
 
 }  // namespace bayeskernel
 
