@@ -2,11 +2,9 @@
 # the argument, what was found and what would be accepted.
 
 check_flag <- function(x, name = deparse1(substitute(x))) {
-  if (!is_flag(x)) abort_argument(x, name, "TRUE or FALSE")
+  if (!isTRUE(x) && !isFALSE(x)) abort_argument(x, name, "TRUE or FALSE")
   as.vector(x)
 }
-
-is_flag <- function(x) is.logical(x) && length(x) == 1L && !is.na(x)
 
 check_number <- function(x, lower = -Inf, upper = Inf, name = deparse1(substitute(x)),
                          closed = c(TRUE, TRUE), kind = "argument") {

@@ -56,7 +56,9 @@ build_frame <- function(parsed, data, weights, offset, subset) {
 # name, such as time(), does not count, but contrasts in C() are functions.
 check_variables <- function(parsed, scope, env) {
   names <- all.vars(parsed$frame_terms)
-  names <- names[!(names %in% c(names(scope), contrasts_of(parsed$frame_terms)))]
+  names <- setdiff(names, names(scope))
+  # Contrasts in C() are functions.
+  if ("C" %in% all.names(parsed$frame_terms)) names <- setdiff(names, contrasts_of(parsed$frame_terms))
   for (name in names) {
     object <- get0(name, envir = env)
     if (is.null(object) || is.function(object)) {
