@@ -302,11 +302,6 @@ all_names <- function(exprs) {
   })))
 }
 
-with_environment <- function(object, env) {
-  attr(object, ".Environment") <- env
-  object
-}
-
 # An offset given as an expression is evaluated again in new rows.
 stored_offset <- function(offset) {
   if (is.language(offset)) {

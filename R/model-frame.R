@@ -26,8 +26,8 @@ build_frame <- function(parsed, data, weights, offset, subset) {
   scope <- if (is.null(data)) env else data
   check_variables(parsed, scope, env)
   extras <- list(
-    weights = eval_argument(weights, "weights", scope, env),
-    offset = eval_argument(offset, "offset", scope, env)
+    weights = if (!is.null(weights)) eval_argument(weights, "weights", scope, env),
+    offset = if (!is.null(offset)) eval_argument(offset, "offset", scope, env)
   )
   n <- if (is.data.frame(data)) .row_names_info(data, 2L)
   for (name in names(extras)) {
@@ -35,7 +35,7 @@ build_frame <- function(parsed, data, weights, offset, subset) {
     if (!is.null(n) && !is.null(extras[[name]]) && given != n) abort_length(name, given, n)
   }
   if (is.null(n) && !is.null(subset)) n <- NROW(eval(parsed$frame_terms[[2]], scope, env))
-  rows <- subset_rows(subset, scope, env, n)
+  rows <- if (!is.null(subset)) subset_rows(subset, scope, env, n)
   frame_call <- as.call(c(
     list(
       quote(stats::model.frame.default), formula = parsed$frame_terms, data = scope,
@@ -224,7 +224,7 @@ check_variable_types <- function(frame, response) {
 # predictors.
 usable_rows <- function(frame, rows, na.action, missing = "refuse",
                         allowed = NULL, check = function(frame, rows) NULL) {
-  omit <- read_na_action(na.action)
+  omit <- if (!identical(na.action, stats::na.fail)) read_na_action(na.action)
   keep <- omitted <- NULL
   if (missing == "model" && is.null(omit)) check(frame, rows)
   with_na <- setdiff(names(frame)[vapply(frame, anyNA, NA)], allowed)

@@ -56,7 +56,7 @@ spool_rows <- function(source, path, standardize, drop_aliased, progress,
     own <- !constant[ours]
     aliased[ours][own] <- depends(root[, c(TRUE, own), drop = FALSE])
   }
-  warn_dropped(names[constant], names[aliased & !constant])
+  if (any(constant | aliased)) warn_dropped(names[constant], names[aliased & !constant])
   keep <- which(ours & !constant & !aliased)
   list(
     path = path, rows = all$n, columns = p, source = c(0L, keep),

@@ -205,7 +205,7 @@ refuse_linear_terms <- function(design, model, intercepts = FALSE) {
 place_predictors <- function(x, moments, settings, type = "matrix") {
   constant <- constant_columns(moments)
   names <- colnames(x)
-  warn_dropped(names[constant], character())
+  if (any(constant)) warn_dropped(names[constant], character())
   keep <- which(!constant)
   if (length(keep) == 0L) abort_no_columns()
   moved <- settings$standardize %||% TRUE
