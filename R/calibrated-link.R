@@ -280,7 +280,7 @@ left_out_copy <- function(out, mean, var, sign, log_p, copies) {
 }
 
 linear_left_out <- function(fit, core, job, rows) {
-  if (linear_family(fit) != "hinge") return(NULL)
+  if (fit$family != "hinge") return(NULL)
   if (!is.null(job$data$path)) return(stream_left_out(fit, job))
   y <- rows$y
   weights <- rows$weights

@@ -81,7 +81,7 @@ leave_rows_out <- function(job) {
   if (job$settings$family == "hinge" && is.null(job$atoms) &&
     length(design$random) == 0L && is.null(job$data$path)) {
     job$control$copies <- rep_len(as.double(
-      row_copies(design$weights_given, design$counted)
+      row_copies(design$weights_given %||% design$weights, design$counted)
     ), length(design$y))
   }
   job
@@ -99,7 +99,6 @@ outer_groups <- function(random) {
 # The fit with `sandwich`: `cov`, of the coefficients as theta has them, and `by`; or `why` there is
 # none. `left_out`: the rows' influence, for who asks.
 add_sandwich <- function(fit, core, job) {
-  if (linear_family(fit) != "hinge") return(fit)
   if (!is.null(core$jackknife)) {
     term <- job$design$random
     count <- if (length(term)) length(term[[1L]]$levels) else 0L

@@ -17,7 +17,6 @@ random_limits <- function() {
 # Numbers of the random terms that are crossed, the eliminated one first; none if the exact form
 # does.
 crossed_terms <- function(design, settings, selected) {
-  if (length(design$random) < 2L) return(integer())
   size <- term_sizes(design)
   n <- length(design$y)
   limit <- random_limits()
@@ -48,12 +47,13 @@ crossed_terms <- function(design, settings, selected) {
 # for it, such models are fitted by variational Bayes.
 most_ep_cells <- 1e8
 
-settle_crossed <- function(design, settings, selected) {
-  if (settings$method != "ep" || !("method" %in% settings$open)) return(settings)
+settle_size <- function(design, settings, selected) {
   other <- settings
   other$method <- "vb"
   large <- length(design$y) * as.double(max(1L, ncol(design$x))) > most_ep_cells
-  if (!large && length(crossed_terms(design, other, selected)) == 0L) return(settings)
+  crossed <- !large && length(design$random) > 1L &&
+    length(crossed_terms(design, other, selected)) > 0L
+  if (!large && !crossed) return(settings)
   if ("tol" %in% settings$open) other$tol <- 1e-6
   if ("max_iter" %in% settings$open) other$max_iter <- 2000
   other$chosen <- if (large) {

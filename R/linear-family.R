@@ -96,14 +96,6 @@ linear_links <- function(object) {
 
 # --- settings that depend on the family --------------------------------------
 
-settle_family <- function(rows, settings) {
-  family <- settings$family %||% (if (length(rows$levels)) "logit" else "gaussian")
-  settings$family <- family
-  settings$prior <- family_prior(settings$prior, family)
-  if (family == "probit" && settings$method == "gibbs") refuse_powers(rows)
-  settings
-}
-
 # A power of a normal distribution function is no mixture over one latent normal variable; a whole
 # one is over several.
 refuse_powers <- function(rows) {
@@ -119,24 +111,17 @@ refuse_powers <- function(rows) {
   }
 }
 
-# Standard deviations of the default prior: of the coefficient of a standardized column, of the
-# intercept at the means; and the scale of those of random effects. Of probabilities f is a log
-# odds, of probit models 1.7 times smaller, and of the hinge as large as of a logit model. A number
-# cannot be separated: its slopes, in units of its standard deviation, need no more than to be
-# proper.
-default_sds <- function(family) {
-  switch(family,
-    probit = c(slope = 2.5, intercept = 10, random = 2.5) / 1.7,
-    gaussian = c(slope = 25, intercept = 1e4, random = 2.5),
-    c(slope = 2.5, intercept = 10, random = 2.5)
-  )
-}
-
 # The prior where the user has not said. `by_column`: `beta_var` is that of standardized columns,
 # see column_variances(). A `beta_var` that was given was the intercept's, too, of bsvm(), and stood
 # beside a flat one of some families.
 family_prior <- function(prior, family) {
-  sds <- default_sds(family)
+  # Of the coefficient of a standardized column, of the intercept at the means; and the scale of
+  # standard deviations of random effects. Of probabilities f is a log odds, of probit models 1.7
+  # times smaller, and of the hinge as large as of a logit model. A number cannot be separated: its
+  # slopes, in units of its standard deviation, need no more than to be proper.
+  sds <- c(slope = 2.5, intercept = 10, random = 2.5)
+  if (family == "probit") sds <- sds / 1.7
+  if (family == "gaussian") sds[c("slope", "intercept")] <- c(25, 1e4)
   if (is.null(prior$beta_var)) {
     prior$beta_var <- sds[["slope"]]^2
     prior$by_column <- TRUE

@@ -94,7 +94,7 @@ check_polish <- function(polish, name) {
   as.vector(polish)
 }
 
-# NULL: as the rows say, see resolve_penalty().
+# NULL: as the rows say, see linear_job().
 check_penalty <- function(penalty, name) {
   if (is.character(penalty)) {
     check_choice(penalty, c("learn", "none"), name)

@@ -70,7 +70,13 @@ fit_model <- function(model, call, front, ...) {
   if (!is.null(done$left_out)) fit <- add_link(fit, done$left_out)
   interrupted <- isTRUE(fit$diagnostics$interrupted)
   if (!sampled) warn_iteration(fit, settings$max_iter)
-  warn_jitter(fit, model)
+  jitter <- fit$diagnostics$jitter
+  # Kernel matrices have some of it always.
+  if (isTRUE(jitter > model$jitter %||% 0)) {
+    bk_warn(
+      "jitter", "A matrix was nearly singular.", sprintf("%.2g was added to its diagonal.", jitter)
+    )
+  }
   if (sampled && !interrupted) {
     if (is.null(fit$diagnostics$until)) {
       warn_convergence(fit$diagnostics$table, more = apart_lines(fit$diagnostics))
@@ -161,16 +167,6 @@ warn_iteration <- function(fit, max_iter) {
     bk_warn(
       "convergence", "The bound fell, which it must not.",
       sprintf("Largest fall: %.3g. Please report this.", d$largest_fall)
-    )
-  }
-}
-
-# What had to be added to a matrix; kernel matrices have some of it always.
-warn_jitter <- function(fit, model) {
-  jitter <- fit$diagnostics$jitter
-  if (isTRUE(jitter > model$jitter %||% 0)) {
-    bk_warn(
-      "jitter", "A matrix was nearly singular.", sprintf("%.2g was added to its diagonal.", jitter)
     )
   }
 }
