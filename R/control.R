@@ -437,7 +437,8 @@ changed_control <- function(control, ...) {
 # What an argument is called now, as text for a message: `control`'s entries, and those that have
 # another name.
 moved_arguments <- function(model) {
-  known <- names(formals(control_maker(model$name)))
+  maker <- control_maker(model$name)
+  known <- if (!is.null(maker)) names(formals(maker))
   text <- stats::setNames(sprintf("`control = %s_control(%s = )`", model$name, known), known)
   renamed <- c(
     draws = "`ndraws`", start = unname(text["resume"]),

@@ -299,9 +299,7 @@ rate_fact <- function(object) {
 
 class_weights_fact <- function(object) {
   weights <- object$class_weights
-  if (length(weights)) {
-    paste(names(weights), format(weights, digits = 3, trim = TRUE), collapse = ", ")
-  }
+  paste(names(weights), format(weights, digits = 3, trim = TRUE), collapse = ", ")
 }
 
 sandwich_fact <- function(object) {

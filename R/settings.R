@@ -86,7 +86,8 @@ read_settings <- function(model, front) {
   control <- read_control(model, front)
   has <- ls(front)
   method <- get0(paste0(model$name, ".formula"), topenv())
-  defaults <- c(if (!is.null(method)) formals(method), formals(control_maker(model$name)))
+  maker <- control_maker(model$name)
+  defaults <- c(if (!is.null(method)) formals(method), if (!is.null(maker)) formals(maker))
   checks <- checks[names(checks) %in% c(has, names(defaults))]
   out <- list(method = if (!("method" %in% has)) {
     model$methods[1]
