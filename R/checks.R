@@ -111,6 +111,8 @@ abort_argument <- function(x, name, expected, kind = "argument", accepted = expe
 
 is_finite_scalar <- function(x) is.numeric(x) && length(x) == 1L && is.null(dim(x)) && is.finite(x)
 
+is_sparse <- function(x) isS4(x) && methods::is(x, "sparseMatrix")
+
 
 range_text <- function(lower, upper, closed) {
   low <- sprintf("%s %s", if (closed[1]) "of at least" else "above", lower)

@@ -289,7 +289,7 @@ number_columns <- function(terms, frame) {
   labels <- attr(terms, "term.labels")
   numbers <- all(attr(terms, "order") <= 1L) && all(labels %in% names(frame)) &&
     all(vapply(labels, function(name) {
-      is_plain_number(frame[[name]]) && !is.logical(frame[[name]])
+      is.numeric(frame[[name]]) && !is.object(frame[[name]]) && is.null(dim(frame[[name]]))
     }, NA))
   if (!numbers) return(NULL)
   intercept <- attr(terms, "intercept") == 1L
@@ -300,3 +300,7 @@ number_columns <- function(terms, frame) {
   attr(x, "assign") <- seq_along(columns) - intercept
   x
 }
+
+# Rows of a block with so many predictors: at most 65,536 rows and, for more than 2048 rows, 32 MB.
+# Moments are sums over blocks, so it depends on nothing else.
+block_rows <- function(columns) 2048L * min(32L, max(1L, 2048L %/% (columns + 1L)))

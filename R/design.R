@@ -46,7 +46,7 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
     frame <- frame_rows(frame, usable$keep)
   }
   given <- frame[["(weights)"]]
-  counted <- if (is_counts(frame[[1L]])) spread_frame(frame, parsed$response, kind)
+  counted <- if (is.matrix(frame[[1L]])) spread_frame(frame, parsed$response, kind)
   if (!is.null(counted)) {
     if (missing == "model") abort_counted_missing(parsed$response)
     rows <- original_rows(counted$at, rows)

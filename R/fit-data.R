@@ -96,6 +96,12 @@ raw_variables <- function(object, given, scope, env) {
   )
 }
 
+# Those of the response first.
+fit_variables <- function(object) {
+  response <- if (is.null(object$formula)) ".response" else all.vars(object$formula[[2]])
+  union(response, object$design$variables %||% matrix_names(object))
+}
+
 # Of what predict() takes; of a square kernel its rows and columns, of spaces those of each.
 rows_at_places <- function(x, at, type = "matrix") {
   if (type == "spaces" && is.list(x) && !is.data.frame(x)) {

@@ -56,7 +56,8 @@ parse_formula <- function(formula, data, cov = NULL) {
     unlist(lapply(smooths, `[[`, "variables")),
     unlist(lapply(bars, function(bar) c(as.list(attr(bar$terms, "variables"))[-1L], bar$leaves)))
   )
-  check_term_variables(others)
+  odd <- Find(function(variable) !is.language(variable) || identical(variable, quote(.)), others)
+  if (!is.null(odd)) refuse_term_variable(odd)
   refuse_response_right(deparse1(lhs), terms, others)
   if (length(others)) {
     variables <- c(as.list(attr(terms, "variables"))[-1L], others)
@@ -70,19 +71,16 @@ parse_formula <- function(formula, data, cov = NULL) {
 }
 
 # Smooth and random terms take names and expressions: no text, and no `.`.
-check_term_variables <- function(variables) {
-  odd <- Find(function(variable) !is.language(variable) || identical(variable, quote(.)), variables)
-  if (!is.null(odd)) {
-    bk_abort(
-      "argument", "A term of the formula has no variable where it needs one.",
-      sprintf("Found: `%s`.", deparse1(odd)),
-      paste(
-        "Accepted: variables without quotes, or expressions of them, such as",
-        "gp(x, by = f) or (1 | g); `.` stands for columns outside of such", "terms alone."
-      ),
-      column = "formula", found = odd
-    )
-  }
+refuse_term_variable <- function(odd) {
+  bk_abort(
+    "argument", "A term of the formula has no variable where it needs one.",
+    sprintf("Found: `%s`.", deparse1(odd)),
+    paste(
+      "Accepted: variables without quotes, or expressions of them, such as",
+      "gp(x, by = f) or (1 | g); `.` stands for columns outside of such", "terms alone."
+    ),
+    column = "formula", found = odd
+  )
 }
 
 # terms() takes the response for a predictor too, whose column nobody makes.
@@ -129,6 +127,9 @@ read_terms <- function(formula, data) {
     )
   })
 }
+
+# As a model frame names them: terms() puts some names into backticks.
+variable_names <- function(terms) vapply(as.list(attr(terms, "variables"))[-1L], deparse1, "")
 
 # The terms of a sum, from left to right, and their signs. A sum of some hundreds is so deep a call
 # that recursion exhausts R's stack. A term that is subtracted stays with all to its left if it is

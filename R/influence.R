@@ -92,8 +92,16 @@ outer_groups <- function(random) {
   if (length(random) == 0L) return(NULL)
   sizes <- vapply(random, function(term) length(term$levels), 1L)
   outer <- random[[which.min(sizes)]]
+  if (length(random) == 1L) return(outer[c("group", "label", "levels")])
   nested <- vapply(random, function(term) nests(term$group, outer$group, length(term$levels)), NA)
   if (all(nested)) outer[c("group", "label", "levels")] else FALSE
+}
+
+# Does every level of `inner` occur with one level of `outer` only?
+nests <- function(inner, outer, levels) {
+  first <- integer(levels)
+  first[rev(inner)] <- rev(outer)
+  all(first[inner] == outer)
 }
 
 # The fit with `sandwich`: `cov`, of the coefficients as theta has them, and `by`; or `why` there is

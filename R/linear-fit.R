@@ -34,7 +34,8 @@ linear_job <- function(rows, settings, law = NULL) {
   }
   blocks <- linear_blocks(
     rows, penalty, prior, selected,
-    if (length(rows$random) > 1L) crossed_terms(rows, settings, selected), sampled = settings$method == "gibbs", standardize = settings$standardize,
+    if (length(rows$random) > 1L) crossed_terms(rows, settings, selected),
+    sampled = settings$method == "gibbs", standardize = settings$standardize,
     family = settings$family
   )
   wide <- if (!is.null(rows$holes) && uses_completed(rows, settings)) {
@@ -67,7 +68,9 @@ linear_job <- function(rows, settings, law = NULL) {
     control = c(
       core_settings(settings, rows), if (settings$family != "hinge") core_family(settings, prior)
     ),
-    shared = list(data = data, prior = c(blocks, list(transforms = lapply(blocks$blocks, `[[`, "transform"))))
+    shared = list(
+      data = data, prior = c(blocks, list(transforms = lapply(blocks$blocks, `[[`, "transform")))
+    )
   )
   if (length(job$design$processes) || !is.null(job$design$lean) ||
     length(job$design$sample$processes)) {
@@ -329,7 +332,7 @@ linear_data <- function(design, blocks) {
     offset = as.double(design$offset), z = matrix(0, length(design$y), 0), group = integer(),
     n_groups = 0L, kept = list()
   )
-  out$x <- as_doubles(out$x)
+  if (!is.double(out$x)) out$x <- as_doubles(out$x)
   if (!is.null(design$lean)) {
     out[c("center", "scale")] <- lapply(out[c("center", "scale")], `[`, design$lean$at)
   }
@@ -348,6 +351,12 @@ linear_data <- function(design, blocks) {
   }
   out$crossed <- if (length(design$random) > 1L) crossed_data(design, blocks$blocks) else list()
   out
+}
+
+# Without the copy that `storage.mode<-` makes of what is shared.
+as_doubles <- function(x) {
+  if (!is.double(x)) storage.mode(x) <- "double"
+  x
 }
 
 core_settings <- function(settings, design) {

@@ -44,6 +44,23 @@ settle_linear <- function(settings) {
   settings
 }
 
+settle_size <- function(design, settings, selected) {
+  other <- settings
+  other$method <- "vb"
+  large <- length(design$y) * as.double(max(1L, ncol(design$x))) > most_ep_cells
+  crossed <- !large && length(design$random) > 1L &&
+    length(crossed_terms(design, other, selected)) > 0L
+  if (!large && !crossed) return(settings)
+  if ("tol" %in% settings$open) other$tol <- 1e-6
+  if ("max_iter" %in% settings$open) other$max_iter <- 2000
+  other$chosen <- if (large) {
+    sprintf("for %.0f rows", length(design$y))
+  } else {
+    "for crossed random terms of many levels"
+  }
+  other
+}
+
 # polish = "ep" is of variational selection, which it asks for.
 refuse_polish <- function(settings, selects) {
   bk_abort(

@@ -46,7 +46,9 @@ build_frame <- function(parsed, data, weights, offset, subset) {
   # An empty argument and a NULL one are not the same to model.frame().
   frame_call <- frame_call[!vapply(as.list(frame_call), is.null, NA)]
   frame <- tryCatch(eval(frame_call), error = function(e) explain_frame_error(e, parsed, scope, n))
-  check_variable_types(frame, parsed$response)
+  for (name in setdiff(names(frame), parsed$response)) {
+    if (is.complex(frame[[name]]) || is.raw(frame[[name]])) refuse_type(name, frame[[name]])
+  }
   for (j in attr(attr(frame, "terms"), "offset")) check_offset_type(frame[[j]], names(frame)[j])
   if (is.null(n)) n <- nrow(frame)
   list(frame = frame, rows = rows, n = n)
@@ -58,7 +60,9 @@ check_variables <- function(parsed, scope, env) {
   names <- all.vars(parsed$frame_terms)
   names <- setdiff(names, names(scope))
   # Contrasts in C() are functions.
-  if ("C" %in% all.names(parsed$frame_terms)) names <- setdiff(names, contrasts_of(parsed$frame_terms))
+  if ("C" %in% all.names(parsed$frame_terms)) {
+    names <- setdiff(names, contrasts_of(parsed$frame_terms))
+  }
   for (name in names) {
     object <- get0(name, envir = env)
     if (is.null(object) || is.function(object)) {
@@ -205,17 +209,11 @@ check_offset_type <- function(value, name) {
   }
 }
 
-check_variable_types <- function(frame, response) {
-  for (name in setdiff(names(frame), response)) {
-    column <- frame[[name]]
-    if (is.complex(column) || is.raw(column)) {
-      bk_abort("argument", fit_header("Variable `%s` has no use here.", name),
-        sprintf("Found: a vector of type %s.", typeof(column)),
-        "Accepted: numeric, logical, factor or character.",
-        column = name, found = typeof(column)
-      )
-    }
-  }
+refuse_type <- function(name, column) {
+  bk_abort("argument", fit_header("Variable `%s` has no use here.", name),
+    sprintf("Found: a vector of type %s.", typeof(column)),
+    "Accepted: numeric, logical, factor or character.", column = name, found = typeof(column)
+  )
 }
 
 # Rows to keep, NULL for all: an error or an omission for missing values, then the removal of rows

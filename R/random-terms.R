@@ -3,7 +3,7 @@
 
 # `leaves` are the factors whose combination is the group: one for `g`, two for `class:school`.
 read_bar <- function(bar, env) {
-  leaves <- split_group(bar[[3]])
+  leaves <- if (is.name(bar[[3]])) list(bar[[3]]) else split_group(bar[[3]])
   heads <- vapply(leaves, function(leaf) {
     if (is.call(leaf)) deparse1(leaf[[1]]) else ""
   }, "")
@@ -198,3 +198,6 @@ group_new <- function(info, frame) {
   group[!is.na(unknown) & unknown] <- 0L
   group
 }
+
+# On the scale of the model.
+scaled_term <- function(term) sweep(sweep(term$z, 2, term$center), 2, term$scale, "/")

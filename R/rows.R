@@ -331,8 +331,6 @@ kept_weights <- function(weights) {
   if (!is.null(weights) && any(weights != 1)) as.double(weights)
 }
 
-is_sparse <- function(x) isS4(x) && methods::is(x, "sparseMatrix")
-
 # Rows of a sparse matrix are put together when they are read; centring costs no memory.
 sparse_rows <- function(model, given, kind, settings) {
   x <- given$x

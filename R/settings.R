@@ -51,7 +51,7 @@ house_arguments <- function() {
     standardize = check_flag, chains = count_from(1), warmup = count_from(0),
     ndraws = count_from(1), thin = count_from(1), tol = number_from(0), max_iter = count_from(1),
     accelerate = check_flag, batch_size = count_from(1), epochs = count_from(0),
-    threads = check_threads, cluster = check_cluster, progress = check_flag,
+    threads = count_from(1, 1024), cluster = check_cluster, progress = check_flag,
     on_interrupt = one_of("stop", "keep"), resume = function(x, name) x, until = check_until,
     model = check_flag
   )
