@@ -114,10 +114,10 @@ bark.formula <- function(formula, data, family = NULL, scales = NULL, select = F
 
 bark_arguments <- function() {
   list(
-    family = or_null(check_family), scales = or_null(one_of("different", "equal")),
+    family = check_family, scales = one_of("different", "equal"),
     select = check_flag, structure = function(x, name) x, linear = check_flag,
-    chain_weights = or_null(one_of("stacking", "equal")), warmup = or_null(count_from(0)),
-    ndraws = or_null(count_from(1)), thin = or_null(count_from(1)), until = check_auto_until
+    chain_weights = one_of("stacking", "equal"), warmup = count_from(0),
+    ndraws = count_from(1), thin = count_from(1), until = check_auto_until
   )
 }
 

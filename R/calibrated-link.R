@@ -280,7 +280,7 @@ left_out_copy <- function(out, mean, var, sign, log_p, copies) {
 }
 
 linear_left_out <- function(fit, core, job, rows) {
-  if (linear_family(fit) != "hinge") return(NULL)
+  if (fit$family != "hinge") return(NULL)
   if (!is.null(job$data$path)) return(stream_left_out(fit, job))
   y <- rows$y
   weights <- rows$weights
@@ -291,7 +291,7 @@ linear_left_out <- function(fit, core, job, rows) {
     if (!is.null(job$atoms)) {
       out <- pool_completed(out, exp(job$data$atoms$log_prior), job$atoms$row)[c("mean", "var")]
     }
-    put_back_copies(out, core$mean, core$variance_f, copies)
+    if (any(copies > 1)) put_back_copies(out, core$mean, core$variance_f, copies) else out
   } else if (length(core$influence$mean) == length(y)) {
     response_left_out(core$influence, fit$fitted$mean, core$variance_f, y, power, copies)
   } else {

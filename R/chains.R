@@ -242,7 +242,6 @@ add_draws <- function(fit, model, core, settings) {
 # Going on --------------------------------------------------------------------
 
 check_resume <- function(start, model, settings) {
-  if (is.null(start)) return(invisible())
   wanted <- sprintf("NULL, or a fit of %s() by a sampler", model$name)
   if (!inherits(start, model$name) || is.null(start$draws) ||
     !any(start$method %in% model$samplers)) {

@@ -2,11 +2,9 @@
 # the argument, what was found and what would be accepted.
 
 check_flag <- function(x, name = deparse1(substitute(x))) {
-  if (!is_flag(x)) abort_argument(x, name, "TRUE or FALSE")
+  if (!isTRUE(x) && !isFALSE(x)) abort_argument(x, name, "TRUE or FALSE")
   as.vector(x)
 }
-
-is_flag <- function(x) is.logical(x) && length(x) == 1L && !is.na(x)
 
 check_number <- function(x, lower = -Inf, upper = Inf, name = deparse1(substitute(x)),
                          closed = c(TRUE, TRUE), kind = "argument") {
@@ -112,6 +110,8 @@ abort_argument <- function(x, name, expected, kind = "argument", accepted = expe
 }
 
 is_finite_scalar <- function(x) is.numeric(x) && length(x) == 1L && is.null(dim(x)) && is.finite(x)
+
+is_sparse <- function(x) isS4(x) && methods::is(x, "sparseMatrix")
 
 
 range_text <- function(lower, upper, closed) {

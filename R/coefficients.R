@@ -199,8 +199,12 @@ fixed_sd <- function(object, scale = "data") {
   if (fit_has_intercept(object)) {
     at_zero <- matrix(-transform$center / transform$scale, 1)
     at_zero[1] <- 1
-    reduced <- reduce_columns(wide, at_zero)
-    var[1] <- quadratic(reduced$x, cov) + reduced$hidden
+    var[1] <- if (is.null(wide)) {
+      quadratic(at_zero, cov)
+    } else {
+      reduced <- reduce_columns(wide, at_zero)
+      quadratic(reduced$x, cov) + reduced$hidden
+    }
   }
   sqrt(var)
 }
@@ -322,7 +326,7 @@ VarCorr.bayeskernel_fit <- function(x, sigma = 1, ...) {
     out
   })
   names(covariances) <- vapply(random, `[[`, "", "label")
-  units <- fitted_units(x)
+  units <- if (length(x$smooths)) fitted_units(x)
   if (length(units)) {
     table <- component_parameters(x, 0.9)
     for (term in units) {

@@ -12,7 +12,8 @@ column_variances <- function(design, fixed, variance, standardize, family) {
   intercept <- has_intercept(design) & fixed == 1L
   slopes <- fixed[!intercept]
   spread <- column_spread(design, slopes, standardize)
-  y <- response_spread(design, standardize, family)
+  y <- list(size = 1, mean = 0)
+  if (family == "gaussian") y <- response_spread(design, standardize)
   variance <- variance * y$size^2
   scale <- design$scale[slopes]
   variance[!intercept] <- variance[!intercept] * (scale / spread$sd)^2
@@ -24,8 +25,7 @@ column_variances <- function(design, fixed, variance, standardize, family) {
 
 # The unit of a numeric response as it is fitted, and the mean that is left to the intercept.
 # Without one nothing takes up the mean: slopes have to.
-response_spread <- function(design, standardize, family) {
-  if (family != "gaussian") return(list(size = 1, mean = 0))
+response_spread <- function(design, standardize) {
   if (!is.null(design$y_sd)) {
     # Of a file, whose prior has its unit by scale_prior(), and whose mean is not known: the
     # intercept's prior is wide enough for that.
@@ -50,7 +50,11 @@ column_spread <- function(design, at, standardize) {
   }
   weights <- prior_weights(design)
   for (k in seq_along(at)) {
-    x <- design_column(design, at[k])
+    x <- if (is.null(design$lean)) {
+      design$x[, at[k]]
+    } else {
+      design$lean$x[, match(at[k], design$lean$at, nomatch = 0L)]
+    }
     if (length(x) == 0L) next
     if (!standardize) {
       moments <- weighted_moments(x, weights)
@@ -60,12 +64,6 @@ column_spread <- function(design, at, standardize) {
     out$sd[k] <- max(out$sd[k], rare_spread(x, weights))
   }
   out
-}
-
-design_column <- function(design, j) {
-  if (is.null(design$lean)) return(design$x[, j])
-  at <- match(j, design$lean$at)
-  if (is.na(at)) numeric() else design$lean$x[, at]
 }
 
 # As the user gave them: those of classes are no numbers of rows.
@@ -107,4 +105,29 @@ source_spread <- function(file) {
   share <- pmax(pmin(m, 1 - m), rare_share)
   sd <- ifelse(binary, pmax(moments$sd, sqrt(share * (1 - share))), moments$sd)
   list(mean = c(0, m), sd = c(1, sd))
+}
+
+# The prior where the user has not said. `by_column`: `beta_var` is that of standardized columns,
+# see column_variances(). A `beta_var` that was given was the intercept's, too, of bsvm(), and stood
+# beside a flat one of some families.
+family_prior <- function(prior, family) {
+  # Of the coefficient of a standardized column, of the intercept at the means; and the scale of
+  # standard deviations of random effects. Of probabilities f is a log odds, of probit models 1.7
+  # times smaller, and of the hinge as large as of a logit model. A number cannot be separated: its
+  # slopes, in units of its standard deviation, need no more than to be proper.
+  sds <- c(slope = 2.5, intercept = 10, random = 2.5)
+  if (family == "probit") sds <- sds / 1.7
+  if (family == "gaussian") sds[c("slope", "intercept")] <- c(25, 1e4)
+  if (is.null(prior$beta_var)) {
+    prior$beta_var <- sds[["slope"]]^2
+    prior$by_column <- TRUE
+    # Beside a penalty the intercept stays as flat as it was.
+    prior$flat_intercept <- is.null(prior$intercept_var) && family %in% c("hinge", "gaussian")
+    prior$intercept_var <- prior$intercept_var %||% sds[["intercept"]]^2
+  } else if (inherits(prior, "bkm_prior")) {
+    prior$intercept_var <- prior$intercept_var %||%
+      if (family %in% c("logit", "probit")) sds[["intercept"]]^2 else 1e8
+  }
+  prior$sd_scale <- prior$sd_scale %||% sds[["random"]]
+  prior
 }

@@ -370,18 +370,17 @@ seqkr_control <- function(ess = 0.5,
 
 control_maker <- function(name) get0(paste0(name, "_control"), topenv(), mode = "function")
 
-# Names of the entries; none of a model without a control.
-control_names <- function(model) names(formals(control_maker(model$name)))
-
 # The values as they were typed, once they have passed the checks that read_settings() makes of
 # them.
 new_control <- function(name, front) {
-  maker <- paste0(name, "_control")
-  model <- get(paste0(name, "_model"), topenv())
-  checks <- argument_checks(model)
-  values <- mget(control_names(model), front)
-  for (entry in names(values)) checks[[entry]](values[[entry]], entry)
-  structure(values, class = c(maker, "bayeskernel_control"))
+  checks <- argument_checks(get(paste0(name, "_model"), topenv()))
+  defaults <- formals(control_maker(name))
+  values <- mget(names(defaults), front)
+  for (entry in names(values)) {
+    open <- is.null(values[[entry]]) && is.null(defaults[[entry]])
+    if (!open) checks[[entry]](values[[entry]], entry)
+  }
+  structure(values, class = c(paste0(name, "_control"), "bayeskernel_control"))
 }
 
 # The entries of the control of a fit, by name, all of them.
@@ -397,7 +396,7 @@ read_control <- function(model, front) {
     abort_argument(control, "control", sprintf("what %s() makes, or a named list", maker))
   }
   control <- unclass(control)
-  known <- control_names(model)
+  known <- names(formals(make))
   alien <- setdiff(names(control) %||% rep("", length(control)), known)
   if (length(alien) || anyDuplicated(names(control))) {
     bk_abort(
@@ -414,7 +413,9 @@ read_control <- function(model, front) {
       column = "control", found = alien, expected = known
     )
   }
-  unclass(do.call(make, control, quote = TRUE))
+  # Its maker has checked it.
+  if (plain || length(control) < length(known)) control <- do.call(make, control, quote = TRUE)
+  unclass(control)
 }
 
 # Entries of a control that differ from their defaults.
@@ -436,7 +437,8 @@ changed_control <- function(control, ...) {
 # What an argument is called now, as text for a message: `control`'s entries, and those that have
 # another name.
 moved_arguments <- function(model) {
-  known <- control_names(model)
+  maker <- control_maker(model$name)
+  known <- if (!is.null(maker)) names(formals(maker))
   text <- stats::setNames(sprintf("`control = %s_control(%s = )`", model$name, known), known)
   renamed <- c(
     draws = "`ndraws`", start = unname(text["resume"]),

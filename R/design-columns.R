@@ -26,7 +26,7 @@ fixed_columns <- function(x, standardize, drop_aliased, rows, moments = observed
     aliased <- candidates[aliased_columns(x, candidates, center, scale)]
   }
   keep <- setdiff(keep, aliased)
-  warn_dropped(columns[useless], columns[aliased])
+  if (any(useless) || length(aliased)) warn_dropped(columns[useless], columns[aliased])
   if (length(keep) == 0L && p > 0L) abort_no_columns()
   if (!standardize) {
     center[] <- 0
@@ -79,7 +79,6 @@ aliased_columns <- function(x, keep, center, scale) {
 
 warn_dropped <- function(constant, aliased) {
   dropped <- c(constant, aliased)
-  if (length(dropped) == 0L) return(invisible())
   # The column of a smooth that its penalty leaves free, by the term's name.
   smooth <- grepl("^s\\(.*\\.fx[0-9]+$", aliased)
   terms <- unique(sub("(#[0-9]+)?\\.fx[0-9]+$", "", aliased[smooth]))
@@ -213,12 +212,7 @@ refuse_repeated <- function(names) {
   }
 }
 
-row_vector <- function(x, n, default) {
-  if (is.null(x)) rep(default, n) else as.double(x)
-}
-
-checked_offset <- function(offset, n, rows) {
-  if (is.null(offset)) return(numeric(n))
+checked_offset <- function(offset, rows) {
   offset <- as.double(offset)
   bad <- which(!(abs(offset) <= largest_magnitude))
   if (length(bad)) {
@@ -237,15 +231,11 @@ checked_offset <- function(offset, n, rows) {
 
 # Model matrices -------------------------------------------------------------
 
-design_variables <- function(parsed) {
-  parts <- c(list(parsed$terms), lapply(parsed$bars, `[[`, "terms"))
-  variables <- unlist(lapply(parts, variable_names))
-  setdiff(variables, parsed$response)
-}
-
 # Text, factors and logicals become factors of the levels that occur, with their contrasts fixed. A
 # factor of one level is a constant column: it becomes the number 1, for it has no contrasts.
-code_factors <- function(frame, variables) {
+code_factors <- function(frame, parsed) {
+  parts <- c(list(parsed$terms), lapply(parsed$bars, `[[`, "terms"))
+  variables <- setdiff(unlist(lapply(parts, variable_names)), parsed$response)
   xlevels <- contrasts <- list()
   constant <- character()
   for (name in variables) {
@@ -299,7 +289,7 @@ number_columns <- function(terms, frame) {
   labels <- attr(terms, "term.labels")
   numbers <- all(attr(terms, "order") <= 1L) && all(labels %in% names(frame)) &&
     all(vapply(labels, function(name) {
-      is_plain_number(frame[[name]]) && !is.logical(frame[[name]])
+      is.numeric(frame[[name]]) && !is.object(frame[[name]]) && is.null(dim(frame[[name]]))
     }, NA))
   if (!numbers) return(NULL)
   intercept <- attr(terms, "intercept") == 1L
@@ -310,3 +300,7 @@ number_columns <- function(terms, frame) {
   attr(x, "assign") <- seq_along(columns) - intercept
   x
 }
+
+# Rows of a block with so many predictors: at most 65,536 rows and, for more than 2048 rows, 32 MB.
+# Moments are sums over blocks, so it depends on nothing else.
+block_rows <- function(columns) 2048L * min(32L, max(1L, 2048L %/% (columns + 1L)))

@@ -198,7 +198,7 @@ new_matrix_rows <- function(info, newdata) {
 }
 
 new_offset <- function(info, newdata, from_formula, n) {
-  total <- row_vector(from_formula, n, 0)
+  total <- as.double(from_formula %||% numeric(n))
   if (identical(info$offset, "vector")) {
     bk_abort(
       "argument", "The offset of new rows is not known.",
@@ -215,7 +215,7 @@ new_offset <- function(info, newdata, from_formula, n) {
     total <- total + own
   }
   infinite <- which(!is.na(total) & !(abs(total) <= largest_magnitude))
-  if (length(infinite)) checked_offset(replace(total, is.na(total), 0), n, NULL)
+  if (length(infinite)) checked_offset(replace(total, is.na(total), 0), NULL)
   total
 }
 

@@ -39,10 +39,14 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
     built$frame, built$rows, na.action, missing, numeric$allowed,
     function(frame, rows) check_missing_model(parsed, frame, numeric$allowed, info$variables, rows)
   )
-  rows <- original_rows(usable$keep, built$rows)
-  frame <- frame_rows(built$frame, usable$keep)
-  given <- row_vector(frame[["(weights)"]], .row_names_info(frame, 2L), 1)
-  counted <- if (is_counts(frame[[1L]])) spread_frame(frame, parsed$response, kind)
+  rows <- built$rows
+  frame <- built$frame
+  if (!is.null(usable$keep)) {
+    rows <- original_rows(usable$keep, rows)
+    frame <- frame_rows(frame, usable$keep)
+  }
+  given <- frame[["(weights)"]]
+  counted <- if (is.matrix(frame[[1L]])) spread_frame(frame, parsed$response, kind)
   if (!is.null(counted)) {
     if (missing == "model") abort_counted_missing(parsed$response)
     rows <- original_rows(counted$at, rows)
@@ -51,8 +55,10 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
     if (length(usable$na.action)) class(usable$na.action) <- "omit"
   }
   n <- .row_names_info(frame, 2L)
-  weights <- row_vector(frame[["(weights)"]], n, 1)
-  response <- weighted_response(frame[[1L]], parsed$response, weights, rows, kind)
+  weights <- as.double(frame[["(weights)"]] %||% rep(1, n))
+  response <- read_response(frame[[1L]], parsed$response, kind, rows)
+  if (any(weights == 0)) check_weighted(frame[[1L]], parsed$response, weights, rows, kind)
+  offset <- stats::model.offset(frame)
   if (is.null(drop_aliased)) drop_aliased <- length(parsed$bars) + length(parsed$smooths) > 0L
   columns <- design_columns(
     parsed, frame, info, numeric, indicators, standardize, drop_aliased, rows
@@ -66,21 +72,18 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
     )],
     list(
       response = parsed$response, term_labels = attr(info$terms, "term.labels"), weights = weights,
-      offset = checked_offset(stats::model.offset(frame), n, rows),
-      formula = with_environment(parsed$formula, info$env),
-      terms = with_environment(parsed$terms, info$env)
+      offset = if (is.null(offset)) numeric(n) else checked_offset(offset, rows),
+      formula = `environment<-`(parsed$formula, info$env),
+      terms = `environment<-`(parsed$terms, info$env)
     ),
     usable[c("na.action", "n_omitted", "n_zero_weight")],
     list(
       rows = rows, n = n, frame = frame, info = info,
-      counted = !is.null(counted), powers = has_powers(given),
+      counted = !is.null(counted), powers = any(!(given %in% c(0, 1))),
       units = if (!is.null(counted)) match(counted$at, unique(counted$at))
     )
   )
 }
-
-# Weights that are more than a choice of rows.
-has_powers <- function(weights) any(!(weights %in% c(0, 1)))
 
 # The matrices of fixed, smooth and random terms, from a frame without missing values but those that
 # are to be modelled, of the variables that modelled_variables() gives.
@@ -88,9 +91,9 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
                            standardize, drop_aliased, rows) {
   gaps <- if (!is.null(modelled)) read_gaps(frame, modelled, rows)
   holes <- any(gaps$mask) || anyNA(gaps$codes)
-  coded <- code_factors(gaps$frame %||% frame, design_variables(parsed))
+  coded <- code_factors(gaps$frame %||% frame, parsed)
   random <- lapply(parsed$bars, function(bar) {
-    bar$terms <- with_environment(bar$terms, info$env)
+    environment(bar$terms) <- info$env
     random_term(bar, coded$frame, standardize, rows, gaps)
   })
   smooths <- built <- list()
@@ -209,7 +212,7 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
     out$counted <- TRUE
     at <- if (is.null(out$rows)) counted$at else counted$at[out$rows]
     out$units <- match(at, unique(at))
-    out$powers <- !is.null(weights) && has_powers(weights)
+    out$powers <- any(!(weights %in% c(0, 1)))
     return(out)
   }
   columns <- predictor_names(x)
@@ -254,8 +257,10 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
     moments <- block_moments(x, length(columns))
   }
   n <- nrow(x)
-  weights <- row_vector(frame[["(weights)"]], n, 1)
-  response <- weighted_response(frame$y, "y", weights, rows, kind)
+  weights <- as.double(frame[["(weights)"]] %||% rep(1, n))
+  response <- read_response(frame$y, "y", kind, rows)
+  if (any(weights == 0)) check_weighted(frame$y, "y", weights, rows, kind)
+  offset_rows <- frame[["(offset)"]]
   values <- if (modelled) x[, -1L, drop = FALSE]
   if (modelled) {
     moments <- observed_moments(x)
@@ -270,7 +275,8 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
     response, fixed[c("x", "center", "scale", "dropped")],
     list(
       assign = fixed$keep - 1L, term_labels = columns, smooths = list(), holes = holes$holes,
-      response = "y", weights = weights, offset = checked_offset(frame[["(offset)"]], n, rows),
+      response = "y", weights = weights,
+      offset = if (is.null(offset_rows)) numeric(n) else checked_offset(offset_rows, rows),
       random = list(), formula = NULL, terms = NULL, xlevels = NULL, contrasts = NULL
     ),
     usable[c("na.action", "n_omitted", "n_zero_weight")],
@@ -283,7 +289,7 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
         type = "matrix", columns = columns, named = named, keep = fixed$keep,
         random = list(), offset = stored_offset(offset), holes = holes$info
       ),
-      counted = FALSE, powers = has_powers(weights)
+      counted = FALSE, powers = any(!(weights %in% c(0, 1)))
     )
   )
 }
@@ -329,13 +335,9 @@ check_missing <- function(missing) {
 }
 
 # Rows of zero weight stay where they tell about predictors, but their classes do not count.
-weighted_response <- function(y, name, weights, rows, kind = "two") {
-  response <- read_response(y, name, kind, rows)
-  if (any(weights == 0)) {
-    used <- weights > 0
-    read_response(if (is.factor(y)) y[used, drop = TRUE] else y[used], name, kind, rows)
-  }
-  response
+check_weighted <- function(y, name, weights, rows, kind) {
+  used <- weights > 0
+  read_response(if (is.factor(y)) y[used, drop = TRUE] else y[used], name, kind, rows)
 }
 
 # A frame whose response are counts, with a weighted row of each class.
@@ -367,7 +369,7 @@ matrix_info <- function(columns, named, keep) {
 
 design_info_formula <- function(parsed, built, data, offset) {
   trained <- attr(built$frame, "terms")
-  offset <- stored_offset(offset)
+  if (!is.null(offset)) offset <- stored_offset(offset)
   predictors <- stats::delete.response(trained)
   needed <- needed_variables(predictors, offset, data, parsed$env, built$n)
   env <- lean_environment(
@@ -376,7 +378,7 @@ design_info_formula <- function(parsed, built, data, offset) {
   )
   list(
     type = "formula", env = env, variables = needed,
-    terms = with_environment(stats::delete.response(parsed$terms), env),
-    frame_terms = with_environment(predictors, env), offset = offset
+    terms = `environment<-`(stats::delete.response(parsed$terms), env),
+    frame_terms = `environment<-`(predictors, env), offset = offset
   )
 }

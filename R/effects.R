@@ -75,12 +75,6 @@ NULL
 
 # --- what the formula says ----------------------------------------------------
 
-# Those of the response first.
-fit_variables <- function(object) {
-  response <- if (is.null(object$formula)) ".response" else all.vars(object$formula[[2]])
-  union(response, object$design$variables %||% matrix_names(object))
-}
-
 matrix_names <- function(object) object$design$columns
 
 # A formula also for a fit to a matrix.

@@ -142,7 +142,8 @@ facts.bsvm <- function(object) {
       sprintf("\"%s\", chosen %s", object$method, object$chosen)
     },
     Rows = rows_fact(object), "Learning rate" = rate_fact(object),
-    "Class weights" = class_weights_fact(object), "Standard errors" = sandwich_fact(object),
+    "Class weights" = if (length(object$class_weights)) class_weights_fact(object),
+    "Standard errors" = sandwich_fact(object),
     Groups = if (length(groups)) sprintf("%s %d", names(groups), groups),
     Crossed = if (length(object$posterior$random) > 1L) crossed_fact(object),
     Selection = if (!is.null(object$posterior$selection)) {
@@ -197,8 +198,8 @@ unsettled_fact <- function(object) {
 # The one learned number that print() would otherwise not show.
 penalty_fact <- function(object) {
   if (is.numeric(object$penalty)) return(sprintf("precision held at %s", format(object$penalty)))
-  rows <- component_parameters(object, 0.95)
-  if (identical(object$penalty, "learn") && "sd(penalty)" %in% rownames(rows)) {
+  rows <- if (identical(object$penalty, "learn")) component_parameters(object, 0.95)
+  if ("sd(penalty)" %in% rownames(rows)) {
     sprintf(
       "learned, sd %s of a standardized coefficient",
       format(rows["sd(penalty)", "estimate"], digits = 3)
@@ -236,7 +237,8 @@ facts.gpsvm <- function(object) {
         length(object$levels), list_some(object$levels)
       )
     },
-    "Learning rate" = rate_fact(object), "Class weights" = class_weights_fact(object),
+    "Learning rate" = rate_fact(object),
+    "Class weights" = if (length(object$class_weights)) class_weights_fact(object),
     Kernel = format(object$kernel),
     Nugget = if (object$nugget > 0) format(object$nugget, digits = 4),
     Inducing = paste0(

@@ -3,7 +3,7 @@
 # rows by now; no reader looks anywhere but here.
 
 # Most cells of the data that a fit keeps.
-most_kept_cells <- function() getOption("bayeskernel.model_cells", 1e6)
+cells_option <- "bayeskernel.model_cells"
 
 # Puts the data into a fit, or a digest of them.
 # fit, rows, front, settings: see fit_model().
@@ -16,12 +16,15 @@ keep_data <- function(fit, rows, front, settings) {
     fit$data <- list(absent = "source")
     return(fit)
   }
-  given <- if (is.null(fit$formula)) matrix_arguments(front) else formula_arguments(front)
-  at <- kept_rows(rows, given)
+  if (is.null(fit$formula)) {
+    given <- list(x = front$x, y = front$y, weights = front$weights, offset = front$offset)
+    at <- kept_rows(rows, given)
+  } else {
+    given <- formula_arguments(front)
+    at <- if (!is.null(rows$rows)) unique(rows$rows)
+  }
   found <- data_of_call(fit, given, at)
-  cells <- sum(vapply(data_parts(found), count_cells, 0))
-  kept <- settings$model && cells <= most_kept_cells()
-  fit$data <- if (kept) {
+  fit$data <- if (settings$model && count_cells(found) <= getOption(cells_option, 1e6)) {
     c(found, n = count_rows(found$rows))
   } else {
     list(digest = data_digest(found), at = at)
@@ -35,13 +38,8 @@ count_rows <- function(rows) {
   NROW(rows)
 }
 
-matrix_arguments <- function(front) {
-  list(x = front$x, y = front$y, weights = front$weights, offset = front$offset)
-}
-
-# Which rows of the data the fit has, NULL for all.
+# Which rows of a matrix the fit has, NULL for all.
 kept_rows <- function(rows, given) {
-  if (is.null(given$x)) return(if (!is.null(rows$rows)) unique(rows$rows))
   if (is_sparse(given$x) && any(given$weights == 0)) return(which(given$weights > 0))
   n <- NROW(given$y)
   left_out <- unclass(rows$na.action)
@@ -54,26 +52,26 @@ kept_rows <- function(rows, given) {
 
 # What keep_data() keeps, of the arguments as they were typed and their values.
 data_of_call <- function(object, given, at) {
-  if (is.null(object$formula)) {
-    return(list(
-      rows = rows_at_places(given$x, at, object$design$type), y = rows_at_places(given$y, at),
-      weights = rows_at_places(given$weights, at), offset = rows_at_places(given$offset, at)
-    ))
+  found <- if (is.null(object$formula)) {
+    given[c("x", "y", "weights", "offset")]
+  } else {
+    env <- environment(given$formula) %||% globalenv()
+    scope <- check_data(given$data) %||% env
+    extras <- lapply(given[c("weights", "offset")], function(value) {
+      if (!is.null(value)) eval_argument(value, "weights", scope, env)
+    })
+    c(list(rows = raw_variables(object, given, scope, env)), extras)
   }
-  env <- environment(given$formula) %||% globalenv()
-  data <- check_data(given$data)
-  scope <- data %||% env
-  extras <- lapply(given[c("weights", "offset")], function(value) {
-    eval_argument(value, "weights", scope, env)
-  })
-  list(
-    rows = raw_variables(object, given, scope, env, at),
-    weights = rows_at_places(extras$weights, at), offset = rows_at_places(extras$offset, at)
-  )
+  names(found)[1L] <- "rows"
+  if (is.null(at)) return(found)
+  others <- names(found)[-1L]
+  found$rows <- rows_at_places(found$rows, at, object$design$type)
+  found[others] <- lapply(found[others], rows_at_places, at)
+  found
 }
 
 # Variables of the formula and of arguments that have a value a row.
-raw_variables <- function(object, given, scope, env, at) {
+raw_variables <- function(object, given, scope, env) {
   value <- function(name) {
     if (is.list(scope) && name %in% names(scope)) {
       scope[[name]]
@@ -93,18 +91,20 @@ raw_variables <- function(object, given, scope, env, at) {
   }
   values <- values[vapply(values, function(v) !is.null(v) && !is.function(v) && NROW(v) == n, NA)]
   structure(
-    lapply(values, rows_at_places, at = at), class = "data.frame",
-    row.names = rows_at_places(
-      if (is.data.frame(scope)) attr(scope, "row.names") else seq_len(n), at
-    )
+    values, class = "data.frame",
+    row.names = if (is.data.frame(scope)) attr(scope, "row.names") else seq_len(n)
   )
+}
+
+# Those of the response first.
+fit_variables <- function(object) {
+  response <- if (is.null(object$formula)) ".response" else all.vars(object$formula[[2]])
+  union(response, object$design$variables %||% matrix_names(object))
 }
 
 # Of what predict() takes; of a square kernel its rows and columns, of spaces those of each.
 rows_at_places <- function(x, at, type = "matrix") {
-  if (is.null(at)) {
-    x
-  } else if (type == "spaces" && is.list(x) && !is.data.frame(x)) {
+  if (type == "spaces" && is.list(x) && !is.data.frame(x)) {
     lapply(x, function(space) {
       square <- NROW(space) == NCOL(space) && NROW(space) > 1L
       rows_at_places(space, at, if (square) "kernel" else "matrix")
@@ -295,7 +295,7 @@ abort_no_data <- function(found, cure = "give the rows as `newdata`") {
           "Fit with `model = TRUE` to keep up to %s cells",
           "(options(bayeskernel.model_cells = )), or %s."
         ),
-        format(most_kept_cells(), big.mark = ",", scientific = FALSE), cure
+        format(getOption(cells_option, 1e6), big.mark = ",", scientific = FALSE), cure
       )
     },
     column = "newdata"

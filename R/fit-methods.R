@@ -179,7 +179,9 @@ family.bayeskernel_fit <- function(object, ...) {
 }
 
 # The hinge is a loss, and not minus the logarithm of a probability.
-is_pseudo <- function(object) "hinge" %in% links_of(object)
+is_pseudo <- function(object) {
+  inherits(object, c("bsvm", "gpsvm")) || identical(object$family, "hinge")
+}
 
 refuse_pseudo <- function(object, what, cure = paste(
                             "Compare fits by predictions for rows that were",

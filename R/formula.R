@@ -20,26 +20,31 @@ parse_formula <- function(formula, data, cov = NULL) {
   environment(formula) <- env
   rhs <- formula[[3]]
   used <- all.names(rhs, unique = TRUE)
-  taken <- take_smooths(rhs)
+  taken <- list(smooths = list(), rest = rhs)
+  if (any(c(smooth_functions, "gp") %in% used)) taken <- take_smooths(rhs)
   smooths <- lapply(taken$smooths, read_smooth, env = env)
   if (!is.null(cov)) smooths <- c(smooths, read_correlated(cov))
   if (length(smooths)) check_distinct_smooths(smooths)
   fixed <- if (is.null(taken$rest)) 1 else taken$rest
   split <- split_bars(fixed)
-  refuse_structures(split$fixed)
+  if (any(bar_structures %in% used)) refuse_structures(split$fixed)
   bars <- split$bars
   fixed <- split$fixed
   expressions <- c(taken$smooths, lapply(bars, function(bar) call("(", bar)))
   bars <- lapply(bars, read_bar, env = env)
-  check_distinct_bars(bars)
+  if (length(bars) > 1L) check_distinct_bars(bars)
   lhs <- formula[[2]]
-  elsewhere <- unlist(c(
-    lapply(bars, function(bar) lapply(bar$leaves, all.vars)),
-    lapply(smooths, function(smooth) {
-      lapply(smooth$variables[seq_along(smooth$spec$term)], all.vars)
-    })
-  ))
-  terms <- fixed_terms(lhs, fixed, data, env, elsewhere)
+  if ("." %in% all.names(fixed, functions = FALSE)) {
+    elsewhere <- unlist(c(
+      lapply(bars, function(bar) lapply(bar$leaves, all.vars)),
+      lapply(smooths, function(smooth) {
+        lapply(smooth$variables[seq_along(smooth$spec$term)], all.vars)
+      })
+    ))
+    terms <- dot_terms(lhs, fixed, data, env, elsewhere)
+  } else {
+    terms <- read_terms(stats::as.formula(call("~", lhs, fixed), env), NULL)
+  }
   if ("." %in% used) {
     # Without the data nobody could tell what `.` stood for.
     formula[[3]] <- Reduce(
@@ -51,7 +56,8 @@ parse_formula <- function(formula, data, cov = NULL) {
     unlist(lapply(smooths, `[[`, "variables")),
     unlist(lapply(bars, function(bar) c(as.list(attr(bar$terms, "variables"))[-1L], bar$leaves)))
   )
-  check_term_variables(others)
+  odd <- Find(function(variable) !is.language(variable) || identical(variable, quote(.)), others)
+  if (!is.null(odd)) refuse_term_variable(odd)
   refuse_response_right(deparse1(lhs), terms, others)
   if (length(others)) {
     variables <- c(as.list(attr(terms, "variables"))[-1L], others)
@@ -65,19 +71,16 @@ parse_formula <- function(formula, data, cov = NULL) {
 }
 
 # Smooth and random terms take names and expressions: no text, and no `.`.
-check_term_variables <- function(variables) {
-  odd <- Find(function(variable) !is.language(variable) || identical(variable, quote(.)), variables)
-  if (!is.null(odd)) {
-    bk_abort(
-      "argument", "A term of the formula has no variable where it needs one.",
-      sprintf("Found: `%s`.", deparse1(odd)),
-      paste(
-        "Accepted: variables without quotes, or expressions of them, such as",
-        "gp(x, by = f) or (1 | g); `.` stands for columns outside of such", "terms alone."
-      ),
-      column = "formula", found = odd
-    )
-  }
+refuse_term_variable <- function(odd) {
+  bk_abort(
+    "argument", "A term of the formula has no variable where it needs one.",
+    sprintf("Found: `%s`.", deparse1(odd)),
+    paste(
+      "Accepted: variables without quotes, or expressions of them, such as",
+      "gp(x, by = f) or (1 | g); `.` stands for columns outside of such", "terms alone."
+    ),
+    column = "formula", found = odd
+  )
 }
 
 # terms() takes the response for a predictor too, whose column nobody makes.
@@ -94,10 +97,7 @@ refuse_response_right <- function(response, terms, others) {
 
 # `.` stands for the columns of `data` that are neither in the response nor in a smooth nor name the
 # groups of a random term.
-fixed_terms <- function(lhs, fixed, data, env, elsewhere) {
-  if (!("." %in% all.names(fixed, functions = FALSE))) {
-    return(read_terms(stats::as.formula(call("~", lhs, fixed), env), NULL))
-  }
+dot_terms <- function(lhs, fixed, data, env, elsewhere) {
   if (!is.data.frame(data)) {
     abort_argument(data, "data", "a data frame, since `.` in the formula means its columns")
   }
@@ -127,6 +127,9 @@ read_terms <- function(formula, data) {
     )
   })
 }
+
+# As a model frame names them: terms() puts some names into backticks.
+variable_names <- function(terms) vapply(as.list(attr(terms, "variables"))[-1L], deparse1, "")
 
 # The terms of a sum, from left to right, and their signs. A sum of some hundreds is so deep a call
 # that recursion exhausts R's stack. A term that is subtracted stays with all to its left if it is
@@ -182,7 +185,9 @@ split_bars <- function(expr) {
       if (barred(hidden$expr)) abort_bar(parts$terms[[k]])
       next
     }
-    back <- function(part) restore_calls(part, hidden$calls)
+    back <- function(part) {
+      if (length(hidden$calls)) do.call(substitute, list(part, hidden$calls)) else part
+    }
     bars <- c(bars, lapply(found, back))
     rest <- reformulas::nobars(term)[[2]]
     # One where nothing is left.
@@ -192,14 +197,15 @@ split_bars <- function(expr) {
 }
 
 # Structures of covariances, as glmmTMB and lme4 write them: ar1(t + 0 | g).
+bar_structures <- c(
+  "diag", "us", "cs", "ar1", "homdiag", "homcs", "hetar1", "toep", "homtoep", "ou", "exp", "gau",
+  "mat", "rr"
+)
+
 refuse_structures <- function(fixed) {
-  known <- c(
-    "diag", "us", "cs", "ar1", "homdiag", "homcs", "hetar1", "toep", "homtoep",
-    "ou", "exp", "gau", "mat", "rr"
-  )
   found <- Find(function(term) {
     any(c("|", "||") %in% all.names(term))
-  }, find_terms(fixed, function(head) head %in% known))
+  }, find_terms(fixed, function(head) head %in% bar_structures))
   if (!is.null(found)) {
     text <- deparse1(found)
     bk_abort(
@@ -229,11 +235,6 @@ hide_calls <- function(expr) {
     as.symbol(name)
   }
   list(expr = walk(expr), calls = calls)
-}
-
-restore_calls <- function(expr, calls) {
-  if (length(calls) == 0L) return(expr)
-  do.call(substitute, list(expr, calls))
 }
 
 # Text of deparse1() as an expression. Names need not be those of R's syntax: a name among `names`
@@ -300,11 +301,6 @@ all_names <- function(exprs) {
   unique(unlist(lapply(exprs, function(e) {
     if (is.language(e)) all.names(e) else character()
   })))
-}
-
-with_environment <- function(object, env) {
-  attr(object, ".Environment") <- env
-  object
 }
 
 # An offset given as an expression is evaluated again in new rows.

@@ -45,9 +45,6 @@ is_one_number <- function(column) {
   NCOL(column) == 1L && !is.factor(column) && !is.character(column)
 }
 
-# As a model frame names them: terms() puts some names into backticks.
-variable_names <- function(terms) vapply(as.list(attr(terms, "variables"))[-1L], deparse1, "")
-
 term_factors <- function(terms) {
   factors <- attr(terms, "factors")
   if (length(factors) == 0L) matrix(0L, length(attr(terms, "variables")) - 1L, 0L) else factors

@@ -81,7 +81,7 @@ leave_rows_out <- function(job) {
   if (job$settings$family == "hinge" && is.null(job$atoms) &&
     length(design$random) == 0L && is.null(job$data$path)) {
     job$control$copies <- rep_len(as.double(
-      row_copies(design$weights_given, design$counted)
+      row_copies(design$weights_given %||% design$weights, design$counted)
     ), length(design$y))
   }
   job
@@ -92,14 +92,21 @@ outer_groups <- function(random) {
   if (length(random) == 0L) return(NULL)
   sizes <- vapply(random, function(term) length(term$levels), 1L)
   outer <- random[[which.min(sizes)]]
+  if (length(random) == 1L) return(outer[c("group", "label", "levels")])
   nested <- vapply(random, function(term) nests(term$group, outer$group, length(term$levels)), NA)
   if (all(nested)) outer[c("group", "label", "levels")] else FALSE
+}
+
+# Does every level of `inner` occur with one level of `outer` only?
+nests <- function(inner, outer, levels) {
+  first <- integer(levels)
+  first[rev(inner)] <- rev(outer)
+  all(first[inner] == outer)
 }
 
 # The fit with `sandwich`: `cov`, of the coefficients as theta has them, and `by`; or `why` there is
 # none. `left_out`: the rows' influence, for who asks.
 add_sandwich <- function(fit, core, job) {
-  if (linear_family(fit) != "hinge") return(fit)
   if (!is.null(core$jackknife)) {
     term <- job$design$random
     count <- if (length(term)) length(term[[1L]]$levels) else 0L

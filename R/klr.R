@@ -516,8 +516,8 @@ klr_model <- list(
   families = "binomial", linear = FALSE, prior = "klr_prior",
   arguments = function() {
     list(
-      rank = or_null(check_ranks), folds = count_from(2), warmup = or_null(count_from(0)),
-      ndraws = or_null(count_from(1)), thin = or_null(count_from(1)), until = check_auto_until
+      rank = check_ranks, folds = count_from(2), warmup = count_from(0),
+      ndraws = count_from(1), thin = count_from(1), until = check_auto_until
     )
   },
   settle = function(settings) {

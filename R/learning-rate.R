@@ -88,10 +88,9 @@ warn_given_up <- function(levels, codes, f, weights = NULL) {
 
 # The rows with the powers that class weights make of their weights.
 weigh_classes <- function(rows, settings) {
-  if (settings$family != "hinge") return(rows)
-  codes <- if (length(rows$y)) 1L + (rows$y > 0)
+  if (length(rows$y) == 0L) return(rows)
+  codes <- 1L + (rows$y > 0)
   wish <- settings$class_weights %||% "none"
-  if (is.null(codes)) return(rows)
   rows$weights_given <- rows$weights_given %||% rows$weights
   rows$class_weights <- class_weights_of(wish, rows$levels, codes, rows$weights)
   if (!is.null(rows$class_weights)) rows$weights <- rows$weights * unname(rows$class_weights)[codes]
@@ -101,12 +100,12 @@ weigh_classes <- function(rows, settings) {
 # The job with the learning rate in the powers of its rows.
 settle_learning_rate <- function(job, rows) {
   settings <- job$settings
-  if (settings$family != "hinge" || is.null(job$data$weights)) return(job)
+  modelled <- models_missing(job)
   rate <- settings$learning_rate %||%
     # At the paper's rate selection lets noise in and predictors with missing values get effects
     # that they do not have. Both go with n (eta sum g^2 - sum h), 0 at the calibrated rate.
-    if (is.null(job$data$selection) && !models_missing(job)) 1 else "calibrated"
-  if (identical(rate, 1) && models_missing(job)) warn_rate_of_missing()
+    if (is.null(job$data$selection) && !modelled) 1 else "calibrated"
+  if (modelled && identical(rate, 1)) warn_rate_of_missing()
   if (identical(rate, "calibrated")) {
     rate <- tryCatch(
       calibrated_rate(rows, settings),
@@ -162,7 +161,7 @@ calibrated_rate <- function(rows, settings) {
   job <- linear_job(rows, settings)
   power <- job$data$weights
   job$control$check <- FALSE
-  copies <- row_copies(job$design$weights_given, rows$counted)
+  copies <- row_copies(job$design$weights_given %||% job$design$weights, rows$counted)
   settle_rate(function(rate, messages) {
     job$data$weights <- rate * power
     job$control["messages"] <- list(messages)
@@ -300,9 +299,7 @@ rate_fact <- function(object) {
 
 class_weights_fact <- function(object) {
   weights <- object$class_weights
-  if (length(weights)) {
-    paste(names(weights), format(weights, digits = 3, trim = TRUE), collapse = ", ")
-  }
+  paste(names(weights), format(weights, digits = 3, trim = TRUE), collapse = ", ")
 }
 
 sandwich_fact <- function(object) {

@@ -17,7 +17,6 @@ random_limits <- function() {
 # Numbers of the random terms that are crossed, the eliminated one first; none if the exact form
 # does.
 crossed_terms <- function(design, settings, selected) {
-  if (length(design$random) < 2L) return(integer())
   size <- term_sizes(design)
   n <- length(design$y)
   limit <- random_limits()
@@ -47,22 +46,6 @@ crossed_terms <- function(design, settings, selected) {
 # Expectation propagation has no crossed form, and takes more passes: where the user has not asked
 # for it, such models are fitted by variational Bayes.
 most_ep_cells <- 1e8
-
-settle_crossed <- function(design, settings, selected) {
-  if (settings$method != "ep" || !("method" %in% settings$open)) return(settings)
-  other <- settings
-  other$method <- "vb"
-  large <- length(design$y) * as.double(max(1L, ncol(design$x))) > most_ep_cells
-  if (!large && length(crossed_terms(design, other, selected)) == 0L) return(settings)
-  if ("tol" %in% settings$open) other$tol <- 1e-6
-  if ("max_iter" %in% settings$open) other$max_iter <- 2000
-  other$chosen <- if (large) {
-    sprintf("for %.0f rows", length(design$y))
-  } else {
-    "for crossed random terms of many levels"
-  }
-  other
-}
 
 # Effects of each random term.
 term_sizes <- function(design) {
@@ -99,13 +82,6 @@ inner_term <- function(random, crossed, size) {
   among[which.max(size[among])]
 }
 
-# Does every level of `inner` occur with one level of `outer` only?
-nests <- function(inner, outer, levels) {
-  first <- integer(levels)
-  first[rev(inner)] <- rev(outer)
-  all(first[inner] == outer)
-}
-
 # Blocks of crossed terms, the eliminated one first: block$crossed counts them.
 crossed_blocks <- function(blocks) {
   at <- vapply(blocks, `[[`, 1L, "crossed")
@@ -122,9 +98,6 @@ crossed_data <- function(design, blocks) {
     )
   })
 }
-
-# On the scale of the model.
-scaled_term <- function(term) sweep(sweep(term$z, 2, term$center), 2, term$scale, "/")
 
 # The answer of the core as collect_vb() reads it: directions that levels of a crossed term share
 # follow theta, with mean 0.

@@ -8,10 +8,6 @@
 #   sigma_noise   S, the standard deviation of a numeric response
 #   x_mean, x_cov   of predictors with modelled holes: S x P, P x P x S
 
-# Whether a fit answers from draws: of the sampler, and of a selection whose inclusion probabilities
-# are the sampler's.
-is_sampled <- function(object) !is.null(object$draws)
-
 used_levels <- function(new) {
   lapply(new$random, function(term) sort(unique(term$group[term$group > 0L])))
 }

@@ -60,14 +60,14 @@ collect_ep <- function(fit, core, job) {
     one_class = if (understated) one_class_share(job$design), effective = core$effective
   )
   if (!is.null(core$fallback)) return(fit)
-  fit$loo <- loo_of_copies(fit, core, job)
+  fit$loo <- if (any(fit$weights > 1)) loo_of_copies(fit, core, job) else core$loo
   fit$expected <- core$expected
   fit$log_evidence <- core$log_evidence
   fit$trace <- list()
   if (length(core$points) > 0L) {
     fit$posterior$points <- lapply(core$points, point_posterior, core, job)
     # Rows that are atoms are averaged with their response in view.
-    if (is.null(job$atoms) && !is_pseudo(fit) && is.null(job$data$path)) {
+    if (is.null(job$atoms) && fit$family != "hinge" && is.null(job$data$path)) {
       fit$fitted <- averaged_fitted(fit, job$design)
     }
   }
@@ -86,7 +86,7 @@ loo_of_copies <- function(fit, core, job) {
   }
   at <- put_back_copies(core$left_out, core$mean, core$variance_f, copies)
   at <- lapply(at[c("mean", "var")], `[`, several)
-  link <- if (is_pseudo(fit)) "probit" else links_of(fit)[1]
+  link <- if (fit$family == "hinge") "probit" else fit$family
   replace(core$loo, several, log(link_probability(fit$y[several] * at$mean, at$var, link)))
 }
 

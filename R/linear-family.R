@@ -96,14 +96,6 @@ linear_links <- function(object) {
 
 # --- settings that depend on the family --------------------------------------
 
-settle_family <- function(rows, settings) {
-  family <- settings$family %||% (if (length(rows$levels)) "logit" else "gaussian")
-  settings$family <- family
-  settings$prior <- family_prior(settings$prior, family)
-  if (family == "probit" && settings$method == "gibbs") refuse_powers(rows)
-  settings
-}
-
 # A power of a normal distribution function is no mixture over one latent normal variable; a whole
 # one is over several.
 refuse_powers <- function(rows) {
@@ -117,38 +109,6 @@ refuse_powers <- function(rows) {
       row = data_rows(rows, at[1]), found = rows$weights[at[1]]
     )
   }
-}
-
-# Standard deviations of the default prior: of the coefficient of a standardized column, of the
-# intercept at the means; and the scale of those of random effects. Of probabilities f is a log
-# odds, of probit models 1.7 times smaller, and of the hinge as large as of a logit model. A number
-# cannot be separated: its slopes, in units of its standard deviation, need no more than to be
-# proper.
-default_sds <- function(family) {
-  switch(family,
-    probit = c(slope = 2.5, intercept = 10, random = 2.5) / 1.7,
-    gaussian = c(slope = 25, intercept = 1e4, random = 2.5),
-    c(slope = 2.5, intercept = 10, random = 2.5)
-  )
-}
-
-# The prior where the user has not said. `by_column`: `beta_var` is that of standardized columns,
-# see column_variances(). A `beta_var` that was given was the intercept's, too, of bsvm(), and stood
-# beside a flat one of some families.
-family_prior <- function(prior, family) {
-  sds <- default_sds(family)
-  if (is.null(prior$beta_var)) {
-    prior$beta_var <- sds[["slope"]]^2
-    prior$by_column <- TRUE
-    # Beside a penalty the intercept stays as flat as it was.
-    prior$flat_intercept <- is.null(prior$intercept_var) && family %in% c("hinge", "gaussian")
-    prior$intercept_var <- prior$intercept_var %||% sds[["intercept"]]^2
-  } else if (inherits(prior, "bkm_prior")) {
-    prior$intercept_var <- prior$intercept_var %||%
-      if (family %in% c("logit", "probit")) sds[["intercept"]]^2 else 1e8
-  }
-  prior$sd_scale <- prior$sd_scale %||% sds[["random"]]
-  prior
 }
 
 # For the core, which takes the hinge where nothing is said: chains of earlier versions can be

@@ -5,18 +5,27 @@
 linear_job <- function(rows, settings, law = NULL) {
   given <- list(rows, settings)
   if (identical(rows$data$type, "file") && is.null(rows$sample)) rows <- source_design(rows)
-  settings <- settle_family(rows, settings)
+  settings$family <- settings$family %||% (if (length(rows$levels)) "logit" else "gaussian")
+  settings$prior <- family_prior(settings$prior, settings$family)
+  if (settings$family == "probit" && settings$method == "gibbs") refuse_powers(rows)
   if (length(rows$processes)) refuse_with_processes(rows, settings)
   if (length(rows$holes$levels)) refuse_missing_factors(rows, settings)
-  if (settings$family == "hinge") rows <- weigh_classes(rows, settings)
+  weighed <- settings$family == "hinge" && !identical(settings$class_weights %||% "none", "none")
+  if (weighed) rows <- weigh_classes(rows, settings)
   response <- if (settings$family == "gaussian") linear_response_scale(rows, settings)
   if (!is.null(response)) rows <- scale_response(rows, response)
   selected <- integer()
   if (!isFALSE(settings$select %||% FALSE)) selected <- selected_columns(rows, settings)
   settings <- settle_inclusion(settings, rows$assign[selected])
-  settings <- settle_crossed(rows, settings, selected)
+  if (settings$method == "ep" && "method" %in% settings$open) {
+    settings <- settle_size(rows, settings, selected)
+  }
   if (!(settings$method %in% c("ep", "vb"))) rows <- whole_design(rows)
-  settings$penalty <- resolve_penalty(settings, rows, selected)
+  # The priors of probabilities are no flat ones: there is nothing to learn from unless the user
+  # wants that.
+  parts <- length(rows$random) + length(rows$smooths) + length(selected)
+  settings$penalty <- settings$penalty %||%
+    if (parts == 0 && settings$family %in% c("hinge", "gaussian")) "learn" else "none"
   prior <- settings$prior
   penalty <- settings$penalty
   if (settings$family == "gaussian" && !is.null(rows$y_sd) && settings$standardize) {
@@ -24,7 +33,8 @@ linear_job <- function(rows, settings, law = NULL) {
     if (is.numeric(penalty)) penalty <- penalty / rows$y_sd^2
   }
   blocks <- linear_blocks(
-    rows, penalty, prior, selected, crossed_terms(rows, settings, selected),
+    rows, penalty, prior, selected,
+    if (length(rows$random) > 1L) crossed_terms(rows, settings, selected),
     sampled = settings$method == "gibbs", standardize = settings$standardize,
     family = settings$family
   )
@@ -58,9 +68,17 @@ linear_job <- function(rows, settings, law = NULL) {
     control = c(
       core_settings(settings, rows), if (settings$family != "hinge") core_family(settings, prior)
     ),
-    shared = list(data = data, prior = core_prior(blocks))
+    shared = list(
+      data = data, prior = c(blocks, list(transforms = lapply(blocks$blocks, `[[`, "transform")))
+    )
   )
-  job <- settle_learning_rate(add_processes(job, wide), rows)
+  if (length(job$design$processes) || !is.null(job$design$lean) ||
+    length(job$design$sample$processes)) {
+    job <- add_processes(job, wide)
+  }
+  if (settings$family == "hinge" && !is.null(job$data$weights)) {
+    job <- settle_learning_rate(job, rows)
+  }
   if (is.null(law) && !is.null(job$atoms)) settle_predictors(job, given[[1L]], given[[2L]]) else job
 }
 
@@ -76,7 +94,6 @@ first_law <- function(rows, settings) {
 add_processes <- function(job, wide) {
   if (length(job$design$sample$processes)) return(add_streamed_processes(job))
   if (!is.null(job$design$lean)) return(add_lean_processes(job))
-  if (length(job$design$processes) == 0L) return(job)
   threads <- job$settings$threads
   rows <- wide %||% job$design
   rows <- fill_design(learn_processes(job, rows), threads)
@@ -109,7 +126,7 @@ linear_run <- function(job) {
   core <- if (job$settings$method == "vb" && is.null(job$data$path)) {
     run_vb(job)
   } else if (job$settings$method == "ep") {
-    run_ep(leave_rows_out(job))
+    run_ep(if (length(job$design$random)) job else leave_rows_out(job))
   } else {
     run_svi(job)
   }
@@ -174,13 +191,14 @@ linear_collect <- function(fit, core, job, rows) {
     if (fit$method == "ep") fit <- collect_ep(fit, core, job)
     if (!is.null(core$polished$chains)) fit <- collect_polish(fit, core, job)
   }
-  warn_single_rows(fit, job)
+  if (length(job$design$random)) warn_single_rows(fit, job)
   if (!is.null(core$screen)) fit <- widen_selection(fit, core, whole)
   job <- whole
   if (fit$family == "hinge") {
     fit$given_up <- warn_given_up(fit$levels, 1L + (fit$y > 0), fit$fitted$mean, fit$weights)
+    fit <- add_sandwich(fit, core, job)
   }
-  add_sandwich(fit, core, job)
+  fit
 }
 
 # Stochastic steps know sums over rows only.
@@ -199,18 +217,10 @@ check_svi_model <- function(data) {
   }
 }
 
-# The priors of probabilities are no flat ones: there is nothing to learn from unless the user wants
-# that.
-resolve_penalty <- function(settings, design, selected) {
-  parts <- length(design$random) + length(design$smooths) + length(selected)
-  settings$penalty %||%
-    if (parts == 0 && settings$family %in% c("hinge", "gaussian")) "learn" else "none"
-}
-
 # Prior blocks in the order of the core: the penalty, the smooths, then the random terms. The term
 # with most effects is eliminated; the others are columns of theta, those that are crossed last.
 # Selected columns are in no block.
-linear_blocks <- function(design, penalty, prior, selected, crossed = integer(), sampled = FALSE,
+linear_blocks <- function(design, penalty, prior, selected, crossed = NULL, sampled = FALSE,
                           standardize = TRUE, family = "hinge") {
   p <- ncol(design$x)
   wiggly <- unlist(lapply(design$smooths, `[[`, "blocks"))
@@ -234,9 +244,10 @@ linear_blocks <- function(design, penalty, prior, selected, crossed = integer(),
   mean[fixed] <- resolved$beta_mean
   blocks <- c(
     if (length(penalised)) list(column_block("penalty", penalised, design, prior, penalty)),
-    smooth_blocks(design, prior, sampled)
+    if (length(design$smooths)) smooth_blocks(design, prior, sampled)
   )
-  places <- term_places(design, crossed)
+  places <- rep("eliminated", length(design$random))
+  if (length(places) > 1L) places <- term_places(design, crossed)
   before <- length(blocks)
   blocks <- c(blocks, lapply(seq_along(places), function(t) {
     random_block(design$random[[t]], t, places[t], prior)
@@ -330,7 +341,7 @@ linear_data <- function(design, blocks) {
     offset = as.double(design$offset), z = matrix(0, length(design$y), 0), group = integer(),
     n_groups = 0L, kept = list()
   )
-  out$x <- as_doubles(out$x)
+  if (!is.double(out$x)) out$x <- as_doubles(out$x)
   if (!is.null(design$lean)) {
     out[c("center", "scale")] <- lapply(out[c("center", "scale")], `[`, design$lean$at)
   }
@@ -351,6 +362,12 @@ linear_data <- function(design, blocks) {
   out
 }
 
+# Without the copy that `storage.mode<-` makes of what is shared.
+as_doubles <- function(x) {
+  if (!is.double(x)) storage.mode(x) <- "double"
+  x
+}
+
 core_settings <- function(settings, design) {
   c(
     settings[c(
@@ -362,10 +379,6 @@ core_settings <- function(settings, design) {
       chain_id = seq_len(settings$chains), states = list()
     )
   )
-}
-
-core_prior <- function(blocks) {
-  c(blocks, list(transforms = lapply(blocks$blocks, `[[`, "transform")))
 }
 
 collect_vb <- function(fit, core, job) {

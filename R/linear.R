@@ -5,37 +5,25 @@ linear_arguments <- function() {
   list(
     penalty = check_penalty, select = check_select, missing = check_missing_choice,
     starts = check_starts, polish = check_polish, keep_ranef = check_flag,
-    keep_imputed = check_flag, tol = or_null(number_from(0)), max_iter = or_null(count_from(1)),
+    keep_imputed = check_flag, tol = number_from(0), max_iter = count_from(1),
     learning_rate = check_learning_rate, class_weights = check_class_weights
   )
 }
 
-# What looks at several arguments.
+# What looks at several arguments. Selection is beyond expectation propagation here, and by sampling
+# means what it says. Passes end by another measure for "ep" than for the bound.
 settle_linear <- function(settings) {
-  settings <- take_mechanism(settle_method(settings))
-  if (!isFALSE(settings$select) && !is.null(settings$penalty) &&
-    !identical(settings$penalty, "none")) {
-    bk_abort(
-      "argument", "`penalty` and `select` exclude each other.",
-      "Columns under selection have a prior of their own.",
-      "Accepted with `select`: penalty = \"none\", for the other columns.",
-      column = "penalty", found = settings$penalty
-    )
-  }
-  settings
-}
-
-# Selection is beyond expectation propagation here, and by sampling means what it says. Passes end
-# by another measure for "ep" than for the bound.
-settle_method <- function(settings) {
-  none <- isFALSE(settings$select %||% FALSE)
+  selects <- !isFALSE(settings$select %||% FALSE)
   # What is left to the model, which the rows may have a say in.
   late <- c("method", "tol", "max_iter")
   settings$open <- Filter(function(name) is.null(settings[[name]]), late)
-  settings$method <- settings$method %||% if (none) "ep" else "vb"
-  if (identical(settings$polish, "ep")) refuse_polish(settings)
-  if (!none) refuse_terms(settings)
-  if (!none && settings$method == "ep") {
+  settings$method <- settings$method %||% if (selects) "vb" else "ep"
+  ep <- settings$method == "ep"
+  if (identical(settings$polish, "ep") && (settings$method != "vb" || !selects)) {
+    refuse_polish(settings, selects)
+  }
+  if (selects) refuse_terms(settings)
+  if (selects && ep) {
     bk_abort(
       "argument", "Method \"ep\" does not select among columns.",
       "Accepted with `select`: method = \"gibbs\" or method = \"vb\".",
@@ -43,22 +31,44 @@ settle_method <- function(settings) {
       column = "method", found = "ep"
     )
   }
-  ep <- settings$method == "ep"
   own <- list(tol = if (ep) 1e-3 else 1e-6, max_iter = if (ep) 100 else 2000)
   for (name in names(own)) settings[[name]] <- settings[[name]] %||% own[[name]]
-  settings
+  if (selects && !is.null(settings$penalty) && !identical(settings$penalty, "none")) {
+    bk_abort(
+      "argument", "`penalty` and `select` exclude each other.",
+      "Columns under selection have a prior of their own.",
+      "Accepted with `select`: penalty = \"none\", for the other columns.",
+      column = "penalty", found = settings$penalty
+    )
+  }
+  take_mechanism(settings)
+}
+
+settle_size <- function(design, settings, selected) {
+  other <- settings
+  other$method <- "vb"
+  large <- length(design$y) * as.double(max(1L, ncol(design$x))) > most_ep_cells
+  crossed <- !large && length(design$random) > 1L &&
+    length(crossed_terms(design, other, selected)) > 0L
+  if (!large && !crossed) return(settings)
+  if ("tol" %in% settings$open) other$tol <- 1e-6
+  if ("max_iter" %in% settings$open) other$max_iter <- 2000
+  other$chosen <- if (large) {
+    sprintf("for %.0f rows", length(design$y))
+  } else {
+    "for crossed random terms of many levels"
+  }
+  other
 }
 
 # polish = "ep" is of variational selection, which it asks for.
-refuse_polish <- function(settings) {
-  none <- isFALSE(settings$select %||% FALSE)
-  if (settings$method == "vb" && !none) return(invisible())
+refuse_polish <- function(settings, selects) {
   bk_abort(
     "argument", "`polish = \"ep\"` is of selection by method = \"vb\".",
-    sprintf("Found: %s.", if (none) {
-      "no selection"
-    } else {
+    sprintf("Found: %s.", if (selects) {
       sprintf("method = \"%s\"", settings$method)
+    } else {
+      "no selection"
     }),
     "Accepted: `select`, with method = \"vb\" or none.", column = "polish", found = "ep"
   )
@@ -95,17 +105,15 @@ settle_inclusion <- function(settings, assign) {
 
 # TRUE: by the sampler; "ep"; FALSE: not at all.
 check_polish <- function(polish, name) {
-  if (!is_flag(polish) && !identical(polish, "ep")) {
+  if (!isTRUE(polish) && !isFALSE(polish) && !identical(polish, "ep")) {
     abort_argument(polish, name, "TRUE, FALSE or \"ep\"")
   }
   as.vector(polish)
 }
 
-# NULL: as the rows say, see resolve_penalty().
+# NULL: as the rows say, see linear_job().
 check_penalty <- function(penalty, name) {
-  if (is.null(penalty)) {
-    NULL
-  } else if (is.character(penalty)) {
+  if (is.character(penalty)) {
     check_choice(penalty, c("learn", "none"), name)
   } else {
     check_number(penalty, 0, name = name, closed = c(FALSE, TRUE))
@@ -123,7 +131,6 @@ check_select <- function(select, name) {
 
 # Numbers; NA stands for "marginal".
 check_starts <- function(starts, name) {
-  if (is.null(starts)) return(NULL)
   marginal <- starts %in% "marginal"
   good <- (is.numeric(starts) || is.character(starts)) && length(starts) > 0L
   values <- if (good) suppressWarnings(as.double(ifelse(marginal, 1, starts)))

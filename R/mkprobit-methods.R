@@ -132,7 +132,8 @@ facts.mkprobit <- function(object) {
     } else {
       sprintf("%.0f in %d classes: %s", object$n, length(object$levels), list_some(object$levels))
     },
-    Counts = counts_fact(object), "Class weights" = class_weights_fact(object),
+    Counts = counts_fact(object),
+    "Class weights" = if (length(object$class_weights)) class_weights_fact(object),
     Spaces = if (count > 1L) sprintf("%d, their %s", count, switch(
       object$combine, sum = "weighted sum", product = "product", binary = "subset"
     )),

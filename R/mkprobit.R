@@ -130,16 +130,16 @@ mkprobit_arguments <- function() {
   list(
     kernel = check_space_kernels, combine = one_of("sum", "product", "binary"),
     coefficients = one_of("process", "weights"), kernel_weights = check_kernel_weights,
-    weights_method = or_null(one_of("loo", "profile", "map", "is", "slice", "enumerate")),
+    weights_method = one_of("loo", "profile", "map", "is", "slice", "enumerate"),
     is_target = one_of("exact", "point"), latent_scales = one_of("class", "shared", "fixed"),
-    sparse = check_flag, tune = or_null(check_flag), bias = or_null(check_flag),
-    inducing = or_null(count_from(2)), class_weights = check_class_weights, normalize = check_flag,
-    nodes = or_null(count_from(5, most_nodes)), zeta_moment = one_of("exact", "point"),
-    tol = or_null(number_from(0)),
+    sparse = check_flag, tune = check_flag, bias = check_flag,
+    inducing = count_from(2), class_weights = check_class_weights, normalize = check_flag,
+    nodes = count_from(5, most_nodes), zeta_moment = one_of("exact", "point"),
+    tol = number_from(0),
     tolw = function(x, name) {
       if (identical(x, Inf)) x else check_number(x, 0, name = name)
     },
-    max_iter = or_null(count_from(1)), collapsed = check_flag, allow_empty = check_flag,
+    max_iter = count_from(1), collapsed = check_flag, allow_empty = check_flag,
     force = check_flag
   )
 }

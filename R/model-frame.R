@@ -26,8 +26,8 @@ build_frame <- function(parsed, data, weights, offset, subset) {
   scope <- if (is.null(data)) env else data
   check_variables(parsed, scope, env)
   extras <- list(
-    weights = eval_argument(weights, "weights", scope, env),
-    offset = eval_argument(offset, "offset", scope, env)
+    weights = if (!is.null(weights)) eval_argument(weights, "weights", scope, env),
+    offset = if (!is.null(offset)) eval_argument(offset, "offset", scope, env)
   )
   n <- if (is.data.frame(data)) .row_names_info(data, 2L)
   for (name in names(extras)) {
@@ -35,7 +35,7 @@ build_frame <- function(parsed, data, weights, offset, subset) {
     if (!is.null(n) && !is.null(extras[[name]]) && given != n) abort_length(name, given, n)
   }
   if (is.null(n) && !is.null(subset)) n <- NROW(eval(parsed$frame_terms[[2]], scope, env))
-  rows <- subset_rows(subset, scope, env, n)
+  rows <- if (!is.null(subset)) subset_rows(subset, scope, env, n)
   frame_call <- as.call(c(
     list(
       quote(stats::model.frame.default), formula = parsed$frame_terms, data = scope,
@@ -46,7 +46,9 @@ build_frame <- function(parsed, data, weights, offset, subset) {
   # An empty argument and a NULL one are not the same to model.frame().
   frame_call <- frame_call[!vapply(as.list(frame_call), is.null, NA)]
   frame <- tryCatch(eval(frame_call), error = function(e) explain_frame_error(e, parsed, scope, n))
-  check_variable_types(frame, parsed$response)
+  for (name in setdiff(names(frame), parsed$response)) {
+    if (is.complex(frame[[name]]) || is.raw(frame[[name]])) refuse_type(name, frame[[name]])
+  }
   for (j in attr(attr(frame, "terms"), "offset")) check_offset_type(frame[[j]], names(frame)[j])
   if (is.null(n)) n <- nrow(frame)
   list(frame = frame, rows = rows, n = n)
@@ -56,7 +58,11 @@ build_frame <- function(parsed, data, weights, offset, subset) {
 # name, such as time(), does not count, but contrasts in C() are functions.
 check_variables <- function(parsed, scope, env) {
   names <- all.vars(parsed$frame_terms)
-  names <- names[!(names %in% c(names(scope), contrasts_of(parsed$frame_terms)))]
+  names <- setdiff(names, names(scope))
+  # Contrasts in C() are functions.
+  if ("C" %in% all.names(parsed$frame_terms)) {
+    names <- setdiff(names, contrasts_of(parsed$frame_terms))
+  }
   for (name in names) {
     object <- get0(name, envir = env)
     if (is.null(object) || is.function(object)) {
@@ -203,17 +209,11 @@ check_offset_type <- function(value, name) {
   }
 }
 
-check_variable_types <- function(frame, response) {
-  for (name in setdiff(names(frame), response)) {
-    column <- frame[[name]]
-    if (is.complex(column) || is.raw(column)) {
-      bk_abort("argument", fit_header("Variable `%s` has no use here.", name),
-        sprintf("Found: a vector of type %s.", typeof(column)),
-        "Accepted: numeric, logical, factor or character.",
-        column = name, found = typeof(column)
-      )
-    }
-  }
+refuse_type <- function(name, column) {
+  bk_abort("argument", fit_header("Variable `%s` has no use here.", name),
+    sprintf("Found: a vector of type %s.", typeof(column)),
+    "Accepted: numeric, logical, factor or character.", column = name, found = typeof(column)
+  )
 }
 
 # Rows to keep, NULL for all: an error or an omission for missing values, then the removal of rows
@@ -222,7 +222,7 @@ check_variable_types <- function(frame, response) {
 # predictors.
 usable_rows <- function(frame, rows, na.action, missing = "refuse",
                         allowed = NULL, check = function(frame, rows) NULL) {
-  omit <- read_na_action(na.action)
+  omit <- if (!identical(na.action, stats::na.fail)) read_na_action(na.action)
   keep <- omitted <- NULL
   if (missing == "model" && is.null(omit)) check(frame, rows)
   with_na <- setdiff(names(frame)[vapply(frame, anyNA, NA)], allowed)

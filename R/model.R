@@ -45,10 +45,12 @@ model_of.bark <- function(object) bark_model
 # Returns a fit.
 fit_model <- function(model, call, front, ...) {
   started <- proc.time()[["elapsed"]]
-  check_no_weights(model, call)
-  check_no_dots(..., has = ls(front, sorted = FALSE), moved = moved_arguments(model))
+  if ("weights" %in% names(call) && !model$rows$weights) refuse_weights(model)
+  if (...length()) {
+    check_no_dots(..., has = ls(front, sorted = FALSE), moved = moved_arguments(model))
+  }
   settings <- read_settings(model, front)
-  check_resume(settings$resume, model, settings)
+  if (!is.null(settings$resume)) check_resume(settings$resume, model, settings)
   rows <- read_rows(model, front, settings)
   if (!is.null(rows$release)) on.exit(rows$release())
   call <- typed_call(call, front, model$name)
@@ -66,7 +68,13 @@ fit_model <- function(model, call, front, ...) {
   if (!is.null(done$left_out)) fit <- add_link(fit, done$left_out)
   interrupted <- isTRUE(fit$diagnostics$interrupted)
   if (!sampled) warn_iteration(fit, settings$max_iter)
-  warn_jitter(fit, model)
+  jitter <- fit$diagnostics$jitter
+  # Kernel matrices have some of it always.
+  if (isTRUE(jitter > model$jitter %||% 0)) {
+    bk_warn(
+      "jitter", "A matrix was nearly singular.", sprintf("%.2g was added to its diagonal.", jitter)
+    )
+  }
   if (sampled && !interrupted) {
     if (is.null(fit$diagnostics$until)) {
       warn_convergence(fit$diagnostics$table, more = apart_lines(fit$diagnostics))
@@ -111,17 +119,15 @@ typed_call <- function(call, front, name) {
 }
 
 # By the names of the call: the expression may not have a value outside `data`.
-check_no_weights <- function(model, call) {
-  if ("weights" %in% names(call) && !model$rows$weights) {
-    bk_abort("argument", sprintf("%s() has no `weights`.", model$name),
-      paste(
-        "Its likelihood has none; bkm(), bsvm() and gpsvm() take powers of",
-        "theirs, mkprobit() counts, bark() counts or weights of noise.",
-        "Repeat rows that count more than once."
-      ),
-      column = "weights"
-    )
-  }
+refuse_weights <- function(model) {
+  bk_abort("argument", sprintf("%s() has no `weights`.", model$name),
+    paste(
+      "Its likelihood has none; bkm(), bsvm() and gpsvm() take powers of",
+      "theirs, mkprobit() counts, bark() counts or weights of noise.",
+      "Repeat rows that count more than once."
+    ),
+    column = "weights"
+  )
 }
 
 # What Ctrl-C leaves: an answer without a posterior is of no use.
@@ -159,16 +165,6 @@ warn_iteration <- function(fit, max_iter) {
     bk_warn(
       "convergence", "The bound fell, which it must not.",
       sprintf("Largest fall: %.3g. Please report this.", d$largest_fall)
-    )
-  }
-}
-
-# What had to be added to a matrix; kernel matrices have some of it always.
-warn_jitter <- function(fit, model) {
-  jitter <- fit$diagnostics$jitter
-  if (isTRUE(jitter > model$jitter %||% 0)) {
-    bk_warn(
-      "jitter", "A matrix was nearly singular.", sprintf("%.2g was added to its diagonal.", jitter)
     )
   }
 }

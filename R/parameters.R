@@ -71,11 +71,12 @@ parameters.bsvm <- function(object, level = 0.95) {
   inclusion[selection$columns] <- selection$polished %||% selection$inclusion
   if (!is.null(selection)) prior[selection$columns] <- selection$prior
   fixed <- parameter_rows("fixed", table, as.character(group), inclusion = inclusion, prior = prior)
+  units <- if (length(object$smooths)) unit_positions(object)
   # Units are random effects: ranef().
   rbind(
-    fixed[setdiff(seq_len(nrow(fixed)), unit_positions(object)), ],
+    fixed[setdiff(seq_len(nrow(fixed)), units), ],
     random_parameters(object, level), component_parameters(object, level),
-    noise_parameters(object, level)
+    if (is_regression(object)) noise_parameters(object, level)
   )
 }
 
@@ -124,6 +125,7 @@ fixed_quantiles <- function(object, probs, scale) {
   out <- coefficient_mean(object, scale) + outer(fixed_sd(object, scale), stats::qnorm(probs))
   posterior <- object$posterior
   at <- posterior$selection$columns
+  if (length(at) == 0L) return(out)
   size <- if (scale == "data") object$transform$scale[at] else 1
   theta <- posterior$theta_mean[at] / size
   sd <- sqrt(cov_diagonal(posterior$theta_cov)[at]) / size
@@ -233,7 +235,6 @@ component_parameters <- function(object, level) {
 
 # The standard deviation of a numeric response.
 noise_parameters <- function(object, level) {
-  if (!is_regression(object)) return(NULL)
   noise <- object$posterior$noise
   table <- if (is_sampled(object)) {
     draws <- object$draws[, , noise_name(fixed_names(object)), drop = FALSE]

@@ -185,7 +185,7 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = 
   } else {
     predict_slices(object, newdata, ask)
   }
-  if (ask$latent) return(out)
+  if (ask$latent || is.null(object$declared)) return(out)
   with_declared(object, out, if (type == "logprob") -Inf else 0)
 }
 

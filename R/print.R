@@ -82,7 +82,7 @@ print_coef_table <- function(table, digits = default_digits(), max_rows = 50L) {
     text[, "R-hat"] <- formatC(shown[, "R-hat"], format = "f", digits = 2)
     text[, "ESS"] <- formatC(shown[, "ESS"], format = "f", digits = 0)
   }
-  text[, chances] <- format_chances(shown[, chances])
+  if (length(chances)) text[, chances] <- format_chances(shown[, chances])
   text[is.na(shown)] <- "-"
   # Names have what the numbers leave of a line.
   wide <- pmax(nchar(colnames(text)), apply(nchar(text), 2, max, 0L)) + 1L

@@ -3,7 +3,7 @@
 
 # `leaves` are the factors whose combination is the group: one for `g`, two for `class:school`.
 read_bar <- function(bar, env) {
-  leaves <- split_group(bar[[3]])
+  leaves <- if (is.name(bar[[3]])) list(bar[[3]]) else split_group(bar[[3]])
   heads <- vapply(leaves, function(leaf) {
     if (is.call(leaf)) deparse1(leaf[[1]]) else ""
   }, "")
@@ -57,7 +57,8 @@ random_term <- function(bar, frame, standardize, rows, gaps = NULL) {
   group <- group_index(unclass(frame)[names], bar$label)
   z <- plain_model_matrix(bar$terms, frame)
   assign <- attr(z, "assign")
-  numeric_column <- is_numeric_column(bar$terms, assign, frame)
+  slopes <- length(attr(bar$terms, "term.labels")) > 0L
+  numeric_column <- if (slopes) is_numeric_column(bar$terms, assign, frame) else FALSE
   contrasts <- attr(z, "contrasts")
   attr(z, "assign") <- attr(z, "contrasts") <- NULL
   if (ncol(z) == 0L) abort_no_effect(bar)
@@ -105,7 +106,6 @@ abort_no_effect <- function(bar) {
 # Columns made of factors and logicals alone are indicators and stay 0/1.
 is_numeric_column <- function(terms, assign, frame) {
   factors <- attr(terms, "factors")
-  if (length(factors) == 0L) return(logical(length(assign)))
   numeric_variable <- vapply(variable_names(terms), function(name) {
     !(is.factor(frame[[name]]) || is.logical(frame[[name]]))
   }, NA)
@@ -198,3 +198,6 @@ group_new <- function(info, frame) {
   group[!is.na(unknown) & unknown] <- 0L
   group
 }
+
+# On the scale of the model.
+scaled_term <- function(term) sweep(sweep(term$z, 2, term$center), 2, term$scale, "/")

@@ -13,10 +13,6 @@ open_source <- function(source) {
   )
 }
 
-# Rows of a block with so many predictors: at most 65,536 rows and, for more than 2048 rows, 32 MB.
-# Moments are sums over blocks, so it depends on nothing else.
-block_rows <- function(columns) 2048L * min(32L, max(1L, 2048L %/% (columns + 1L)))
-
 # Blocks of exactly `size` rows (the last may be shorter), whatever the reader
 # gives: a function that returns the next one,
 #   x      numeric matrix of the predictors,

@@ -72,7 +72,7 @@ finish_spool <- function(read, root, names, plain, path, standardize, labels) {
     own <- !constant[ours]
     aliased[ours][own] <- depends(root[, c(TRUE, own), drop = FALSE])
   }
-  warn_dropped(names[constant], names[aliased & !constant])
+  if (any(constant | aliased)) warn_dropped(names[constant], names[aliased & !constant])
   keep <- which(ours & !constant & !aliased)
   list(
     path = path, rows = all$n, columns = p, source = c(0L, keep),

@@ -36,10 +36,9 @@ new_rows <- function(object, newdata, groups = "as given", named = FALSE, first 
   complete <- which(new$complete)
   n <- length(new$complete)
   new["complete"] <- NULL
-  c(
-    fill_processes(object, take_rows(new, complete)),
-    list(complete = complete, n = n, names = given_names(newdata))
-  )
+  if (length(complete) < n) new <- take_rows(new, complete)
+  if (length(new$processes)) new <- fill_processes(object, new)
+  c(new, list(complete = complete, n = n, names = given_names(newdata)))
 }
 
 # A sampler that stored no random effects knows none of its groups.

@@ -205,7 +205,7 @@ refuse_linear_terms <- function(design, model, intercepts = FALSE) {
 place_predictors <- function(x, moments, settings, type = "matrix") {
   constant <- constant_columns(moments)
   names <- colnames(x)
-  warn_dropped(names[constant], character())
+  if (any(constant)) warn_dropped(names[constant], character())
   keep <- which(!constant)
   if (length(keep) == 0L) abort_no_columns()
   moved <- settings$standardize %||% TRUE
@@ -330,8 +330,6 @@ repeated_rows <- function(copies, most) {
 kept_weights <- function(weights) {
   if (!is.null(weights) && any(weights != 1)) as.double(weights)
 }
-
-is_sparse <- function(x) isS4(x) && methods::is(x, "sparseMatrix")
 
 # Rows of a sparse matrix are put together when they are read; centring costs no memory.
 sparse_rows <- function(model, given, kind, settings) {

@@ -289,7 +289,8 @@ only_columns <- function(job, chosen) {
     job$design[c("center", "scale", "assign")], `[`, keep
   )
   job$blocks[c("precision", "mean")] <- lapply(job$blocks[c("precision", "mean")], `[`, keep)
-  job$shared <- list(data = job$data, prior = core_prior(job$blocks))
+  job$shared$data <- job$data
+  job$shared$prior[names(job$blocks)] <- job$blocks
   job$control$pulls <- TRUE
   job$design$screened <- TRUE
   job

@@ -57,10 +57,11 @@ separation_remedy <- function(fit) {
 # labels of random terms. NULL without rows in memory.
 find_separation <- function(design) {
   used <- design$weights > 0
-  if (length(design$y) == 0L || nrow(separation_matrix(design)) == 0L) return(NULL)
+  if (length(design$y) == 0L || nrow(design$lean$x %||% design$x) == 0L) return(NULL)
   y <- design$y > 0
   if (!any(y[used]) || all(y[used])) return(NULL)
-  levels <- separating_levels(design, y, used)
+  levels <- list(rows = FALSE)
+  if (length(design$xlevels)) levels <- separating_levels(design, y, used)
   columns <- separating_columns(design, y, used)
   rest <- used & !levels$rows & !columns$rows
   together <- separating_together(design, y, rest)
@@ -78,8 +79,6 @@ find_separation <- function(design) {
     details = details, columns = c(columns$names, together), levels = levels$names, groups = groups
   )
 }
-
-separation_matrix <- function(design) design$lean$x %||% design$x
 
 # Levels of factors, the reference among them, whose rows have one class.
 separating_levels <- function(design, y, used) {
@@ -126,10 +125,10 @@ linear_columns <- function(design) {
 
 # Columns whose values of one class lie beyond those of the other; they may meet in one.
 separating_columns <- function(design, y, used) {
-  x <- separation_matrix(design)
+  x <- design$lean$x %||% design$x
   at <- design$lean$at %||% seq_len(ncol(design$x))
   intercept <- has_intercept(design)
-  known <- match(factors_alone(design), design$term_labels)
+  known <- if (length(design$xlevels)) match(factors_alone(design), design$term_labels)
   candidates <- Filter(function(j) {
     !(intercept && at[j] == 1L) && !(design$assign[at[j]] %in% known)
   }, linear_columns(design))
@@ -193,7 +192,7 @@ separating_groups <- function(design, y, used) {
 separating_together <- function(design, y, rest) {
   if (!any(y[rest]) || all(y[rest])) return(character())
   at <- linear_columns(design)
-  x <- separation_matrix(design)
+  x <- design$lean$x %||% design$x
   names <- colnames(design$x)[(design$lean$at %||% seq_len(ncol(design$x)))[at]]
   rows <- which(rest)
   p <- length(at)

@@ -110,7 +110,7 @@ seqkr.formula <- function(formula, data, family = NULL, kernel = rbf(), particle
 
 seqkr_arguments <- function() {
   list(
-    family = or_null(function(family, name) check_family(family, name, c("gaussian", "binomial"))),
+    family = function(family, name) check_family(family, name, c("gaussian", "binomial")),
     kernel = function(kernel, name) {
       kernel <- as_kernel(kernel)
       check_kernel(kernel, name)
@@ -135,7 +135,7 @@ seqkr_arguments <- function() {
     ess = number_from(0),
     resampling = one_of("systematic", "stratified", "residual", "multinomial"), temper = check_flag,
     order = one_of("random", "given"), grid = check_grid, grid_max = count_from(1),
-    unique_grid = check_flag, final_moves = count_from(0), tune = or_null(check_flag)
+    unique_grid = check_flag, final_moves = count_from(0), tune = check_flag
   )
 }
 

@@ -50,8 +50,8 @@ house_arguments <- function() {
   list(
     standardize = check_flag, chains = count_from(1), warmup = count_from(0),
     ndraws = count_from(1), thin = count_from(1), tol = number_from(0), max_iter = count_from(1),
-    accelerate = check_flag, batch_size = or_null(count_from(1)), epochs = count_from(0),
-    threads = check_threads, cluster = check_cluster, progress = check_flag,
+    accelerate = check_flag, batch_size = count_from(1), epochs = count_from(0),
+    threads = count_from(1, 1024), cluster = check_cluster, progress = check_flag,
     on_interrupt = one_of("stop", "keep"), resume = function(x, name) x, until = check_until,
     model = check_flag
   )
@@ -86,10 +86,15 @@ read_settings <- function(model, front) {
   control <- read_control(model, front)
   has <- ls(front)
   method <- get0(paste0(model$name, ".formula"), topenv())
-  defaults <- if (!is.null(method)) formals(method)
-  known <- c(names(control), has, names(defaults))
-  checks <- checks[names(checks) %in% known]
-  out <- list(method = read_method(model, front))
+  maker <- control_maker(model$name)
+  defaults <- c(if (!is.null(method)) formals(method), if (!is.null(maker)) formals(maker))
+  checks <- checks[names(checks) %in% c(has, names(defaults))]
+  out <- list(method = if (!("method" %in% has)) {
+    model$methods[1]
+  } else if (!is.null(front$method)) {
+    # NULL: the model chooses by the size of the data.
+    check_choice(front$method, model$methods, "method")
+  })
   for (name in names(checks)) {
     value <- if (name %in% names(control)) {
       control[[name]]
@@ -98,7 +103,8 @@ read_settings <- function(model, front) {
     } else {
       eval(defaults[[name]], topenv())
     }
-    out[name] <- list(checks[[name]](value, name))
+    open <- is.null(value) && is.null(defaults[[name]])
+    out[name] <- list(if (!open) checks[[name]](value, name))
   }
   # What the core and fits call it.
   if ("ndraws" %in% names(checks)) out["draws"] <- out["ndraws"]
@@ -123,16 +129,6 @@ typed_response <- function(front) {
     data <- if (!eval(quote(missing(data)), front)) front$data
     eval(formula[[2L]], if (is.list(data)) data, environment(formula) %||% globalenv())
   }, error = function(e) NULL)
-}
-
-# NULL: the model chooses by the size of the data.
-read_method <- function(model, front) {
-  method <- get0("method", front, inherits = FALSE)
-  if (!("method" %in% ls(front))) {
-    model$methods[1]
-  } else if (!is.null(method)) {
-    check_choice(method, model$methods, "method")
-  }
 }
 
 read_prior <- function(model, front, defaults) {

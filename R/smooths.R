@@ -301,12 +301,6 @@ join_columns <- function(x, parts, lean = FALSE) {
   out
 }
 
-# Without the copy that `storage.mode<-` makes of what is shared.
-as_doubles <- function(x) {
-  if (!is.double(x)) storage.mode(x) <- "double"
-  x
-}
-
 smooth_penalised <- function(smooths) as.logical(unlist(lapply(smooths, `[[`, "block")) > 0)
 
 # Where the smooths are among the columns that were kept. `first` is the number of columns before

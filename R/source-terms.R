@@ -143,8 +143,8 @@ source_term_rows <- function(source, layout, file, settings) {
     x = matrix(0, 0L, p, dimnames = list(NULL, info$columns)),
     center = stats::setNames(center, info$columns), scale = stats::setNames(scale, info$columns),
     random = lapply(random, function(term) term[names(term) != "info"]), smooths = design$smooths,
-    info = info, formula = with_environment(parsed$formula, info$env),
-    terms = with_environment(parsed$terms, info$env), term_labels = attr(info$terms, "term.labels"),
+    info = info, formula = `environment<-`(parsed$formula, info$env),
+    terms = `environment<-`(parsed$terms, info$env), term_labels = attr(info$terms, "term.labels"),
     sample = list(
       x = x, y = y, processes = design$processes,
       random = lapply(random, sample_random, spooled, layout$columns, group)
@@ -176,7 +176,7 @@ source_random <- function(bar, layout, file, settings, info) {
     levels = file$group_levels, z = matrix(0, 0L, r), center = center,
     scale = scale, type = if (r == 1L) "iid" else "unstructured",
     info = list(
-      label = bar$label, columns = columns, terms = with_environment(bar$terms, info$env),
+      label = bar$label, columns = columns, terms = `environment<-`(bar$terms, info$env),
       contrasts = NULL, leaves = layout$group,
       leaf_levels = stats::setNames(list(file$group_levels), layout$group), codes = NULL
     )

@@ -74,8 +74,8 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
                                     exp = FALSE, vcov = NULL, detail = FALSE, ...) {
   check_whole(object)
   detail <- check_flag(detail, "detail")
-  check_no_dots(...)
-  object <- with_vcov(object, vcov, "vcov")
+  if (...length()) check_no_dots(...)
+  if (!is.null(vcov)) object <- with_vcov(object, vcov, "vcov")
   y <- given(y, "y")
   extra <- extras(object)
   rows <- parameters(object, 0.95)
@@ -95,12 +95,13 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
     matrices$coefficients <- parameter_matrix(tables$coefficients)
   }
   # They belong to the curve, whose table says more.
-  hidden <- rownames(tables$coefficients) %in% smooth_columns(object)
-  tables$coefficients <- tables$coefficients[!hidden, ]
+  curves <- length(object$smooths) > 0L
+  hidden <- if (curves) smooth_columns(object)
+  tables$coefficients <- tables$coefficients[!(rownames(tables$coefficients) %in% hidden), ]
   structure(
     c(matrices, list(
-      smooths = smooth_table(object), rows = tables, facts = facts(object), call = object$call, n = object$n,
-      levels = object$levels, method = object$method,
+      smooths = if (curves) smooth_table(object), rows = tables, facts = facts(object),
+      call = object$call, n = object$n, levels = object$levels, method = object$method,
       measures = if (!is.null(newdata)) prediction_measures(object, newdata, y),
       diagnostics = fit_quality(object), elapsed = object$elapsed, exp = exp, notes = extra$notes,
       detail = detail, details = extra$details
@@ -188,7 +189,6 @@ print_line <- function(text) writeLines(gsub("~", " ", strwrap(text, text_width(
 #' @rdname summary.bayeskernel_fit
 #' @export
 print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
-  check_whole(x)
   digits <- check_digits(digits)
   summary <- summary.bayeskernel_fit(x)
   print_head(summary)
@@ -200,7 +200,7 @@ print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
   print_tables(summary, digits, max_rows = 15L)
   if (length(x$posterior$random) > 0L) {
     cat("Variance components:\n")
-    print(VarCorr.bayeskernel_fit(x), digits = digits)
+    print_varcorr(VarCorr.bayeskernel_fit(x), digits)
     cat("\n")
   }
   facts <- summary$facts
@@ -208,7 +208,7 @@ print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
   if (any(grepl("they agree", facts$Chains))) facts$Chains <- NULL
   print_rest(facts, facts_in_short)
   print_line(convergence_line(summary))
-  for (line in until_line(summary$diagnostics)) print_line(line)
+  if (!is.null(x$draws)) for (line in until_line(summary$diagnostics)) print_line(line)
   invisible(x)
 }
 
@@ -221,17 +221,19 @@ print_tables <- function(x, digits, max_rows) {
     if (isTRUE(x$exp)) "Odds ratios, of the intercept odds:" else "Fixed coefficients:",
     rows$coefficients, digits, max_rows
   )
-  print_smooths(x$smooths)
-  print_chosen("Selected among, by inclusion probability:", rows$selection, digits, max_rows)
-  print_chosen(
-    if (any(rows$scales$effect == "share")) {
+  if (!is.null(x$smooths)) print_smooths(x$smooths)
+  if (NROW(rows$selection)) {
+    print_chosen("Selected among, by inclusion probability:", rows$selection, digits, max_rows)
+  }
+  if (NROW(rows$scales)) {
+    print_chosen(if (any(rows$scales$effect == "share")) {
       "Predictors, by their share of the learned directions:"
     } else if (all(is.na(rows$scales$inclusion))) {
       "Predictors, by their mean kernel scale:"
     } else {
       "Predictors, by probability of being in the model (kernel scales):"
-    }, rows$scales, digits, max_rows
-  )
+    }, rows$scales, digits, max_rows)
+  }
   print_rows("Variance components:", rows$variances, digits, max_rows)
   own <- rows$parameters
   own <- own[!is.na(own$lower), , drop = FALSE]
@@ -274,7 +276,6 @@ labelled_matrix <- function(rows) {
 
 # The most probable or largest, and what is known of the others.
 print_chosen <- function(title, rows, digits, max_rows) {
-  if (is.null(rows) || nrow(rows) == 0L) return(invisible())
   cat(title, "\n", sep = "")
   max_rows <- min(max_rows, if (all(is.na(rows$inclusion))) 12L else 60L)
   kept <- sum(rows$inclusion > 0.5, na.rm = TRUE)
@@ -297,7 +298,6 @@ print_chosen <- function(title, rows, digits, max_rows) {
 }
 
 print_smooths <- function(smooths) {
-  if (is.null(smooths)) return(invisible())
   cat("Smooth terms, effective degrees of freedom:\n")
   text <- cbind(edf = ifelse(
     is.na(smooths[, "edf"]), "-", formatC(smooths[, "edf"], format = "f", digits = 1)
