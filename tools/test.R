@@ -7,27 +7,68 @@ close_step <- function(passed, failed, skipped = 0) {
   ))
 }
 
-# Expectations of the R tests, run on the installed package. A test that stops
-# with an error counts as one failure.
+# Expectations of the R tests, run on the installed package, two files at a time,
+# each in a process of its own: those with slow tests first, so that no core
+# waits in the end. A test or a file that stops with an error counts as one failure.
 run_tests <- function(folder, tier) {
+  files <- list.files(folder, "^test-.*[.]R$")
+  if (tier == "quick") {
+    # Golden numbers, and what all models promise.
+    wanted <- paste0("^test-(", paste(readLines("tests/quick.txt"), collapse = "|"), ")[.]R$")
+    files <- grep(wanted, files, value = TRUE)
+  }
+  text <- lapply(file.path(folder, files), readLines)
+  slow <- vapply(text, function(lines) any(grepl("BAYESKERNEL_SLOW", lines)), NA)
   package <- read.dcf("DESCRIPTION")[1, "Package"]
-  results <- as.data.frame(testthat::test_dir(
-    folder,
-    filter = if (tier == "quick") {
-      # Golden numbers, and what all models promise.
-      paste0("^(", paste(readLines("tests/quick.txt"), collapse = "|"), ")$")
-    },
-    package = package, load_package = "installed", reporter = "summary",
-    stop_on_failure = FALSE
-  ))
-  slowest <- utils::head(results[order(-results$real), ], 5)
-  cat("\nslowest tests (seconds)\n")
-  cat(sprintf("%7.1f  %s: %s\n", slowest$real, slowest$file, slowest$test))
-  cat(sum(results$warning), "warnings\n")
-  close_step(
-    sum(results$passed), sum(results$failed) + sum(results$error),
-    sum(results$skipped)
+  loadNamespace(package)
+  one <- function(file) {
+    output <- tempfile()
+    connection <- file(output, "w")
+    sink(connection)
+    sink(connection, type = "message")
+    start <- proc.time()
+    found <- tryCatch(as.data.frame(testthat::test_dir(
+      folder,
+      filter = paste0("^", sub("^test-(.*)[.]R$", "\\1", file), "$"),
+      package = package, load_package = "installed", reporter = "check",
+      stop_on_failure = FALSE
+    )), error = identity)
+    sink(type = "message")
+    sink()
+    close(connection)
+    taken <- proc.time() - start
+    died <- !is.data.frame(found)
+    sum_of <- function(what) if (died) 0 else sum(found[[what]])
+    counts <- c(
+      passed = sum_of("passed"), failed = sum_of("failed") + sum_of("error") + died,
+      skipped = sum_of("skipped"), warnings = sum_of("warning")
+    )
+    list(
+      file = file, counts = counts, cpu = sum(taken[-3]), seconds = taken[[3]],
+      text = c(readLines(output), if (died) conditionMessage(found))
+    )
+  }
+  results <- parallel::mclapply(
+    files[order(!slow, -lengths(text))], one,
+    mc.cores = as.integer(Sys.getenv("JOBS", "2")), mc.preschedule = FALSE
   )
+  # A process that was killed leaves no answer.
+  answered <- vapply(results, is.list, NA)
+  results <- results[answered]
+  counts <- Reduce(`+`, lapply(results, `[[`, "counts"), numeric(4))
+  counts[2] <- counts[2] + sum(!answered)
+  for (result in results) {
+    if (any(result$counts[-1] > 0)) cat("\n==", result$file, result$text, sep = "\n")
+  }
+  cpu <- vapply(results, `[[`, 0, "cpu")
+  seconds <- vapply(results, `[[`, 0, "seconds")
+  cat("\nslowest files (CPU seconds, seconds)\n")
+  for (k in utils::head(order(-cpu), 30)) {
+    cat(sprintf("%7.1f %7.1f  %s\n", cpu[k], seconds[k], results[[k]]$file))
+  }
+  cat(sprintf("%.0f CPU seconds, %d files without an answer\n", sum(cpu), sum(!answered)))
+  cat(counts[4], "warnings\n")
+  close_step(as.integer(counts[1]), as.integer(counts[2]), as.integer(counts[3]))
 }
 
 # R CMD check as CRAN runs it, as far as that needs no network. One check: it

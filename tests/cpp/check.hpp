@@ -60,7 +60,7 @@ inline bool slow() {
   return value != nullptr && std::strcmp(value, "true") == 0;
 }
 
-inline int draws() { return slow() ? 1000000 : 20000; }
+inline int draws() { return slow() ? 250000 : 20000; }
 
 // Two-sided Kolmogorov-Smirnov test at a false alarm rate of 1e-5, that is
 // sqrt(log(2e5) / 2), with the correction of Stephens (1970) for finite n.

@@ -28,7 +28,7 @@ static void learn_scale(BarkModel& model, double shape, double rate) {
 
 static BarkRun joint_run(Index draws = 6000) {
   BarkRun run;
-  run.draws = check::slow() ? 10 * draws : draws;
+  run.draws = check::slow() ? 4 * draws : draws;
   run.between = 6;
   run.redraw = true;
   return run;
@@ -212,7 +212,7 @@ TEST("ordered probit, cut points too") {
 TEST("ranks of the truth with a learned scale") {
   BarkModel model = regression_model(2);
   learn_scale(model, 2.5, 4.0);
-  const Index repeats = check::slow() ? 1000 : 250;
+  const Index repeats = check::slow() ? 500 : 250;
   constexpr Index kDraws = 19, kBetween = 40;
   BarkRandom random(190);
   const BarkData data(model.rows, model.centres);

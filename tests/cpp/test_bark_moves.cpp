@@ -1115,7 +1115,7 @@ static void check_long_run(const BarkModel& model, int sweeps) {
 }
 
 TEST("after long runs what was updated equals a rebuild") {
-  const int sweeps = check::slow() ? 400000 : 8000;
+  const int sweeps = check::slow() ? 150000 : 8000;
   for (const auto& [name, setting] : bark_settings()) {
     for (const bool atoms : {false, true}) {
       for (const int classes : {0, 2, 3}) {
@@ -1135,7 +1135,7 @@ TEST("after long runs what was updated equals a rebuild") {
 }
 
 TEST("with blocks, too, what was updated equals a rebuild") {
-  const int sweeps = check::slow() ? 100000 : 8000;
+  const int sweeps = check::slow() ? 50000 : 8000;
   for (const int classes : {0, 2, 3}) {
     BarkModel model = rows_model(25, 3);
     model.classes = classes;

@@ -12,7 +12,7 @@ static BarkModel off_model(Index variables = 3) {
 
 static BarkRun long_run(Index draws = 20000) {
   BarkRun run;
-  run.draws = check::slow() ? 5 * draws : draws;
+  run.draws = check::slow() ? 3 * draws : draws;
   return run;
 }
 

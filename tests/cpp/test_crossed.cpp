@@ -411,7 +411,7 @@ static MatrixXd sample(Chain& chain, int sweeps, Point&& point) {
 
 TEST("the chain has the stationary law of the chain with dense columns") {
   SerialExecutor serial;
-  const int sweeps = check::slow() ? 200000 : 8000;
+  const int sweeps = check::slow() ? 60000 : 8000;
   using bayeskernel::Family;
   const std::pair<unsigned, Family> cases[] = {{0, Family::hinge},
                                                {1, Family::hinge},
@@ -482,7 +482,7 @@ TEST("the chain agrees with quadrature") {
   }
   SerialExecutor serial;
   CrossedGibbs chain(rows, problem.prior, serial, 3, 1);
-  const Batches found(sample(chain, check::slow() ? 400000 : 20000,
+  const Batches found(sample(chain, check::slow() ? 100000 : 20000,
                              [](const CrossedGibbs& c) {
                                return c.state.point.x;
                              }));

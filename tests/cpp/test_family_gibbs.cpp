@@ -221,7 +221,7 @@ static double largest_z(const VectorXd& difference, const VectorXd& error) {
 }
 
 TEST("moments are those of the integrals, whatever the rows have") {
-  const int sweeps = check::slow() ? 1000000 : 20000;
+  const int sweeps = check::slow() ? 250000 : 20000;
   const TinyShape shapes[] = {{false, false, false}, {true, true, false},
                               {false, false, true},  {true, true, true}};
   std::uint64_t seed = 0;
@@ -276,7 +276,7 @@ static Tiny make_completions(Family family, bool residual) {
 }
 
 TEST("rows that are completions have the moments of the integrals") {
-  const int sweeps = check::slow() ? 1000000 : 20000;
+  const int sweeps = check::slow() ? 250000 : 20000;
   const bayeskernel::Selection no_selection;
   const bayeskernel::MissingPattern none_missing;
   for (const Family family : kFamilies) {
@@ -440,7 +440,7 @@ class Joint {
 };
 
 TEST("sweeps between new data leave the joint law alone") {
-  const int draws = check::slow() ? 1000000 : 40000;
+  const int draws = check::slow() ? 250000 : 40000;
   const std::pair<Family, Index> cases[] = {{Family::probit, 1},
                                             {Family::logit, 1},
                                             {Family::gaussian, 1},

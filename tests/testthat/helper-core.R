@@ -11,7 +11,7 @@ core_library <- function() {
   folder <- Sys.getenv("BAYESKERNEL_CORE", file.path(source, "tests", "cpp", "build", "core"))
   dir.create(folder, showWarnings = FALSE, recursive = TRUE)
   folder <- normalizePath(folder)
-  headers <- system2("sh", c(shQuote(maker), shQuote(folder), shQuote("-O1 -fPIC")), stdout = TRUE)
+  headers <- system2("sh", c(shQuote(maker), shQuote(folder), "package"), stdout = TRUE)
   if (!is.null(attr(headers, "status"))) stop("the core does not compile")
   c(PKG_CPPFLAGS = headers, PKG_LIBS = shQuote(file.path(folder, "libbayeskernel.a")))
 }
