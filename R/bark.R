@@ -14,8 +14,9 @@
 #' @inheritParams fit-arguments
 #' @param x,formula A formula, in which `(1 | g)` is a random intercept; or a numeric matrix or data
 #'   frame of predictors.
-#' @param y Response, with a matrix `x`: numbers; two classes (a factor, text, logical); or an
-#'   ordered factor. For 0/1 numbers give `family = "binomial"` or `"gaussian"`.
+#' @param data,y Data frame with the variables of `formula`. Or the response, with a matrix `x`:
+#'   numbers; two classes (a factor, text, logical); or an ordered factor. For 0/1 numbers give
+#'   `family = "binomial"` or `"gaussian"`.
 #' @param family `NULL` (default): as the response says, `"gaussian"`, `"binomial"` (probit link) or
 #'   `"ordinal"`. Also [gaussian()] and `binomial("probit")`.
 #' @param scales `"different"` (default): a kernel scale for each predictor. `"equal"`: one for all,
@@ -88,17 +89,6 @@
 #' predict(fit, data.frame(speed = c(10, 20)), interval = "prediction", seed = 1)
 #' @rdname bark
 #' @export
-bark.default <- function(x, y, family = NULL, scales = NULL, select = FALSE, structure = NULL,
-                         linear = FALSE, prior = NULL, standardize = TRUE, weights = NULL,
-                         na.action = stats::na.fail, chains = 4, ndraws = NULL, until = "auto",
-                         chain_weights = NULL, seed = NULL,
-                         threads = getOption("bayeskernel.threads", 2L), control = bark_control(),
-                         model = TRUE, ...) {
-  fit_model(bark_model, match.call(), environment(), ...)
-}
-
-#' @rdname bark
-#' @export
 bark <- function(x, ...) UseMethod("bark")
 
 #' @rdname bark
@@ -107,6 +97,17 @@ bark.formula <- function(formula, data, family = NULL, scales = NULL, select = F
                          structure = NULL, linear = FALSE, prior = NULL, standardize = TRUE,
                          weights, subset, na.action = stats::na.fail, chains = 4, ndraws = NULL,
                          until = "auto", chain_weights = NULL, seed = NULL,
+                         threads = getOption("bayeskernel.threads", 2L), control = bark_control(),
+                         model = TRUE, ...) {
+  fit_model(bark_model, match.call(), environment(), ...)
+}
+
+#' @rdname bark
+#' @export
+bark.default <- function(x, y, family = NULL, scales = NULL, select = FALSE, structure = NULL,
+                         linear = FALSE, prior = NULL, standardize = TRUE, weights = NULL,
+                         na.action = stats::na.fail, chains = 4, ndraws = NULL, until = "auto",
+                         chain_weights = NULL, seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L), control = bark_control(),
                          model = TRUE, ...) {
   fit_model(bark_model, match.call(), environment(), ...)

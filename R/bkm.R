@@ -16,8 +16,9 @@
 #' @inheritParams fit-arguments
 #' @param x,formula A formula: fixed terms, `(1 | g)` and `(x | g)` as in lme4, `s(x)` as in mgcv,
 #'   and [gp()] terms. Or a numeric matrix or data frame of predictors, or a [row_source()].
-#' @param y Response, with a matrix `x`: two classes (a factor, text, logical, 0/1 or -1/+1), counts
-#'   `cbind(successes, failures)`, or numbers. The second level is the positive class.
+#' @param data,y Data frame with the variables of `formula`. Or the response, with a matrix `x`: two
+#'   classes (a factor, text, logical, 0/1 or -1/+1), counts `cbind(successes, failures)`, or
+#'   numbers. The second level is the positive class.
 #' @param family `"logit"` (default for two classes), `"probit"`, `"gaussian"` (default for
 #'   numbers), or `"hinge"`, the loss of [bsvm()]. Objects of [stats::family()] work, too.
 #' @param method `"ep"` (default), `"vb"` (variational Bayes; default with `select`), `"gibbs"`
@@ -89,17 +90,6 @@
 #' predict(fit, pupil, type = "prob")
 #' @rdname bkm
 #' @export
-bkm.default <- function(x, y, family = NULL, method = NULL, penalty = NULL, select = FALSE,
-                        missing = c("fail", "omit", "model"), prior = bkm_prior(),
-                        standardize = TRUE, weights = NULL, offset = NULL,
-                        na.action = stats::na.fail, chains = 4, ndraws = 1000, until = NULL,
-                        seed = NULL, threads = getOption("bayeskernel.threads", 2L),
-                        control = bkm_control(), model = TRUE, ...) {
-  fit_model(bkm_model, match.call(), environment(), ...)
-}
-
-#' @rdname bkm
-#' @export
 bkm <- function(x, ...) UseMethod("bkm")
 
 #' @rdname bkm
@@ -110,6 +100,17 @@ bkm.formula <- function(formula, data, family = NULL, method = NULL, penalty = N
                         chains = 4, ndraws = 1000, until = NULL, seed = NULL,
                         threads = getOption("bayeskernel.threads", 2L), control = bkm_control(),
                         model = TRUE, ...) {
+  fit_model(bkm_model, match.call(), environment(), ...)
+}
+
+#' @rdname bkm
+#' @export
+bkm.default <- function(x, y, family = NULL, method = NULL, penalty = NULL, select = FALSE,
+                        missing = c("fail", "omit", "model"), prior = bkm_prior(),
+                        standardize = TRUE, weights = NULL, offset = NULL,
+                        na.action = stats::na.fail, chains = 4, ndraws = 1000, until = NULL,
+                        seed = NULL, threads = getOption("bayeskernel.threads", 2L),
+                        control = bkm_control(), model = TRUE, ...) {
   fit_model(bkm_model, match.call(), environment(), ...)
 }
 

@@ -16,8 +16,9 @@
 #' @param x,formula A formula: fixed terms, `(1 | g)`, `(x | g)`, `(1 | a / b)` as in lme4, `s(x)`
 #'   and `t2(x, z)` as in mgcv. Or a numeric matrix or data frame of predictors, or a
 #'   [row_source()].
-#' @param y Response with two classes, with a matrix `x`: a factor (its second level is the positive
-#'   class), text, logical, 0/1 or -1/+1, or `cbind(successes, failures)`.
+#' @param data,y Data frame with the variables of `formula`. Or the response with two classes, with
+#'   a matrix `x`: a factor (its second level is the positive class), text, logical, 0/1 or -1/+1,
+#'   or `cbind(successes, failures)`.
 #' @param method `"ep"` (default), `"vb"` (default with `select`), `"gibbs"` or `"svi"`.
 #'   See [bayeskernel-engines].
 #' @param penalty Prior precision of the coefficients: `"learn"`, a number, or `"none"`. Default:
@@ -91,18 +92,6 @@
 #' round(inclusion(bsvm(Species ~ ., two, select = TRUE, seed = 1, threads = 1)), 3)
 #' @rdname bsvm
 #' @export
-bsvm.default <- function(x, y, method = NULL, penalty = NULL, select = FALSE,
-                         missing = c("fail", "omit", "model"), learning_rate = NULL,
-                         class_weights = c("none", "balanced"), prior = bsvm_prior(),
-                         standardize = TRUE, weights = NULL, offset = NULL,
-                         na.action = stats::na.fail, chains = 4, ndraws = 1000, until = NULL,
-                         seed = NULL, threads = getOption("bayeskernel.threads", 2L),
-                         control = bsvm_control(), model = TRUE, ...) {
-  fit_model(bsvm_model, match.call(), environment(), ...)
-}
-
-#' @rdname bsvm
-#' @export
 bsvm <- function(x, ...) UseMethod("bsvm")
 
 #' @rdname bsvm
@@ -114,6 +103,18 @@ bsvm.formula <- function(formula, data, method = NULL, penalty = NULL, select = 
                          chains = 4, ndraws = 1000, until = NULL, seed = NULL,
                          threads = getOption("bayeskernel.threads", 2L), control = bsvm_control(),
                          model = TRUE, ...) {
+  fit_model(bsvm_model, match.call(), environment(), ...)
+}
+
+#' @rdname bsvm
+#' @export
+bsvm.default <- function(x, y, method = NULL, penalty = NULL, select = FALSE,
+                         missing = c("fail", "omit", "model"), learning_rate = NULL,
+                         class_weights = c("none", "balanced"), prior = bsvm_prior(),
+                         standardize = TRUE, weights = NULL, offset = NULL,
+                         na.action = stats::na.fail, chains = 4, ndraws = 1000, until = NULL,
+                         seed = NULL, threads = getOption("bayeskernel.threads", 2L),
+                         control = bsvm_control(), model = TRUE, ...) {
   fit_model(bsvm_model, match.call(), environment(), ...)
 }
 

@@ -15,9 +15,9 @@
 #' @inheritParams fit-arguments
 #' @param x,formula A formula; or a numeric or sparse matrix or data frame of predictors; or a
 #'   [row_source()]; or a square kernel matrix, with `kernel = precomputed()`.
-#' @param y Response, with a matrix `x`: a factor, text, logical, 0/1 or -1/+1, or
-#'   `cbind(successes, failures)`. With more than two classes each gets a classifier against the
-#'   rest.
+#' @param data,y Data frame with the variables of `formula`. Or the response, with a matrix `x`: a
+#'   factor, text, logical, 0/1 or -1/+1, or `cbind(successes, failures)`. With more than two
+#'   classes each gets a classifier against the rest.
 #' @param kernel A kernel or its name, see [kernels]: [rbf()] (default), [matern()], [periodic()],
 #'   sums, products and others. Length-scales refer to the standardized predictors.
 #' @param inducing Inducing points: how many, a matrix of them on the scale of the data, or `"all"`
@@ -91,17 +91,6 @@
 #' predict(fit, new, type = "link", se.fit = TRUE)
 #' @rdname gpsvm
 #' @export
-gpsvm.default <- function(x, y, kernel = rbf(), inducing = NULL, method = NULL, tune = NULL,
-                          nugget = 0, learning_rate = 1, class_weights = c("none", "balanced"),
-                          prior = gpsvm_prior(), standardize = TRUE, weights = NULL,
-                          na.action = stats::na.fail, chains = 4, ndraws = 1000, until = NULL,
-                          seed = NULL, threads = getOption("bayeskernel.threads", 2L),
-                          control = gpsvm_control(), model = TRUE, ...) {
-  fit_model(gpsvm_model, match.call(), environment(), ...)
-}
-
-#' @rdname gpsvm
-#' @export
 gpsvm <- function(x, ...) UseMethod("gpsvm")
 
 #' @rdname gpsvm
@@ -114,6 +103,17 @@ gpsvm.formula <- function(formula, data, kernel = rbf(), inducing = NULL, method
                           threads = getOption("bayeskernel.threads", 2L), control = gpsvm_control(),
                           model = TRUE, ...) {
   if (has_processes(formula)) return(eval(mixed_gpsvm(match.call(), control), parent.frame()))
+  fit_model(gpsvm_model, match.call(), environment(), ...)
+}
+
+#' @rdname gpsvm
+#' @export
+gpsvm.default <- function(x, y, kernel = rbf(), inducing = NULL, method = NULL, tune = NULL,
+                          nugget = 0, learning_rate = 1, class_weights = c("none", "balanced"),
+                          prior = gpsvm_prior(), standardize = TRUE, weights = NULL,
+                          na.action = stats::na.fail, chains = 4, ndraws = 1000, until = NULL,
+                          seed = NULL, threads = getOption("bayeskernel.threads", 2L),
+                          control = gpsvm_control(), model = TRUE, ...) {
   fit_model(gpsvm_model, match.call(), environment(), ...)
 }
 

@@ -14,8 +14,8 @@
 #'
 #' @inheritParams fit-arguments
 #' @param x,formula A formula; or a numeric matrix or data frame of predictors.
-#' @param y Response with two classes, with a matrix `x`: a factor (its second level is the positive
-#'   class), text, logical, 0/1 or -1/+1.
+#' @param data,y Data frame with the variables of `formula`. Or the response with two classes, with
+#'   a matrix `x`: a factor (its second level is the positive class), text, logical, 0/1 or -1/+1.
 #' @param rank Number of directions. Default 2, or 1 with one predictor. With several, such as
 #'   `1:3`, cross-validation chooses one.
 #' @param folds Number of folds for that. Default 5.
@@ -86,15 +86,6 @@
 #' plot(fit)
 #' @rdname klr
 #' @export
-klr.default <- function(x, y, rank = NULL, folds = 5, prior = klr_prior(), standardize = TRUE,
-                        na.action = stats::na.fail, chains = 4, ndraws = NULL, until = "auto",
-                        seed = NULL, threads = getOption("bayeskernel.threads", 2L),
-                        control = klr_control(), model = TRUE, ...) {
-  fit_model(klr_model, match.call(), environment(), ...)
-}
-
-#' @rdname klr
-#' @export
 klr <- function(x, ...) UseMethod("klr")
 
 #' @rdname klr
@@ -104,6 +95,15 @@ klr.formula <- function(formula, data, rank = NULL, folds = 5, prior = klr_prior
                         ndraws = NULL, until = "auto", seed = NULL,
                         threads = getOption("bayeskernel.threads", 2L), control = klr_control(),
                         model = TRUE, ...) {
+  fit_model(klr_model, match.call(), environment(), ...)
+}
+
+#' @rdname klr
+#' @export
+klr.default <- function(x, y, rank = NULL, folds = 5, prior = klr_prior(), standardize = TRUE,
+                        na.action = stats::na.fail, chains = 4, ndraws = NULL, until = "auto",
+                        seed = NULL, threads = getOption("bayeskernel.threads", 2L),
+                        control = klr_control(), model = TRUE, ...) {
   fit_model(klr_model, match.call(), environment(), ...)
 }
 

@@ -16,8 +16,8 @@
 #' @param x,formula A formula (one space, and random intercepts `(1 | g)`); or a numeric matrix or
 #'   data frame; or a named list of these, one for each space, also kernel matrices
 #'   ([precomputed()]), [basis()] and factors. Rows match by name.
-#' @param y Classes, with `x` as data: a factor, text, logical, 0/1 or -1/+1. All levels of a factor
-#'   are classes.
+#' @param data,y Data frame with the variables of `formula`. Or the classes, with `x` as data: a
+#'   factor, text, logical, 0/1 or -1/+1. All levels of a factor are classes.
 #' @param kernel A kernel for all spaces, or a list of one for each, see [kernels]. Default:
 #'   [rbf()], and [categorical()] for factors.
 #' @param combine `"sum"` of weight times kernel, `"product"` of kernels to the power of their
@@ -100,18 +100,6 @@
 #' predict(fit, lapply(new, head, 3), type = "prob")
 #' @rdname mkprobit
 #' @export
-mkprobit.default <- function(x, y, kernel = NULL, combine = c("sum", "product", "binary"),
-                             coefficients = c("process", "weights"), kernel_weights = "fixed",
-                             method = c("vb", "gibbs"), tune = NULL, inducing = NULL,
-                             prior = mkprobit_prior(), standardize = TRUE, weights = NULL,
-                             na.action = stats::na.fail, chains = 4, ndraws = 1000, until = NULL,
-                             seed = NULL, threads = getOption("bayeskernel.threads", 2L),
-                             control = mkprobit_control(), model = TRUE, ...) {
-  fit_model(mkprobit_model, match.call(), environment(), ...)
-}
-
-#' @rdname mkprobit
-#' @export
 mkprobit <- function(x, ...) UseMethod("mkprobit")
 
 #' @rdname mkprobit
@@ -120,6 +108,18 @@ mkprobit.formula <- function(formula, data, kernel = NULL, combine = c("sum", "p
                              coefficients = c("process", "weights"), kernel_weights = "fixed",
                              method = c("vb", "gibbs"), tune = NULL, inducing = NULL,
                              prior = mkprobit_prior(), standardize = TRUE, weights, subset,
+                             na.action = stats::na.fail, chains = 4, ndraws = 1000, until = NULL,
+                             seed = NULL, threads = getOption("bayeskernel.threads", 2L),
+                             control = mkprobit_control(), model = TRUE, ...) {
+  fit_model(mkprobit_model, match.call(), environment(), ...)
+}
+
+#' @rdname mkprobit
+#' @export
+mkprobit.default <- function(x, y, kernel = NULL, combine = c("sum", "product", "binary"),
+                             coefficients = c("process", "weights"), kernel_weights = "fixed",
+                             method = c("vb", "gibbs"), tune = NULL, inducing = NULL,
+                             prior = mkprobit_prior(), standardize = TRUE, weights = NULL,
                              na.action = stats::na.fail, chains = 4, ndraws = 1000, until = NULL,
                              seed = NULL, threads = getOption("bayeskernel.threads", 2L),
                              control = mkprobit_control(), model = TRUE, ...) {

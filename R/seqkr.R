@@ -14,8 +14,9 @@
 #'
 #' @inheritParams fit-arguments
 #' @param x,formula A formula; or a numeric matrix or data frame of predictors.
-#' @param y Response, with a matrix `x`: numbers, or two classes as a factor (its second level is
-#'   the positive class), text or logical. For 0/1 numbers give `family`.
+#' @param data,y Data frame with the variables of `formula`. Or the response, with a matrix `x`:
+#'   numbers, or two classes as a factor (its second level is the positive class), text or logical.
+#'   For 0/1 numbers give `family`.
 #' @param family `NULL` (default): as the response says, `"gaussian"` or `"binomial"` (probit link).
 #' @param kernel A kernel or its name, see [kernels]. An open length-scale is the median distance
 #'   between rows. The paper's width w is `rbf(lengthscale = w / sqrt(2))`.
@@ -84,17 +85,6 @@
 #' log_evidence(fit)
 #' @rdname seqkr
 #' @export
-seqkr.default <- function(x, y, family = NULL, kernel = rbf(), particles = 250,
-                          moves = c("rj", "corrected"), sweeps = 3, order = c("random", "given"),
-                          grid = "seen", tune = NULL, prior = seqkr_prior(), standardize = TRUE,
-                          na.action = stats::na.fail, seed = NULL,
-                          threads = getOption("bayeskernel.threads", 2L), control = seqkr_control(),
-                          model = TRUE, ...) {
-  fit_model(seqkr_model, match.call(), environment(), ...)
-}
-
-#' @rdname seqkr
-#' @export
 seqkr <- function(x, ...) UseMethod("seqkr")
 
 #' @rdname seqkr
@@ -103,6 +93,17 @@ seqkr.formula <- function(formula, data, family = NULL, kernel = rbf(), particle
                           moves = c("rj", "corrected"), sweeps = 3, order = c("random", "given"),
                           grid = "seen", tune = NULL, prior = seqkr_prior(), standardize = TRUE,
                           subset, na.action = stats::na.fail, seed = NULL,
+                          threads = getOption("bayeskernel.threads", 2L), control = seqkr_control(),
+                          model = TRUE, ...) {
+  fit_model(seqkr_model, match.call(), environment(), ...)
+}
+
+#' @rdname seqkr
+#' @export
+seqkr.default <- function(x, y, family = NULL, kernel = rbf(), particles = 250,
+                          moves = c("rj", "corrected"), sweeps = 3, order = c("random", "given"),
+                          grid = "seen", tune = NULL, prior = seqkr_prior(), standardize = TRUE,
+                          na.action = stats::na.fail, seed = NULL,
                           threads = getOption("bayeskernel.threads", 2L), control = seqkr_control(),
                           model = TRUE, ...) {
   fit_model(seqkr_model, match.call(), environment(), ...)
