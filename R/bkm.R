@@ -60,10 +60,6 @@
 #'   `newcov` of [predict()][predict.bayeskernel_fit]. For independent effects of the same units add
 #'   `(1 | unit)`.
 #'
-#' @section Missing predictors: `missing = "model"` treats numeric predictors as jointly Gaussian
-#'   and averages over the missing values, in [gp()] terms and for factors, too. See [imputed()].
-#'   Values that are missing because of what they are: [mnar()].
-#'
 #' @section Large data: See [bayeskernel-large] for rows in a [row_source()] and for a cluster.
 #'
 #' @section Errors: All inherit from `bayeskernel_error`: `_response`, `_missing`, `_dimension`,
