@@ -207,7 +207,13 @@ static void check_prior_kept(const LowRankModel& model, bool redraw,
 
 static std::vector<LowRankModel> small_models() {
   std::vector<LowRankModel> out;
-  out.push_back(small_model("known", false));
+  using Update = LowRankSchedule::Update;
+  for (const auto& [name, update] : {std::make_pair("wrapped", Update::wrapped),
+                                     std::make_pair("refuse", Update::refuse),
+                                     std::make_pair("kill", Update::kill)}) {
+    out.push_back(small_model(name, false));
+    out.back().schedule.update = update;
+  }
   out.push_back(small_model("known, r = 1", false));
   out.back().rank = 1;
   out.push_back(small_model("known, r = p", false));

@@ -21,13 +21,13 @@ namespace bayeskernel {
 double LowRankMoves::birth(double parameter) {
   const Index kernels = basis_.kernels();
   return likelihood_.add(parameter) + prior_.log_next(kernels) +
-         log_birth_ways(prior_, kernels);
+         log_ways(kernels, parameter);
 }
 
 double LowRankMoves::death(Index j) {
   const Index kernels = basis_.kernels() - 1;
   return likelihood_.remove(j) - prior_.log_next(kernels) -
-         log_birth_ways(prior_, kernels);
+         log_ways(kernels, likelihood_.parameter(j));
 }
 
 double LowRankMoves::coefficient(Index j, double b) {
@@ -98,7 +98,7 @@ void LowRankMoves::jump(Stream& stream) {
       likelihood_.accept_remove(j);
     }
   } else if (basis_.kernels() > 0) {
-    step_parameter(stream);
+    update(stream);
   }
 }
 
@@ -290,6 +290,14 @@ void LowRankMoves::polish() {
   likelihood_.rebuild();
 }
 
+double LowRankMoves::log_ways(Index kernels, double parameter) const {
+  return schedule_.update == LowRankSchedule::Update::kill
+             ? log_kill_ways(prior_, kernels,
+                             chance_inside(parameter, schedule_.kill_step,
+                                           prior_.epsilon))
+             : log_birth_ways(prior_, kernels);
+}
+
 double LowRankMoves::scale_density(double log_lambda) const {
   const double gap = log_lambda - mu;
   return -0.5 * tau * gap * gap;
@@ -318,6 +326,28 @@ double LowRankMoves::chosen_again(Index j, double parameter) const {
 auto LowRankMoves::another(Stream& stream, Index l, Index r) -> Index {
   const Index m = uniform_index(stream, r - 1);
   return m < l ? m : m + 1;
+}
+
+void LowRankMoves::update(Stream& stream) {
+  if (schedule_.update == LowRankSchedule::Update::wrapped ||
+      prior_.continuous) {
+    step_parameter(stream);
+    return;
+  }
+  const Index j = any_kernel(stream);
+  const double log_u = -stream.exponential();
+  const double t = stream.normal() / std::sqrt(gamma(stream, 1.5, 1.5));
+  const double b = likelihood_.parameter(j) + schedule_.kill_step * t;
+  if (std::abs(b) > prior_.epsilon) {
+    const double ratio = valid(b) ? coefficient(j, b) : kNeverAccepted;
+    if (tally_.decide(Move::coefficient, ratio, log_u)) {
+      likelihood_.accept_parameter(j);
+    }
+  } else if (schedule_.update == LowRankSchedule::Update::kill) {
+    if (tally_.decide(Move::kill, death(j), log_u)) {
+      likelihood_.accept_remove(j);
+    }
+  }
 }
 
 void LowRankMoves::finish(Move move, RandomWalkStep* step, double ratio,

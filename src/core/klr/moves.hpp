@@ -1,7 +1,5 @@
 // The moves of klr()'s chain that change kernels and the projection, whichever
 // way the likelihood knows the coefficients.
-//
-// Ouyang (2008), section 2.2.3.
 #ifndef BAYESKERNEL_KLR_MOVES_HPP
 #define BAYESKERNEL_KLR_MOVES_HPP
 
@@ -113,6 +111,7 @@ class LowRankMoves {
   static bool valid(double parameter) {
     return parameter != 0.0 && LowRankPrior::holds_coefficient(parameter);
   }
+  double log_ways(Index kernels, double parameter) const;
   double scale_density(double log_lambda) const;
   // Many kernels have coefficients near epsilon, which matter little: half of
   // the moves of a kernel are of one drawn by size. chosen_again() is the log
@@ -129,6 +128,7 @@ class LowRankMoves {
   }
   static Index another(Stream& stream, Index l, Index r);
 
+  void update(Stream& stream);
 
   void finish(Move move, RandomWalkStep* step, double ratio, double log_u);
 

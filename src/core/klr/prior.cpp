@@ -44,4 +44,22 @@ double log_birth_ways(const LowRankPrior& prior, Eigen::Index kernels) {
                   prior.move_probability(kernels)[0]);
 }
 
+double log_kill_ways(const LowRankPrior& prior, Eigen::Index kernels,
+                     double inside) {
+  const auto after = prior.move_probability(kernels + 1);
+  return std::log((after[1] + after[2] * inside) /
+                  prior.move_probability(kernels)[0]);
+}
+
+double chance_inside(double b, double step, double epsilon) {
+  const auto cdf = [](double t) {
+    constexpr double kRoot = 1.7320508075688772, kPi = 3.14159265358979323846;
+    const double x = t / kRoot;
+    return 0.5 + (x / (1.0 + x * x) + std::atan(x)) / kPi;
+  };
+  // By the tail that does not cancel.
+  const double a = std::abs(b);
+  return cdf((epsilon - a) / step) - cdf((-epsilon - a) / step);
+}
+
 }  // namespace bayeskernel

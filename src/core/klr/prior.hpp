@@ -1,7 +1,4 @@
 // The prior of the low-rank kernel model (after Ouyang 2008, chapter 2).
-//
-// Ouyang (2008): kernel eq. 2.2 and 2.3, U on the manifold 2.4, f 2.5, Levy
-// measure 2.6 and 2.7.
 #ifndef BAYESKERNEL_KLR_PRIOR_HPP
 #define BAYESKERNEL_KLR_PRIOR_HPP
 
@@ -57,6 +54,14 @@ struct LowRankPrior {
 // how probable its way and the way back are, of J kernels before it.
 // Ordinary deaths, one kernel in J + 1.
 double log_birth_ways(const LowRankPrior& prior, Eigen::Index kernels);
+
+// The chance that a step b + step t_3 lands in [-epsilon, epsilon].
+double chance_inside(double b, double step, double epsilon);
+
+// With deaths also by steps of the coefficient that land inside: the thesis
+// leaves out the choice of the kernel, and part of the ratio in deaths.
+double log_kill_ways(const LowRankPrior& prior, Eigen::Index kernels,
+                     double inside);
 
 }  // namespace bayeskernel
 

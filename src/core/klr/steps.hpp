@@ -13,6 +13,7 @@ namespace bayeskernel {
 enum class LowRankMove {
   birth,
   death,
+  kill,
   coefficient,
   size,
   centre,
@@ -32,9 +33,9 @@ enum class LowRankMove {
 
 inline const char* name_of(LowRankMove move) {
   static constexpr const char* kNames[] = {
-      "birth", "death", "coefficient", "size",   "centre", "neighbour",
-      "ridge", "scale", "scales",      "shift",  "column", "frame",
-      "turn",  "fresh", "intercept",   "stretch"};
+      "birth",     "death",  "kill",  "coefficient", "size",      "centre",
+      "neighbour", "ridge",  "scale", "scales",      "shift",     "column",
+      "frame",     "turn",   "fresh", "intercept",   "stretch"};
   return kNames[static_cast<int>(move)];
 }
 
@@ -50,17 +51,24 @@ struct LowRankTally : AcceptanceTable<LowRankMove> {
 
   template <class Visit>
   void for_each(Visit&& visit) {
-    for (auto* step : {&coefficient, &size, &ridge, &scale, &scales, &shift,
-                       &column, &frame, &turn, &intercept, &stretch}) {
+    for (auto* step :
+         {&coefficient, &size, &ridge, &scale, &scales, &shift, &column, &frame,
+          &turn, &intercept, &stretch}) {
       visit(*step);
     }
   }
 };
 
 struct LowRankSchedule {
+  // How a jump's update moves a known coefficient: on the scale where its prior
+  // is uniform, wrapped around; or by a t_3 step, which is refused where
+  // it lands inside, or kills the kernel.
+  enum class Update { wrapped, refuse, kill };
+  Update update = Update::wrapped;
+  double kill_step = 0.4;
   double common_fraction = 0.2;  // of the sweeps move many scales at once
   double fresh_fraction = 0.05;  // of the moves of U redraw a column
-  int polish = 1000;             // sweeps between polar factors of U
+  int polish = 1000;          // sweeps between polar factors of U
 };
 
 }  // namespace bayeskernel
