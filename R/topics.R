@@ -63,8 +63,8 @@
 #'   pseudo-likelihood and must not choose kernels. If EP does not converge, a warning is issued and
 #'   the `"vb"` fit is returned.
 #'
-#' @section How far standard deviations of `"vb"` fall short: `vignette("choosing-a-model")` has them
-#'   as a share of the sampler's: a half to two thirds in kernel machines, about 0.98 in [bkm()].
+#' @section How far standard deviations of `"vb"` fall short: They are a half to two thirds of the
+#'   sampler's in kernel machines, 0.96 or more in [bkm()]: see `vignette("choosing-a-model")`.
 #'   Standard errors of [bsvm()] are sandwiches by default, which are right with `"vb"`, too, unless
 #'   the classes are separated.
 #'
