@@ -98,16 +98,14 @@ exposure.bayeskernel_fit <- function(object, pars = NULL, newdata = NULL,
   draws <- check_count(ndraws, 2L, name = "ndraws")
   threads <- check_threads(threads)
   need_one_function(object, scale)
-  data <- exposure_data(object, newdata)
+  data <- complete_rows(object, partial_data(object, newdata))
   typical <- typical_row(object, data, at)
   pars <- exposed_names(object, data, pars, type, names(at))
   quantiles <- check_quantiles(quantiles, type)
   change <- check_chances(change, "change", 2L, 2L)
   plan <- exposure_plan(type, data[pars], quantiles, change, typical[pars])
   rows <- typical[rep(1L, nrow(plan$values)), , drop = FALSE]
-  rows[pars] <- lapply(stats::setNames(nm = pars), function(name) {
-    plan$values[[name]] %||% rows[[name]]
-  })
+  for (name in names(plan$values)) rows[[name]] <- plan$values[[name]]
   values <- exposure_values(object, rows, scale, draws, seed, threads)
   f <- Reduce(`+`, Map(function(sign, at) sign * values[, at, drop = FALSE], plan$signs, plan$rows))
   # Differences that are zero but for rounding.
@@ -155,8 +153,6 @@ need_one_function <- function(object, scale) {
   )
 }
 
-exposure_data <- function(object, newdata) complete_rows(object, partial_data(object, newdata))
-
 # Predictors that may change: those not `held`, and not of random effects alone, which are zero.
 # Along a curve what is held may change.
 exposed_names <- function(object, data, pars, type, held) {
@@ -182,15 +178,9 @@ exposed_names <- function(object, data, pars, type, held) {
   least <- if (pair || type == "interaction") 2L else 1L
   if (length(pars) < least || (pair && length(pars) > 2L)) {
     bk_abort(
-      "argument", sprintf(
-        "type = \"%s\" needs %s.", type, if (pair) {
-          "two predictors"
-        } else if (least == 2L) {
-          "two predictors or more"
-        } else {
-          "a predictor"
-        }
-      ),
+      "argument", sprintf("type = \"%s\" needs %s.", type, if (pair) {
+        "two predictors"
+      } else if (least == 2L) "two predictors or more" else "a predictor"),
       sprintf("Found: %d.", length(pars)),
       if (length(known)) {
         paste("Give names as `pars`, of:", list_some(known))
@@ -410,10 +400,7 @@ exposure_words <- function(object, scale) {
   }
 }
 
-sentence <- function(text) {
-  known <- startsWith(text, "the ")
-  if (known) paste0("T", substring(text, 2L)) else text
-}
+sentence <- function(text) sub("^the ", "The ", text)
 
 # A title of the table.
 exposure_title <- function(info) {

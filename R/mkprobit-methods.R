@@ -230,18 +230,13 @@ pictures.mkprobit <- function(object) {
   single <- object$design$type != "spaces"
   flat <- single && !(is.null(object$inducing) && is.null(object$plane))
   list(
-    boundary = picture(
-      draw_boundary, if (!single) {
-        "It has several feature spaces, or a kernel without predictors."
-      } else if (!flat) {
-        "Its regressors are no points."
-      } else {
-        no_boundary(object)
-      },
-      if (length(object$columns) != 2L) "columns", paste(
-        "It has more than two predictors: give two of them as `columns`."
-      ), data = boundary_data, gg = gg_boundary
-    ),
+    boundary = boundary_picture(object, if (!single) {
+      "It has several feature spaces, or a kernel without predictors."
+    } else if (!flat) {
+      "Its regressors are no points."
+    } else {
+      no_boundary(object)
+    }),
     weights = picture(draw_kernel_weights, if (length(object$spaces) == 1L) {
       "It has one kernel."
     }, data = function(x) kernel_weights(x), gg = gg_weights),

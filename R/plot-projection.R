@@ -66,11 +66,7 @@ projection_key <- function(x) {
 pictures.klr <- function(object) {
   list(
     projection = picture(draw_projection, data = projection_data, gg = gg_projection),
-    boundary = picture(
-      draw_boundary, no_boundary(object), if (length(object$columns) != 2L) "columns",
-      paste("It has more than two predictors: give two of them as `columns`."),
-      data = boundary_data, gg = gg_boundary
-    ),
+    boundary = boundary_picture(object),
     fit = fit_picture(object), calibration = calibration_picture(object),
     partial = partial_picture(object), trace = trace_picture(object)
   )

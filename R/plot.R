@@ -278,6 +278,14 @@ trace_names <- function(x, most = 6L) {
   c(first, points[spread_over(length(points), most - length(first))])
 }
 
+boundary_picture <- function(x, reason = no_boundary(x)) {
+  picture(
+    draw_boundary, reason, if (length(x$columns) != 2L) "columns",
+    "It has more than two predictors: give two of them as `columns`.", data = boundary_data,
+    gg = gg_boundary
+  )
+}
+
 calibration_picture <- function(x) {
   picture(
     draw_calibration, if (is_regression(x)) "It has no classes: see \"fit\".",
@@ -357,11 +365,7 @@ pictures.bkm <- pictures.bsvm
 #' @exportS3Method
 pictures.gpsvm <- function(object) {
   list(
-    boundary = picture(
-      draw_boundary, no_boundary(object), if (length(object$columns) != 2L) "columns",
-      paste("It has more than two predictors: give two of them as `columns`."),
-      data = boundary_data, gg = gg_boundary
-    ),
+    boundary = boundary_picture(object),
     calibration = calibration_picture(object), partial = partial_picture(object),
     bound = bound_picture(object), trace = trace_picture(object),
     lengthscales = picture(

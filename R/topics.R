@@ -63,19 +63,8 @@
 #'   pseudo-likelihood and must not choose kernels. If EP does not converge, a warning is issued and
 #'   the `"vb"` fit is returned.
 #'
-#' @section How far standard deviations of `"vb"` fall short: The table has them as a share of the
-#'   sampler's: means over a few simulated sets of 120 or 200 rows.
-#'
-#'   | | coefficients | f of the rows | probabilities |
-#'   |---|---|---|---|
-#'   | [bsvm()], posterior | .51 to .55 | .52 to .55 | |
-#'   | [bsvm()] with random intercepts, posterior | .64 to .66 | .62 to .63 | |
-#'   | [gpsvm()], kernel chosen by each fit | | .61 to .71 | |
-#'   | [mkprobit()], three classes | | | .64 to .69 |
-#'   | [bkm()], probit or logit | .98 to 1.00 | | |
-#'   | [bkm()], probit or logit, with random intercepts | .96 to .98 | .96 to .98 | |
-#'   | [bkm()], gaussian, with random intercepts | .99 to 1.00 | 1.00 to 1.06 | |
-#'
+#' @section How far standard deviations of `"vb"` fall short: They are a half to two thirds of the
+#'   sampler's in kernel machines, 0.96 or more in [bkm()]: see `vignette("choosing-a-model")`.
 #'   Standard errors of [bsvm()] are sandwiches by default, which are right with `"vb"`, too, unless
 #'   the classes are separated.
 #'
