@@ -57,8 +57,8 @@
 #'
 #'   The fit is that of all rows in one source. It has the same bits if every part begins where one
 #'   of the (up to 16) shares of all rows does, and else is equal to rounding. Up to 1,048,576 rows
-#'   shares are runs of 65,536 rows, with less than 65 columns. With groups, bits may differ
-#'   unless their names are in the order of the parts, too.
+#'   shares are runs of 65,536 rows, with less than 65 columns. With groups whose names are not in
+#'   the order of the parts, and with `"ep"` of numbers or of the hinge, it is equal to rounding.
 #'
 #'   Rows come to the session only as a sample, of 20,000 or of 20 for each inducing point, for the
 #'   points, tuning and link of `gpsvm()`, and for the link of the hinge.
