@@ -1,21 +1,23 @@
 #' Row sources: data larger than memory, read block by block
 #'
 #' A row source stands for the predictors and labels of a data set that need not fit in memory: the
-#' result of a database query, files on disk, a matrix, or rows that the workers of a cluster keep. Fitting functions such as [bsvm()] take
-#' one instead of a matrix, and [predict()][predict.bayeskernel_fit] instead of new data; rows are
-#' read in blocks, never all at once.
+#' result of a database query, files on disk, a matrix, or rows that the workers of a cluster keep.
+#' Fitting functions such as [bsvm()] take one instead of a matrix, and
+#' [predict()][predict.bayeskernel_fit] instead of new data; rows are read in blocks, never all at
+#' once.
 #'
 #' @param x A connection of package DBI; or the names of one or more files, which are read one after
-#'   another; or a numeric matrix or data frame; or a cluster, see below. Files are text with comma-separated values, whose
-#'   first line names the columns (compressed ones too). Parquet and large text are read faster by
-#'   a connection of package duckdb, `"select * from 'rows.parquet'"`.
+#'   another; or a numeric matrix or data frame; or a cluster, see below. Files are text with
+#'   comma-separated values, whose first line names the columns (compressed ones too). Parquet and
+#'   large text are read faster by a connection of package duckdb,
+#'   `"select * from 'rows.parquet'"`.
 #' @param query For a connection: one statement that reads, as text: `SELECT`,
 #'   `WITH`, `VALUES` or `TABLE`. Others are not sent.
 #' @param y The response: the name of a column; for a matrix or data frame also a vector of labels.
 #'   Every other column is a predictor. `NULL`, the default: the source has no labels and serves
 #'   for prediction alone.
-#' @param open For a cluster: a function of `part` and `parts`. Worker number `part` of `parts` calls
-#'   it once; it returns a row source of the worker's own rows.
+#' @param open For a cluster: a function of `part` and `parts`. Worker `part` of `parts` calls it
+#'   once; it returns a row source of the worker's own rows.
 #' @param sep For text files: the character between values, one of ASCII.
 #' @param ... No further arguments.
 #'
@@ -48,21 +50,24 @@
 #'   bayeskernel is installed on all workers. `y` may be left to the workers' sources. All parts
 #'   have the same columns, and a group of a random term is in one part.
 #'
-#'   [bkm()], [bsvm()] and [gpsvm()] fit such rows by `method = "vb"`: at each pass every worker sends
-#'   sums over its rows, and the session adds these in the order of the parts. It asks for
-#'   the moments of each 65,536 rows at first, and then for at most 16 matrices a worker and pass,
-#'   whatever the number of rows. The fit is that of all rows in one source: to the bit if every
-#'   part begins where one of its 16 runs of whole chunks does (65,536 rows a chunk, 16,384 with
-#'   256 columns or more; with up to 16 chunks, every chunk), and else to rounding.
+#'   [bkm()] and [bsvm()] fit such rows by `method = "ep"` and `"vb"`, with a random term by `"vb"`,
+#'   and [gpsvm()] by `"vb"`. At each pass every worker sends sums over its rows, and the session
+#'   adds these in the order of the parts. It is sent the moments of each 65,536 rows once, and then
+#'   the sums of at most 16 shares of its rows by each worker and pass, whatever the number of rows.
 #'
-#'   Rows come to the session only as a sample, of 20,000 or of 20 for each inducing point, for tuning and
-#'   link of `gpsvm()` and for the link of the hinge. [predict()][predict.bayeskernel_fit] lets each
-#'   worker predict its rows and returns one vector, of the parts in their order, which is as long as
-#'   all rows. Refused are `"ep"`, `"svi"`, `"gibbs"`, [gp()] terms, learning rates other than 1,
-#'   exact processes and predictions that are made of draws.
+#'   The fit is that of all rows in one source. It has the same bits if every part begins where one
+#'   of the (up to 16) shares of all rows does, and else is equal to rounding. Up to 1,048,576 rows
+#'   shares are runs of 65,536 rows, with less than 65 columns. With groups whose names are not in
+#'   the order of the parts, and with `"ep"` of numbers or of the hinge, it is equal to rounding.
 #'
-#'   If a worker dies, the fit stops with `bayeskernel_error_cluster`; the session goes on, with a new
-#'   cluster. An error of a worker's rows says which part they are.
+#'   Rows come to the session only as a sample, of 20,000 or of 20 for each inducing point, for the
+#'   points, tuning and link of `gpsvm()`, and for the link of the hinge.
+#'   [predict()][predict.bayeskernel_fit] lets each worker predict its rows and returns one vector
+#'   of all, in the order of the parts. Refused are `"svi"`, `"gibbs"`, [gp()] terms, learning rates
+#'   other than 1, exact processes and predictions that are made of draws.
+#'
+#'   If a worker dies, the fit stops with `bayeskernel_error_cluster`, and the session goes on; make
+#'   a new cluster. An error of a worker's rows says in which part they are.
 #' @section Errors: `bayeskernel_error_argument` for a connection or file that cannot be read, also
 #'   when it breaks off midway, and for a column that is not numeric; `bayeskernel_error_response`;
 #'   `bayeskernel_error_missing` with the row; `bayeskernel_error_dimension` for a source without

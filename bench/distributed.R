@@ -69,9 +69,12 @@ run <- function(n, workers) {
   )
 }
 
-out <- do.call(rbind, Map(
-  run, rep(sizes, each = length(workers)), rep(workers, length(sizes))
-))
-print(out, digits = 10)
 file <- setting("OUT", "")
-if (nzchar(file)) utils::write.csv(out, file, row.names = FALSE)
+out <- NULL
+for (n in sizes) {
+  for (count in workers) {
+    out <- rbind(out, run(n, count))
+    print(out[nrow(out), ], digits = 10)
+    if (nzchar(file)) utils::write.csv(out, file, row.names = FALSE)
+  }
+}

@@ -266,7 +266,7 @@ Rcpp::List linear_ep_stream_cpp(const Rcpp::List& stream,
                                            VectorXd(), false);
       out = outcome_list(outcome, blocks, bayeskernel::WideBlock(), model);
       const bayeskernel::Jackknife found =
-          remote ? remote->jackknife(fit.posterior())
+          remote ? remote->jackknife(fit)
                  : bayeskernel::jackknife(rows, input.executor,
                                           fit.posterior(), fit.sites);
       margin = found.total.margin;

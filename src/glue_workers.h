@@ -112,10 +112,12 @@ class RemoteRows {
     to.gradient = map_vector(from["gradient"]);
   }
 
-  // At q, of rows without groups.
-  bayeskernel::Jackknife jackknife(
-      const bayeskernel::GaussianPosterior& q) const {
-    const Rcpp::List answers = send(start(RowStep::jackknife), &q);
+  // Of rows without groups.
+  bayeskernel::Jackknife jackknife(const bayeskernel::EpFit& fit) const {
+    const bayeskernel::GaussianPosterior& q = fit.posterior();
+    Rcpp::List task = start(RowStep::jackknife);
+    task["noise"] = fit.noise_variance();
+    const Rcpp::List answers = send(task, &q);
     bayeskernel::Sums sums(q.mean.x.size(), 0, 0);
     sums.clear(q.mean.x.size(), false, bayeskernel::Gather::all);
     add(answers, false, sums);

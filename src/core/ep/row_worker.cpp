@@ -61,7 +61,7 @@ RowReply RowWorker::run(const RowRequest& request,
     case RowStep::influence:
       return influence();
     case RowStep::jackknife:
-      return jackknife(begin);
+      return jackknife(request, begin);
   }
   return RowReply();
 }
@@ -101,6 +101,15 @@ void RowWorker::open_sites(bool anew) {
   site_pass_.emplace(rows_, executor_, model_.family, sites_,
                      &responsibilities_);
   site_pass_->rule.origin = first_;
+}
+
+void RowWorker::scale_sites(double noise_variance) {
+  SiteRule& rule = site_pass_->rule;
+  const double factor = rule.noise_variance / noise_variance;
+  rule.noise_variance = noise_variance;
+  if (row_moments_ || model_.family != Family::gaussian) return;
+  sites_.kappa *= factor;
+  sites_.b *= factor;
 }
 
 RowReply RowWorker::mean_field(const RowRequest& request,
@@ -144,7 +153,7 @@ RowReply RowWorker::sites(const RowRequest& request,
                                                         : SiteStep::update;
   open_sites(step == SiteStep::cold);
   site_pass_->rule.damping = request.damping;
-  site_pass_->rule.noise_variance = request.noise;
+  scale_sites(request.noise);
   return shards(begin, [&](Index from, Index to, ShardReply& reply) {
     site_pass_->run_shard(step, from, to, at_, reply.sums, groups_);
     reply.total = site_pass_->rule.shard(from, to);
@@ -197,8 +206,10 @@ RowReply RowWorker::influence() {
 }
 
 // Its totals are of all rows here.
-RowReply RowWorker::jackknife(const std::vector<Index>& begin) {
+RowReply RowWorker::jackknife(const RowRequest& request,
+                              const std::vector<Index>& begin) {
   if (!site_pass_) throw ArgumentError("there are no messages");
+  scale_sites(request.noise);
   const JackknifeRule rule(rows_, sites_);
   RowReply out = shards(begin, [&](Index from, Index to, ShardReply& reply) {
     pass_.run_shard(from, to, at_, rule, Second::none, reply.sums, groups_);

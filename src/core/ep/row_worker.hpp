@@ -86,6 +86,8 @@ class RowWorker {
   void set_q(const RowRequest& request);
   void set_noise(double noise);
   void open_sites(bool anew);
+  // Where nobody sets the messages: those of Gaussian rows under another noise.
+  void scale_sites(double noise_variance);
 
   RowReply mean_field(const RowRequest& request,
                       const std::vector<Index>& begin);
@@ -95,7 +97,8 @@ class RowWorker {
   RowReply left_out() const;
   RowReply response(const std::vector<Index>& begin);
   RowReply influence();
-  RowReply jackknife(const std::vector<Index>& begin);
+  RowReply jackknife(const RowRequest& request,
+                     const std::vector<Index>& begin);
 
   // run(first chunk, last + 1, reply) of each shard.
   template <class Run>
