@@ -22,7 +22,9 @@ drawn <- function(seed, draw, rows) {
   set.seed(seed)
   part <- function(n) {
     found <- draw(n)
-    list(x = `colnames<-`(found$x, sprintf("x%d", seq_len(ncol(found$x)))), y = factor(found$classes))
+    x <- found$x
+    colnames(x) <- sprintf("x%d", seq_len(ncol(x)))
+    list(x = x, y = factor(found$classes))
   }
   c(part(rows), list(new = part(2000)))
 }
@@ -76,7 +78,7 @@ for (set in grep(c(commandArgs(TRUE), "")[1], names(sets), value = TRUE)) {
     each <- lapply(splits_of(sets[[set]]), function(data) {
       if (length(points) && points > length(data$y)) points <- length(data$y)
       at <- vapply(1:3, function(order) one(data, order, points), numeric(2))
-      c(rows = length(data$y), loss = mean(at[1, ]), differ = diff(range(at[1, ])), s = mean(at[2, ]))
+      c(length(data$y), mean(at[1, ]), diff(range(at[1, ])), mean(at[2, ]))
     })
     at <- rowMeans(do.call(cbind, each))
     cat(sprintf(
