@@ -3,8 +3,7 @@
 // moments of f under q and sets the messages anew, those of the tilted
 // distributions; families differ in log Z alone.
 //
-// Minka (2001); Rasmussen and Williams (2006): cavity eq. 3.56, tilted moments
-// 3.58, sites 3.59.
+// Minka (2001); Rasmussen and Williams (2006), eq. 3.52 to 3.59.
 #ifndef BAYESKERNEL_EP_SITES_HPP
 #define BAYESKERNEL_EP_SITES_HPP
 

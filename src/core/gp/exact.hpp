@@ -5,8 +5,8 @@
 //   KL = (tr B^-1 + m'alpha - n + log|B|) / 2.
 // Cost of a pass: n^3 / 2 multiply-adds.
 //
-// Wenzel et al. (2017), section 4.1, of eq. 5; B is that of Rasmussen and
-// Williams (2006), eq. 3.26.
+// Wenzel et al. (2017), section 4.1, of eq. 5; for B see Rasmussen and Williams
+// (2006), chapter 3.
 #ifndef BAYESKERNEL_GP_EXACT_HPP
 #define BAYESKERNEL_GP_EXACT_HPP
 

@@ -4,7 +4,7 @@
 // Cost of a pass: n^3 / 2 multiply-adds, and n^2 / 2 for each row whose message
 // says next to nothing.
 //
-// Rasmussen and Williams (2006), algorithm 3.5; B is that of eq. 3.26.
+// Rasmussen and Williams (2006), algorithm 3.5.
 #ifndef BAYESKERNEL_GP_EXACT_EP_HPP
 #define BAYESKERNEL_GP_EXACT_EP_HPP
 

@@ -1,7 +1,7 @@
 // Tilted moments of expectation propagation: Z = E p(y | f)^w for f ~ N(m, V),
 // the cavity of a row.
 //
-// Minka (2001); of the probit Rasmussen and Williams (2006), eq. 3.58.
+// Minka (2001); of the probit Rasmussen and Williams (2006), eq. 3.52 to 3.59.
 #ifndef BAYESKERNEL_LIKELIHOOD_TILTED_HPP
 #define BAYESKERNEL_LIKELIHOOD_TILTED_HPP
 
