@@ -245,7 +245,7 @@ enumeration_draws <- function(case) {
   settings <- c(
     bark_core_setting(case$setting),
     list(
-      warmup = 5000, draws = if (slow) 250000 else 150000, thin = 10, seed = 1,
+      warmup = 5000, draws = if (slow) 500000 else 150000, thin = 10, seed = 1,
       chain_id = seq_len(chains) - 1L, threads = 1L, progress = FALSE, vectors = 1,
       reference = matrix(0, 0, ncol(x)), states = list(), start = matrix(1L, ncol(x), chains)
     )

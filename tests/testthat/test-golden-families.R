@@ -246,7 +246,7 @@ for (kind in c("fixed", "intercept", "slope", "gp", "holes", "selection")) {
   test_that(sprintf("draws of kind %s agree with the long runs", kind), {
     for (case in golden_kind("families", kind)) {
       golden <- read_golden_family("families", case)
-      core <- expect_golden_draws(golden, if (slow_tests) 15000 else 5000, 11)
+      core <- expect_golden_draws(golden, if (slow_tests) 40000 else 5000, 11)
       if (is.null(golden$atoms)) next
       # Shares of the atoms of a row add up to 1.
       expect_equal(
