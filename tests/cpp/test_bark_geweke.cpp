@@ -28,7 +28,7 @@ static void learn_scale(BarkModel& model, double shape, double rate) {
 
 static BarkRun joint_run(Index draws = 6000) {
   BarkRun run;
-  run.draws = check::slow() ? 4 * draws : draws;
+  run.draws = check::slow() ? 10 * draws : draws;
   run.between = 6;
   run.redraw = true;
   return run;

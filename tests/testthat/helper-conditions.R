@@ -9,3 +9,16 @@ may_give_up <- function(code) suppressWarnings(code, classes = "bayeskernel_warn
 expect_bk_warning <- function(code, kind, regexp = NULL) {
   expect_warning(code, regexp, class = paste0("bayeskernel_warning_", kind))
 }
+
+# How many graphics calls `code` made, its value, and whether it put par() back.
+drawn <- function(code) {
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  grDevices::dev.control("enable")
+  before <- graphics::par("mar", "mfrow", "las", "xpd")
+  value <- force(code)
+  list(
+    calls = length(grDevices::recordPlot()[[1]]), value = value,
+    restored = identical(before, graphics::par("mar", "mfrow", "las", "xpd"))
+  )
+}

@@ -25,7 +25,7 @@ interrupted_work <- function(work, args = list(), after = 1) {
     )
     list(fit = fit, warned = warned)
   }, list(home, signal, work, args))
-  for (wait in 1:600) if (!file.exists(signal)) Sys.sleep(0.05)
+  for (wait in 1:2400) if (!file.exists(signal)) Sys.sleep(0.05)
   Sys.sleep(after)
   job$interrupt()
   went_on <- system.time(job$wait(60000))[["elapsed"]]

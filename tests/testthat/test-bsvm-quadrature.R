@@ -32,7 +32,7 @@ grid_moments <- function(log_density, size, b0 = c(-3, 4), b1 = c(-2, 6)) {
 }
 
 slow <- identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")
-n_draws <- if (slow) 50000 else 4000
+n_draws <- if (slow) 20000 else 4000
 
 gibbs <- function(...) {
   withCallingHandlers(

@@ -32,7 +32,7 @@ responses <- function(f, family) {
 }
 
 test_that("over data from the prior the mean inclusion is its probability", {
-  sets <- if (slow_tests) 400 else 60
+  sets <- if (slow_tests) 200 else 60
   n <- 60
   p <- 10
   rho <- 0.1

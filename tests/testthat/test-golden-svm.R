@@ -326,7 +326,7 @@ for (case in svm_cases) {
 
   test_that(paste0(case, ": draws agree with the long run"), {
     skip_if(is.null(golden$gibbs), "no long run in the files")
-    draws <- if (slow_tests) 40000 else 5000
+    draws <- if (slow_tests) 15000 else 5000
     expect_golden_gibbs(golden_core_gibbs(golden, draws = draws, seed = 11), golden)
     if (!is.null(call)) {
       expect_golden_gibbs(suppressWarnings(

@@ -37,18 +37,6 @@ registerS3method("predict", "known_gpsvm", predict.known_gpsvm, envir = asNamesp
 two <- known_gpsvm(c("a", "b c"))
 three <- known_gpsvm(c("u", "v", "w"), c("x", "y", "z"))
 
-drawn <- function(code) {
-  grDevices::pdf(NULL)
-  on.exit(grDevices::dev.off())
-  grDevices::dev.control("enable")
-  before <- graphics::par("mar", "mfrow", "las", "xpd")
-  force(code)
-  list(
-    calls = length(grDevices::recordPlot()[[1]]),
-    restored = identical(before, graphics::par("mar", "mfrow", "las", "xpd"))
-  )
-}
-
 test_that("every type that applies is drawn, and par() is put back", {
   rows <- cbind(a = c(0, 1), "b c" = c(2, -1))
   more <- cbind(u = c(0, 1, 2), v = 1, w = c(2, 0, 2))
