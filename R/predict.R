@@ -153,7 +153,7 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = 
                                     level = 0.95, draws = FALSE, re.form = NULL, ..., ndraws = NULL,
                                     terms = NULL, exclude = NULL, newcov = NULL, seed = NULL,
                                     threads = getOption("bayeskernel.threads", 2L)) {
-  if (...length()) check_no_dots(...)
+  check_no_dots(...)
   check_whole(object)
   if (is.environment(newdata) || is.function(newdata)) {
     abort_argument(newdata, "newdata", "a data frame, a matrix or a row source")
