@@ -476,7 +476,10 @@ warn_unknown_directions <- function(fit) {
     "New rows may be predicted no better than by the shares of the classes,",
     "even where the rows of the fit are met."
   ),
-  "Select predictors first, see section Many predictors of ?klr.", agreement = agreement)
+  paste(
+    "Select predictors first, as by `inclusion(bsvm(x, y, select = TRUE))`: section Many",
+    "predictors of ?klr."
+  ), agreement = agreement)
 }
 
 spread_fact <- function(object) {

@@ -53,9 +53,9 @@ score_known <- function(design, seeds = 30) {
   exact <- sets_evidence(kernel_values(kernel, x, at), y, 0.02, design$spread)
   found <- vapply(seq_len(seeds), function(seed) {
     quietly(seqkr(
-      cbind(x), y, kernel = kernel, control = seqkr_control(grid = cbind(x = at)), order = "given",
-      prior = seqkr_prior(lambda = 1, noise = 0.02, coef = design$spread), standardize = FALSE, seed = seed,
-      particles = 200, sweeps = 30, threads = 1
+      cbind(x), y, kernel = kernel, grid = cbind(x = at), order = "given",
+      prior = seqkr_prior(lambda = 1, noise = 0.02, coef = design$spread),
+      standardize = FALSE, seed = seed, particles = 200, sweeps = 30, threads = 1
     ))$log_evidence
   }, 0)
   ratio <- exp(found - exact)
@@ -110,7 +110,15 @@ score_classes <- function(seed, ...) {
   d$y <- factor(ifelse(runif(200) < truth, "up", "down"))
   fit <- quietly(flat(seqkr)(y ~ a + b, d, family = "binomial", seed = seed, threads = 1, ...))
   prob <- predict(fit, d, type = "prob")[, "up"]
-  c(lengthscale = fit$kernel$lengthscale[1], rmse = sqrt(mean((prob - truth)^2)))
+  process <- quietly(bkm(y ~ gp(a, b), d, family = "probit", threads = 1))
+  smooth <- mgcv::gam(
+    I(y == "up") ~ s(a, b), data = d, family = stats::binomial("probit"), method = "REML"
+  )
+  rmse <- function(prob) sqrt(mean((prob - truth)^2))
+  c(
+    lengthscale = fit$kernel$lengthscale[1], rmse = rmse(prob),
+    gp = rmse(predict(process, d, type = "prob")[, "up"]), gam = rmse(fitted(smooth))
+  )
 }
 
 # Default fits of version 0.6.0 had a log evidence of up to 29,286,572.

@@ -159,3 +159,121 @@ test_that("levels in groups may be missing by the response", {
   expect_lt(abs(mean(gap["xb", ])), 0.13)
   expect_lt(abs(mean(gap["xc", ])), 0.13)
 })
+
+# Runs code while objects of the package have other values.
+with_inside <- function(values, code) {
+  inside <- asNamespace("bayeskernel")
+  put <- function(values) {
+    for (name in names(values)) {
+      unlockBinding(name, inside)
+      assign(name, values[[name]], inside)
+      lockBinding(name, inside)
+    }
+  }
+  old <- mget(names(values), inside)
+  on.exit(put(old))
+  put(values)
+  code
+}
+
+# Of a response that bends in x the fit and the law of x follow each other. In rounds of EM the
+# evidence of all that is seen rises: the bound of the response and, in plain R, the density of the
+# predictors that are seen.
+test_that("each round of a process of a missing predictor raises the evidence of what is seen", {
+  set.seed(4)
+  n <- 120L
+  d <- data.frame(z = rnorm(n))
+  d$x <- 0.5 * d$z + rnorm(n)
+  d$y <- sin(d$x) - 0.5 * d$z + rnorm(n)
+  d$x[runif(n) < plogis(-1 + d$y)] <- NA
+  rounds <- list()
+  own_run <- asNamespace("bayeskernel")$run_vb
+  watched <- function(job) {
+    core <- own_run(job)
+    rounds[[length(rounds) + 1L]] <<- list(
+      x = job$design$holes$x, law = job$atom_model, bound = utils::tail(core$status$bound, 1L)
+    )
+    core
+  }
+  with_inside(list(most_law_rounds = 6L, law_still = 0, run_vb = watched), bkm(
+    y ~ gp(x, kernel = rbf(1.2)) + z, d, family = "gaussian", method = "vb", missing = "model", threads = 1
+  ))
+  x <- rounds[[1L]]$x
+  seen_density <- function(law) {
+    sum(vapply(seq_len(n), function(i) {
+      at <- which(!is.na(x[i, ]))
+      root <- chol(law$cov[[1L]][at, at, drop = FALSE])
+      gap <- backsolve(root, x[i, at] - law$mean[at, 1L], transpose = TRUE)
+      -sum(log(diag(root))) - sum(gap^2) / 2
+    }, 0))
+  }
+  evidence <- vapply(rounds, function(round) seen_density(round$law) + round$bound, 0)
+  expect_length(evidence, 7L)
+  # A missing value is 7 points, which move with the law: that much a round may fall.
+  expect_gt(min(diff(evidence)), -5e-4)
+  expect_gt(evidence[7L] - evidence[1L], 0.01)
+  # Three rounds, which is what a fit has, are all but the end.
+  expect_lt(abs(evidence[7L] - evidence[4L]), 1e-3)
+})
+
+# Levels in groups: log likelihood of all that is seen, by the sum over all completions of a group.
+# Levels have a Dirichlet prior in each group, of the best size.
+levels_likelihood <- function(fit, d) {
+  law <- fit$holes$model
+  scale <- fit$design$holes$scale
+  at <- fit$design$holes$center + scale * law$mean[1L, ]
+  sd <- sqrt(law$cov[[1L]][1L]) * scale
+  effect <- c(0, coef(fit)[c("xb", "xc")])
+  rest <- d$y - coef(fit)[["(Intercept)"]] - coef(fit)[["z"]] * d$z
+  noise <- sigma(fit)^2
+  shared <- as.numeric(VarCorr(fit)$g)[1L]
+  parts <- lapply(split(seq_len(nrow(d)), d$g), function(own) {
+    code <- as.integer(d$x[own])
+    all <- as.matrix(expand.grid(lapply(code, function(k) if (is.na(k)) 1:3 else k)))
+    each <- rep(1L, nrow(all))
+    gap <- rest[own][col(all)] - effect[all]
+    dim(gap) <- dim(all)
+    n <- length(own)
+    square <- rowSums(gap^2) - rowSums(gap)^2 * shared / (noise + n * shared)
+    z <- matrix(dnorm(d$z[own][col(all)], at[all], sd, log = TRUE), nrow(all))
+    list(
+      value = rowSums(z) - square / (2 * noise) -
+        ((n - 1) * log(noise) + log(noise + n * shared) + n * log(2 * pi)) / 2,
+      counts = vapply(1:3, function(k) rowSums(all == k), numeric(nrow(all)))
+    )
+  })
+  of_size <- function(log_size) {
+    prior <- exp(log_size) * law$share
+    sum(vapply(parts, function(part) {
+      counts <- matrix(part$counts, ncol = 3L)
+      value <- part$value + lgamma(sum(prior)) - lgamma(sum(prior) + sum(counts[1L, ])) +
+        rowSums(lgamma(counts + rep(prior, each = nrow(counts)))) - sum(lgamma(prior))
+      max(value) + log(sum(exp(value - max(value))))
+    }, 0))
+  }
+  stats::optimize(of_size, c(-2, 6), maximum = TRUE)$objective
+}
+
+test_that("rounds for levels in groups raise the exact likelihood of what is seen", {
+  for (seed in 1:2) {
+    set.seed(seed)
+    g <- gl(24L, 5L)
+    n <- length(g)
+    z <- rnorm(n)
+    high <- matrix(rnorm(72L, 0, 1.5), 24L)[g, ] + matrix(rnorm(3L * n), n)
+    d <- data.frame(z, x = factor(c("a", "b", "c")[max.col(high)]), g)
+    d$y <- c(0, 1.2, -1.2)[d$x] - 0.5 * z + rnorm(24L)[g] + rnorm(n)
+    d$x[runif(n) < plogis(2 * (d$y - mean(d$y)) - 0.5)] <- NA
+    value <- vapply(0:3, function(rounds) {
+      fit <- with_inside(list(most_law_rounds = rounds, law_still = 0), bkm(
+        y ~ x + z + (1 | g), d, family = "gaussian", method = "vb", missing = "model", threads = 1
+      ))
+      levels_likelihood(fit, d)
+    }, 0)
+    expect_gt(value[2L] - value[1L], 0.3)
+    expect_gt(value[4L] - value[1L], 0.3)
+    # Effects of groups and levels are independent in the fit: later rounds may fall, .13 at most
+    # in six data sets.
+    expect_gt(min(diff(value)), -0.15)
+  }
+})
