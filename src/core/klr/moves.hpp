@@ -1,5 +1,7 @@
 // The moves of klr()'s chain that change kernels and the projection, whichever
 // way the likelihood knows the coefficients.
+//
+// Ouyang (2008), section 2.2.3.
 #ifndef BAYESKERNEL_KLR_MOVES_HPP
 #define BAYESKERNEL_KLR_MOVES_HPP
 

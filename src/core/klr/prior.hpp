@@ -1,4 +1,7 @@
 // The prior of the low-rank kernel model (after Ouyang 2008, chapter 2).
+//
+// Ouyang (2008): kernel eq. 2.2 and 2.3, U on the manifold 2.4, f 2.5, Levy
+// measure 2.6 and 2.7.
 #ifndef BAYESKERNEL_KLR_PRIOR_HPP
 #define BAYESKERNEL_KLR_PRIOR_HPP
 

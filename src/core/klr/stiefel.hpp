@@ -1,6 +1,8 @@
 // Frames: p x r matrices U with U'U = I, the Stiefel manifold, and random walks
 // on it whose proposals are symmetric under its uniform law. A larger
 // `step_size` makes larger steps.
+//
+// Ouyang (2008), eq. 2.4.
 #ifndef BAYESKERNEL_KLR_STIEFEL_HPP
 #define BAYESKERNEL_KLR_STIEFEL_HPP
 
