@@ -57,7 +57,7 @@ test_that("a hundred passes settle functions that may vary much", {
     sum(log(z)) - sum(w^2) / 2
   }
   fit <- flat(mkprobit)(
-    x, y, kernel = linear(), tune = FALSE, standardize = FALSE, tol = 1e-6, max_iter = 100,
+    x, y, kernel = linear(), tune = FALSE, standardize = FALSE, tol = 1e-9, max_iter = 100,
     threads = 1, prior = mkprobit_prior(variance = 1e4, intercept = 3)
   )
   found <- c(qr.solve(design, predict(fit, x, type = "link")))
