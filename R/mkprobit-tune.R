@@ -168,13 +168,17 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
     search[c("moves", "log_loss")], first[c("moves", "log_loss")],
     list(moves = start, log_loss = first$start)
   ))
+  # Of few rows two divisions say little, and both have half a say.
+  best <- -Inf
   folds <- NULL
   interrupted <- search$interrupted
   for (end in ends) {
     found <- if (!interrupted) score$folds(end$moves)
-    interrupted <- is.null(found)
+    own <- if (!is.null(found)) score$left_out(end$moves)
+    interrupted <- is.null(own)
     if (interrupted) break
-    if (is.null(folds) || found$score > folds$score) {
+    if (found$score + own$score > best) {
+      best <- found$score + own$score
       folds <- found
       search[c("moves", "log_loss")] <- end
     }

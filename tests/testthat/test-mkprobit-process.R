@@ -39,6 +39,32 @@ test_that("the fit is where the penalised likelihood of the process peaks", {
   expect_equal(unname(k %*% gradient), unname(f), tolerance = 1e-4)
 })
 
+test_that("a hundred passes settle functions that may vary much", {
+  set.seed(5)
+  y <- factor(rep(c("a", "b", "c"), 8))
+  x <- cbind(cos(2 * as.integer(y)), sin(2 * as.integer(y))) + rnorm(48, sd = 0.35)
+  design <- cbind(100 * x / sqrt(mean(rowSums(x^2))), 3)
+  # Of three linear functions, plain.
+  u <- seq(-9, 9, by = 0.05)
+  penalised <- function(w) {
+    f <- design %*% matrix(w, 3)
+    own <- as.integer(y)
+    below <- function(k) {
+      other <- (own - 1 + k) %% 3 + 1
+      stats::pnorm(outer(f[cbind(1:24, own)] - f[cbind(1:24, other)], u, `+`))
+    }
+    z <- 0.05 * (below(1) * below(2)) %*% stats::dnorm(u)
+    sum(log(z)) - sum(w^2) / 2
+  }
+  fit <- flat(mkprobit)(
+    x, y, kernel = linear(), tune = FALSE, standardize = FALSE, tol = 1e-9, max_iter = 100,
+    threads = 1, prior = mkprobit_prior(variance = 1e4, intercept = 3)
+  )
+  found <- c(qr.solve(design, predict(fit, x, type = "link")))
+  best <- optim(found, penalised, method = "BFGS", control = list(fnscale = -1, reltol = 1e-10))
+  expect_lt(best$value - penalised(found), 1e-3)
+})
+
 test_that("variances of new rows are those of a Gaussian process", {
   data <- three_clouds()
   new <- rbind(data$x[1, ], c(0.3, -0.2), c(40, 40))

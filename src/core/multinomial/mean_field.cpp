@@ -210,14 +210,14 @@ bool MultinomialFit::find_curvature() {
 }
 
 void MultinomialFit::curved_step(const Inputs& input, Inputs& out) {
-  const VectorXd alpha = used_.row(0).transpose();
+  MatrixXd step(c_, design_->regressors());
   executor_.run(c_, [&](Index c) {
     const VectorXd slope = (next_.s.row(c) - input.s.row(c)).transpose();
-    const VectorXd step = 0.5 * curved_[c].mean(slope, VectorXd());
-    out.s.row(c) =
-        input.s.row(c) +
-        (gram_ * step + alpha.cwiseProduct(step)).transpose();
+    step.row(c) = 0.5 * curved_[c].mean(slope, VectorXd()).transpose();
   });
+  // What all classes have alike is nothing to log Z, and 0 at the top.
+  step.rowwise() -= Eigen::RowVectorXd(step.colwise().mean());
+  out.s = input.s + step * gram_ + step * used_.row(0).asDiagonal();
 }
 
 void MultinomialFit::regress(const Inputs& input) {
