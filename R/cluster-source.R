@@ -84,8 +84,8 @@ refuse_beside_cluster <- function(group, settings) {
   }
   if (!is.null(settings$cluster)) {
     bk_abort(
-      "argument", "`cluster` is beside the cluster of the rows.",
-      "The workers that have the rows make the passes.", "Leave `cluster` out.", column = "cluster"
+      "argument", "The rows have a cluster of their own: leave out `cluster`.",
+      "The workers that have the rows make the passes.", column = "cluster"
     )
   }
   if (!is.null(settings$learning_rate) && !identical(as.character(settings$learning_rate), "1")) {

@@ -187,7 +187,7 @@ refit_mechanism <- function(job, share) {
   new <- old
   if (!plain) {
     new <- refit_completion_model(job, share)
-    new$mechanism <- old$mechanism
+    new[c("mechanism", "nodes")] <- old[c("mechanism", "nodes")]
   }
   base <- log(pmax(share, 1e-300)) - tilt
   for (k in 1:200) {

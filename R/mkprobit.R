@@ -51,8 +51,8 @@
 #'   object a regressor the process is exact.
 #'
 #'   Hyperparameters maximize the leave-one-out log probability on at most 500 rows; leave-one-out
-#'   is computed by one Newton step, without refitting. Five folds then decide between the start and
-#'   the optimum. With `kernel_weights = "learn"` the weights are among them; subsets are not
+#'   is computed by one Newton step, without refitting. Folds drawn by chance and that score then decide
+#'   between the start and the optimum. With `kernel_weights = "learn"` the weights are among them; subsets are not
 #'   learned. Variational means are too near to zero, so folds drawn by chance also choose a factor of
 #'   the means, between .5 and 16, which `print()` shows. With `tune = FALSE` and `"gibbs"` it is 1.
 #'

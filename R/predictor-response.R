@@ -19,6 +19,7 @@ settle_predictors <- function(job, rows, settings) {
     core <- run_vb(at)
     if (anyNA(core$share) || isTRUE(core$status$interrupted)) break
     model <- refit_completion_model(at, core$share)
+    model$nodes <- job$completion_model$nodes
     moved <- model_move(job$completion_model, model)
     job <- linear_job(rows, settings, model)
     if (moved < law_still) break

@@ -192,7 +192,8 @@ Rcpp::List atoms_cpp(const Rcpp::NumericMatrix& predictors,
     const bayeskernel::GroupEffects effects =
         read_effects(model, groups, x.rows());
     bayeskernel::CompletionMaker maker(
-        mixture, effects.factors.empty() ? nullptr : &effects);
+        mixture, effects.factors.empty() ? nullptr : &effects,
+        model.containsElementNamed("nodes") ? read<int>(model, "nodes") : 7);
     bayeskernel::CompletedRows completions;
     for (Eigen::Index i = 0; i < x.rows(); ++i) {
       if (i % 1024 == 1023 && seen_interrupt()) {

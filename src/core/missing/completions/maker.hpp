@@ -31,10 +31,11 @@ struct CompletedRows {
 // least of them.
 class CompletionMaker {
  public:
-  // `groups` of the rows that are numbered, if these matter.
+  // `groups` of the rows that are numbered, if these matter; `nodes` of one
+  // missing number.
   explicit CompletionMaker(const Mixture& model,
-                     const GroupEffects* groups = nullptr)
-      : model_(model), groups_(groups) {}
+                           const GroupEffects* groups = nullptr, int nodes = 7)
+      : model_(model), groups_(groups), hermite_(nodes) {}
 
   // `code`: levels of the factors, -1 missing. CompletedRows of a cell follow
   // each other.
@@ -89,7 +90,7 @@ class CompletionMaker {
   const Mixture& model_;
   const GroupEffects* groups_;
   std::map<std::vector<bool>, std::vector<Conditional>> given_;
-  const GaussHermite hermite_{7};
+  const GaussHermite hermite_;
   MatrixXd node_;
   VectorXd log_node_;
 };
