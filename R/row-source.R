@@ -50,8 +50,8 @@
 #'   bayeskernel is installed on all workers. `y` may be left to the workers' sources. All parts
 #'   have the same columns, and a group of a random term is in one part.
 #'
-#'   [bkm()] and [bsvm()] fit such rows by `method = "ep"` and `"vb"`, with a random term by `"vb"`,
-#'   and [gpsvm()] by `"vb"`. At each pass every worker sends sums over its rows, and the session
+#'   [bkm()] and [bsvm()] fit such rows with `method = "ep"` and `"vb"`, those with a random
+#'   term with `"vb"`, and [gpsvm()] with `"vb"`. At each pass every worker sends sums over its rows, and the session
 #'   adds these in the order of the parts. It is sent the moments of each 65,536 rows once, and then
 #'   the sums of at most 16 shares of its rows by each worker and pass, whatever the number of rows.
 #'
