@@ -263,23 +263,22 @@ test_that("a factor of groups, classes and the sampler", {
 test_that("slow: intervals of predictors of groups hold their level", {
   skip_if_not(slow, "BAYESKERNEL_SLOW is not true")
   truth <- c(1, 0.8, 0.5)
-  # The error of a mean of 600 draws is a tenth of its spread over data sets: nothing beside it.
-  for (by_y in c(FALSE, TRUE)) {
-    for (method in c("ep", "gibbs")) {
-      all <- vapply(1:20, function(seed) {
-        fit <- suppressWarnings(bkm(
-          y ~ x + z + (1 | g), shared_data(seed, by_y = by_y), family = "gaussian", method = method,
-          missing = "model", seed = 1, threads = 1, chains = 1, ndraws = 600,
-          control = bkm_control(warmup = 300)
-        ))
-        limits <- confint(fit, level = 0.9)[1:3, ]
-        cbind(fixef(fit), limits[, 1] < truth & truth < limits[, 2])
-      }, matrix(0, 3, 2))
-      est <- all[, 1, ]
-      off <- (rowMeans(est) - truth) / apply(est, 1, sd)
-      # Three standard errors of 20 data sets.
-      expect_lt(max(abs(off)), 0.67)
-      expect_true(all(rowMeans(all[, 2, ]) > 0.69))
-    }
+  # Missing by the response; missing at random is in the posterior of the plain sampler above. The
+  # error of a mean of 600 draws is a tenth of its spread over data sets: nothing beside it.
+  for (method in c("ep", "gibbs")) {
+    all <- vapply(1:20, function(seed) {
+      fit <- suppressWarnings(bkm(
+        y ~ x + z + (1 | g), shared_data(seed, by_y = TRUE), family = "gaussian", method = method,
+        missing = "model", seed = 1, threads = 1, chains = 1, ndraws = 600,
+        control = bkm_control(warmup = 300)
+      ))
+      limits <- confint(fit, level = 0.9)[1:3, ]
+      cbind(fixef(fit), limits[, 1] < truth & truth < limits[, 2])
+    }, matrix(0, 3, 2))
+    est <- all[, 1, ]
+    off <- (rowMeans(est) - truth) / apply(est, 1, sd)
+    # Three standard errors of 20 data sets.
+    expect_lt(max(abs(off)), 0.67)
+    expect_true(all(rowMeans(all[, 2, ]) > 0.69))
   }
 })
