@@ -139,7 +139,7 @@ add("klr", function(threads) {
 
 # Every number of an object, without what tells of the run: clocks, calls.
 numbers_of <- function(x, name = "") {
-  if (name %in% c("seconds", "elapsed", "time", "times", "version", "threads")) {
+  if (name %in% c("seconds", "elapsed", "time", "times", "version", "threads", "stamp")) {
     return(numeric())
   }
   if (is.environment(x) || is.function(x) || is.language(x)) {

@@ -182,7 +182,7 @@ TEST("columns are those that are kept") {
       ProcessRows rows(base, {0, 1}, terms_of(problem), serial);
       CHECK(rows.x_columns() == 21);
       CHECK(rows.chunks() == kept.chunks());
-      CHECK_NEAR((rows.take_share() - share).cwiseAbs().maxCoeff(), 0.0, 1e-13);
+      CHECK_NEAR((rows.take_relative() - share).cwiseAbs().maxCoeff(), 0.0, 1e-13);
       double gap = 0.0;
       MatrixXd buffer, unused;
       for (const TileSpan& span : rows.tiles()) {
@@ -215,7 +215,7 @@ TEST("fits are those of kept columns on any threads") {
     for (const Family family : {Family::logit, Family::hinge}) {
       ProcessRows rows(base, {0, 1}, terms_of(problem), serial);
       const EpOutcome at =
-          fit(rows, rows.residual(), rows.take_share(), serial, family);
+          fit(rows, rows.residual(), rows.take_relative(), serial, family);
       const EpOutcome of = fit(kept, kept.residual, share, serial, family);
       CHECK(at.result.converged);
       CHECK_NEAR((at.moments.theta_mean - of.moments.theta_mean)
@@ -226,7 +226,7 @@ TEST("fits are those of kept columns on any threads") {
                  1e-9 * std::abs(of.log_evidence));
       ProcessRows again(base, {0, 1}, terms_of(problem), two);
       const EpOutcome threads =
-          fit(again, again.residual(), again.take_share(), two, family);
+          fit(again, again.residual(), again.take_relative(), two, family);
       CHECK(threads.moments.theta_mean == at.moments.theta_mean);
       CHECK(threads.log_evidence == at.log_evidence);
     }
