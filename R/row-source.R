@@ -51,14 +51,15 @@
 #'   have the same columns, and a group of a random term is in one part.
 #'
 #'   [bkm()] and [bsvm()] fit such rows with `method = "ep"` and `"vb"`, those with a random
-#'   term with `"vb"`, and [gpsvm()] with `"vb"`. At each pass every worker sends sums over its rows, and the session
-#'   adds these in the order of the parts. It is sent the moments of each 65,536 rows once, and then
+#'   term with `"vb"`, and [gpsvm()] with `"vb"`. At each pass every worker sends sums over its
+#'   rows, and the session adds these in the order of the parts. It is sent the moments of each 65,536 rows once, and then
 #'   the sums of at most 16 shares of its rows by each worker and pass, whatever the number of rows.
 #'
 #'   The fit is that of all rows in one source. It has the same bits if every part begins where one
 #'   of the (up to 16) shares of all rows does, and else is equal to rounding. Up to 1,048,576 rows
 #'   shares are runs of 65,536 rows, with less than 65 columns. With groups whose names are not in
 #'   the order of the parts, and with `"ep"` of numbers or of the hinge, it is equal to rounding.
+#'   A tuned kernel is equal to the tolerance of its search.
 #'
 #'   Rows come to the session only as a sample, of 20,000 or of 20 for each inducing point, for the
 #'   points, tuning and link of `gpsvm()`, and for the link of the hinge.

@@ -73,11 +73,16 @@ test_that("parts that begin anywhere, labels in any order: the fit is that of al
   own <- d[c("a", "b", "c", "y")]
   apart <- row_source(cluster, cut_open(own, at))
   whole <- row_source(own, y = "y")
-  for (model in list(bkm, gpsvm)) {
-    one <- model(whole, method = "vb", seed = 1, threads = 1)
-    two <- model(apart, method = "vb", seed = 1, threads = 1)
+  # Where a search for a kernel ends moves with the last bit, by its own tolerance.
+  given <- function(rows, ...) gpsvm(rows, kernel = rbf(2), tune = FALSE, ...)
+  for (model in list(bkm, given)) {
+    fit <- function(rows) {
+      model(rows, method = "vb", seed = 1, threads = 1, control = list(tol = 1e-10))
+    }
+    one <- fit(whole)
+    two <- fit(apart)
     expect_equal(
-      predict(two, apart, type = "prob"), predict(one, whole, type = "prob"), tolerance = 1e-8
+      predict(two, apart, type = "prob"), predict(one, whole, type = "prob"), tolerance = 1e-10
     )
     expect_identical(two$levels, c("no", "yes"))
   }
