@@ -187,7 +187,8 @@ refit_mechanism <- function(job, share) {
   new <- old
   if (!plain) {
     new <- refit_completion_model(job, share)
-    new[c("mechanism", "nodes")] <- old[c("mechanism", "nodes")]
+    new$mechanism <- old$mechanism
+    new$nodes <- old$nodes
   }
   base <- log(pmax(share, 1e-300)) - tilt
   for (k in 1:200) {
