@@ -69,7 +69,7 @@ abort_in_part <- function(error, part) {
   stop(error)
 }
 
-refuse_cluster_rows <- function(what) {
+refuse_cluster_rows <- function() {
   bk_abort(
     "argument", "Rows of a cluster's workers are not for this function.",
     "Found: a row source whose rows are with the workers of a cluster.",
@@ -202,16 +202,7 @@ joined_root <- function(parts, plain) {
 }
 
 part_closer <- function(source, path) {
-  function() {
-    for (k in seq_along(source$cluster)) {
-      try(
-        parallel::clusterCall(
-          some_workers(source$cluster, k), worker_close, basename(path), part_close
-        ),
-        silent = TRUE
-      )
-    }
-  }
+  function() close_workers(source$cluster, basename(path), part_close)
 }
 
 # Rows `at` of all, as read_spooled() has them.
@@ -278,13 +269,7 @@ open_parts <- function(data, plan, keeper, with) {
   })
   on_parts(shares$source, own, part_open, shares$path, data, keeper, with)
   list(
-    ask = function(task, own) {
-      lapply(
-        on_cluster(parallel::clusterApply(
-          shares$source$cluster, own, worker_pass, shares$path, task
-        )), core_call
-      )
-    },
+    ask = ask_workers(shares$source$cluster, shares$path),
     row = as.double(begin), group = as.double(groups)
   )
 }

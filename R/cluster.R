@@ -80,11 +80,7 @@ share_rows <- function(cluster, plan, keeper, pieces, open) {
   check_bound_workers(cluster)
   id <- sprintf("%s-%d", Sys.getpid(), sample_id())
   greet_workers(workers)
-  release <- function() {
-    for (k in seq_along(workers)) {
-      try(parallel::clusterCall(some_workers(workers, k), worker_close, id, keeper$close), silent = TRUE)
-    }
-  }
+  release <- function() close_workers(workers, id, keeper$close)
   shared <- FALSE
   on.exit(if (!shared) release())
   for (k in seq_along(split)) {
@@ -100,13 +96,24 @@ share_rows <- function(cluster, plan, keeper, pieces, open) {
   begins <- c(vapply(split, `[`, 1L, 1L), length(plan$chunk))
   list(
     remote = list(
-      ask = function(task, own) {
-        lapply(on_cluster(parallel::clusterApply(workers, own, worker_pass, id, task)), core_call)
-      },
-      row = as.double(plan$row[begins]), group = as.double(plan$group[begins])
+      ask = ask_workers(workers, id), row = as.double(plan$row[begins]), group = as.double(plan$group[begins])
     ),
     release = release
   )
+}
+
+# Answers of the workers to a task of the core, `own` by worker.
+ask_workers <- function(workers, id) {
+  function(task, own) {
+    lapply(on_cluster(parallel::clusterApply(workers, own, worker_pass, id, task)), core_call)
+  }
+}
+
+# One after the other: one that is gone does not keep the next from cleaning up.
+close_workers <- function(workers, id, close) {
+  for (k in seq_along(workers)) {
+    try(parallel::clusterCall(some_workers(workers, k), worker_close, id, close), silent = TRUE)
+  }
 }
 
 # On the worker: what this process keeps for masters, by the id of the fit.

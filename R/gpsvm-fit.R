@@ -403,7 +403,9 @@ machine_names <- function(levels) {
 gpsvm_fitted <- function(fit, fits, data, settings) {
   if (data$type == "file") return(NULL)
   known <- fitted_of(fits)
-  if (is.null(known) && fit$n * (length(fits[[1]]$mean) + 1) <= 5e7) {
+  # With every row a point those of the core have the nugget, which predictions are without.
+  every <- fit$method == "ep" && length(fits[[1]]$mean) == fit$n
+  if ((is.null(known) || every) && fit$n * (length(fits[[1]]$mean) + 1) <= 5e7) {
     known <- moments_of_process(fit, data, "probit", settings$threads)[c("mean", "var")]
   }
   known

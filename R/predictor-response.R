@@ -40,11 +40,11 @@ bends_response <- function(job) {
   many(parts[[1L]], 1L) || any(vapply(in_process, many, NA, 0L))
 }
 
-# The law of the predictors from completed rows, without groups.
-completed_law <- function(job, weight) {
+# The law of the predictors from completed rows; `codes` of their groups.
+completed_law <- function(job, weight, codes = list()) {
   holes <- job$design$holes
   core_call(predictor_model_cpp(
-    job$atoms$predictors, integer(), job$atoms$codes, lengths(holes$levels), list(),
+    job$atoms$predictors, integer(), job$atoms$codes, lengths(holes$levels), codes,
     which(colSums(is.na(explained(holes))) > 0), FALSE, as.double(weight)
   ))
 }
@@ -56,13 +56,8 @@ refit_completion_model <- function(job, share) {
   x <- explained(holes)
   codes <- model_codes(old, job$design$random, nrow(job$design$holes$x))
   own <- lapply(codes, used_codes)
-  fit <- function(weight) {
-    core_call(predictor_model_cpp(
-      atoms$predictors, integer(), atoms$codes, lengths(holes$levels),
-      lapply(own, function(part) part$code[atoms$row]),
-      which(colSums(is.na(x)) > 0), FALSE, as.double(weight)
-    ))
-  }
+  of_atoms <- lapply(own, function(part) part$code[atoms$row])
+  fit <- function(weight) completed_law(job, weight, of_atoms)
   new <- fit(share)
   if (length(codes) > 0L) {
     # From what is seen: the completed rows know the response. Not where what is seen is chosen.
@@ -80,8 +75,7 @@ refit_completion_model <- function(job, share) {
   # The same likelihood of the atoms, under the new model, until that stands.
   for (k in 1:20) {
     value <- log(share) + log_normal(atoms$predictors, new) - log_normal(atoms$predictors, old)
-    value <- exp(value - stats::ave(value, atoms$row, FUN = max))
-    next_one <- fit(value / stats::ave(value, atoms$row, FUN = sum))
+    next_one <- fit(within_rows(value, atoms$row))
     still <- model_move(new, next_one) < 1e-4
     new <- next_one
     if (still) break

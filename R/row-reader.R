@@ -8,7 +8,7 @@ open_source <- function(source) {
   switch(source$type,
     query = query_reader(source),
     text = file_reader(source),
-    cluster = refuse_cluster_rows("This function"),
+    cluster = refuse_cluster_rows(),
     matrix = matrix_reader(source)
   )
 }
