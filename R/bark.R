@@ -186,7 +186,7 @@ brief_goal <- function() {
 # one round of fewer sweeps, and of fewer draws, as each is a product of all rows to predict by.
 brief_run <- function(settings, n) {
   if (n <= most_whole) {
-    if (n > 600L) settings$until$sweeps <- settings$until$sweeps / 2
+    if (n > 300L) settings$until$sweeps <- settings$until$sweeps / 2
     return(settings)
   }
   sweeps <- max(5000, round(6e7 / n))

@@ -251,7 +251,7 @@ mkprobit_control <- function(warmup = 1000, thin = 1, resume = NULL, weights_met
 #'
 #' @section Length of a run of bark(): An iteration (sweep) is one jump and a few other moves. By
 #'   default four chains have 25,000 sweeps each, half of them warm-up. If an R-hat is then above
-#'   1.05 they have 50,000, and then 100,000 in all (50,000 with more than 600 rows). Draws are 500
+#'   1.05 they have 50,000, and then 100,000 in all (50,000 with more than 300 rows). Draws are 500
 #'   a chain from the second half of all sweeps. With n above 1500 rows there is one round of
 #'   60,000,000 / n sweeps, at least 5000, with 250 draws a chain. Chains need not agree by then:
 #'   they are stacked, and a warning, [print()] and [summary()] say how far their predictions
