@@ -135,6 +135,48 @@ r2.bayeskernel_fit <- function(model, ...) {
   )
 }
 
+# Columns as performance names them; of its own rows, as r2().
+#' @exportS3Method performance::model_performance bayeskernel_fit
+model_performance.bayeskernel_fit <- function(model, ...) {
+  r2 <- unlist(lapply(unclass(r2.bayeskernel_fit(model)), unname))
+  weights <- stats::weights(model)
+  rest <- stats::residuals(model, "response")
+  mean_of <- function(x) stats::weighted.mean(x, weights)
+  out <- data.frame(t(r2), RMSE = sqrt(mean_of(rest^2)))
+  if (is_regression(model)) {
+    out$Sigma <- stats::sigma(model)
+  } else {
+    p <- stats::fitted(model)
+    out$Log_loss <- -mean_of((p + rest) * log(p) + (1 - p - rest) * log1p(-p))
+  }
+  structure(out, class = c("performance_model", "data.frame"))
+}
+
+# Variances of the linear predictor that icc() of performance is a ratio of: that of the fixed
+# effects over the rows, of the random intercepts, and of the response about them, for classes that
+# of the latent response.
+#' @exportS3Method insight::get_variance
+get_variance.bayeskernel_fit <- function(x, ...) {
+  check_whole(x)
+  residual <- switch(if (inherits(x, "bkm")) x$family else "",
+    gaussian = stats::sigma(x)^2, logit = pi^2 / 3, probit = 1
+  )
+  terms <- VarCorr.bayeskernel_fit(x)
+  if (is.null(residual) || !length(terms) || any(lengths(terms) != 1L)) {
+    bk_abort(
+      "argument", "The variances are those of random intercepts in bkm().",
+      sprintf("Found: a fit by %s().", model_of(x)$name),
+      "Accepted: bars such as (1 | g), family \"gaussian\", \"logit\" or \"probit\".", column = "x"
+    )
+  }
+  intercept <- vapply(terms, function(term) term[[1]], 0)
+  list(
+    var.fixed = stats::var(drop(stats::predict(x, type = "link", re.form = NA))),
+    var.random = sum(intercept), var.residual = residual, var.distribution = residual,
+    var.dispersion = 0, var.intercept = intercept
+  )
+}
+
 # The reference model of package projpred: its terms are chosen among those of the formula, so that
 # smooths, processes and groups are left to models that it fits itself.
 #' @exportS3Method projpred::get_refmodel

@@ -540,6 +540,33 @@ test_that("R2 by package performance is right, or refused", {
   expect_bk_error(insight::get_predicted(three), "argument", "3 classes")
   skip_if_not_installed("performance")
   expect_output(print(performance::r2(logit)), "Tjur")
+  ours <- performance::model_performance(number)
+  theirs <- lm(u ~ x + z, rows)
+  expect_equal(
+    c(ours$R2, ours$RMSE, ours$Sigma), c(
+      summary(theirs)$r.squared, sqrt(mean(resid(theirs)^2)), sigma(theirs)
+    ), tolerance = 0.01
+  )
+  ours <- performance::model_performance(counts)
+  loss <- -sum(rows$s * log(p) + (rows$n - rows$s) * log(1 - p)) / sum(rows$n)
+  expect_equal(ours$Log_loss, loss, tolerance = 1e-3)
+})
+
+test_that("the ICC of package performance is that of random intercepts", {
+  skip_if_not_installed("performance")
+  set.seed(7)
+  rows <- data.frame(x = rnorm(600), g = gl(60, 10))
+  rows$u <- rows$x + 2 * rnorm(60)[rows$g] + rnorm(600)
+  rows$y <- rows$x + 2 * rnorm(60)[rows$g] + rlogis(600) > 0
+  number <- bkm(u ~ x + (1 | g), rows, threads = 1)
+  reference <- lme4::lmer(u ~ x + (1 | g), rows)
+  for (name in c("ICC_adjusted", "ICC_unadjusted")) {
+    expect_equal(performance::icc(number)[[name]], performance::icc(reference)[[name]], tolerance = 0.03)
+  }
+  classes <- bkm(y ~ x + (1 | g), rows, threads = 1)
+  tau2 <- VarCorr(classes)$g[[1]]
+  expect_equal(performance::icc(classes)$ICC_adjusted, tau2 / (tau2 + pi^2 / 3))
+  expect_bk_error(insight::get_variance(bkm(u ~ x + (x | g), rows, threads = 1)), "argument", "(1 | g)")
 })
 
 # --- workflows ---------------------------------------------------------------
