@@ -2,23 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
-#include <optional>
 #include <type_traits>
-#include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
 #include "math/special.hpp"
-#include "multinomial/conic.hpp"
-#include "multinomial/design.hpp"
-#include "multinomial/regression.hpp"
 #include "optim/anderson.hpp"
-#include "optim/ascent.hpp"
-#include "optim/progress.hpp"
-#include "parallel/executor.hpp"
-#include "parallel/scratch_pool.hpp"
 #include "simd/gram.hpp"
 
 namespace bayeskernel {

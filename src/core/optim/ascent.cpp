@@ -1,16 +1,5 @@
 #include "optim/ascent.hpp"
 
-#include <Eigen/Core>
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <optional>
-#include <vector>
-
-#include "error.hpp"
-#include "optim/anderson.hpp"
-#include "optim/progress.hpp"
-
 namespace bayeskernel {
 
 double AscentSchedule::more(double damping) const {
