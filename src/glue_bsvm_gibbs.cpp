@@ -34,8 +34,7 @@ void restore_moments(SEXP list, RunningMoments& moments) {
 // Base state and, where the model has them, selection, missing values and
 // averages.
 Rcpp::List state_list(const ModelState& state, const RowModel& model,
-                      const Selection& selection, bool incomplete,
-                      const ModelAverages& all) {
+                      const Selection& selection, const ModelAverages& all) {
   const MissingAverages& averages = all.missing;
   Rcpp::List out = base_state_list(state.base, model);
   if (selection.size() > 0) {
@@ -48,7 +47,7 @@ Rcpp::List state_list(const ModelState& state, const RowModel& model,
   if (model.completions != nullptr) {
     out["share"] = moments_list(all.responsibility);
   }
-  if (incomplete) {
+  if (all.incomplete) {
     Rcpp::List holes = r_list({{"value", state.missing.value},
                                {"mean", state.missing.mean},
                                {"covariance", state.missing.covariance}});
@@ -70,7 +69,7 @@ Rcpp::List state_list(const ModelState& state, const RowModel& model,
 }
 
 ModelState read_state(SEXP list, const bayeskernel::ChainPlan& plan,
-                      const RowModel& model, ModelState state, bool incomplete,
+                      const RowModel& model, ModelState state,
                       ModelAverages& all) {
   const CheckedList from(list, kState);
   restore_base(from, plan, model, state.base);
@@ -91,7 +90,7 @@ ModelState read_state(SEXP list, const bayeskernel::ChainPlan& plan,
         (selection.b.array() > 0.0).all() && selection.precision > 0.0;
     if (!in_range) part.refuse("the selection", "out of range");
   }
-  if (incomplete) {
+  if (all.incomplete) {
     MissingAverages& averages = all.missing;
     auto& missing = state.missing;
     const CheckedList part(from.element("holes"), kState);
@@ -204,8 +203,8 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                                               model);
         },
         [&](ModelChain& chain, R_xlen_t c, SEXP from) {
-          chain.restore(read_state(from, run.plan(), model, chain.state(),
-                                   incomplete, averages[c]));
+          chain.restore(
+              read_state(from, run.plan(), model, chain.state(), averages[c]));
         },
         [&](ModelChain& chain, std::uint64_t) {
           ModelState state = chain.state();
@@ -226,8 +225,8 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     Rcpp::List states;
     ModelAverages all = none;
     for (Index c = 0; c < run.chains(); ++c) {
-      states.push_back(state_list(run.chain(c).state(), model, selection,
-                                  incomplete, averages[c]));
+      states.push_back(
+          state_list(run.chain(c).state(), model, selection, averages[c]));
       all.merge(averages[c]);
     }
     Rcpp::List out = r_list(

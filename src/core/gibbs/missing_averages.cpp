@@ -31,7 +31,7 @@ void MissingAverages::merge(const MissingAverages& other) {
 }
 
 void ModelAverages::add(const ModelChain& chain) {
-  if (missing.value.mean.size() > 0) missing.add(chain);
+  if (incomplete) missing.add(chain);
   if (responsibility.mean.size() > 0) {
     responsibility.add(chain.responsibility().array());
   }

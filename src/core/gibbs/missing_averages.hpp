@@ -36,12 +36,14 @@ struct MissingAverages {
 
 // All that a chain averages; what a model lacks is empty.
 struct ModelAverages {
+  bool incomplete;  // whether the chain has values that may be missing
   MissingAverages missing;
   RunningMoments responsibility;  // of each completion
 
   ModelAverages(const MissingPattern& pattern, const RowModel& model,
                 Index rows)
-      : missing(pattern, model.family),
+      : incomplete(pattern.predictors() > 0),
+        missing(pattern, model.family),
         responsibility(model.completions != nullptr ? rows : 0) {}
 
   void add(const ModelChain& chain);
