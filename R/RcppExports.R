@@ -141,10 +141,6 @@ gpsvm_worker_cpp <- function(data, kernel, inducing, nugget, threads, first, pow
     .Call(`_bayeskernel_gpsvm_worker_cpp`, data, kernel, inducing, nugget, threads, first, powers)
 }
 
-gpsvm_worker_pass_cpp <- function(worker, task, own, begin) {
-    .Call(`_bayeskernel_gpsvm_worker_pass_cpp`, worker, task, own, begin)
-}
-
 linear_shards_cpp <- function(data, prior) {
     .Call(`_bayeskernel_linear_shards_cpp`, data, prior)
 }
@@ -153,8 +149,8 @@ linear_worker_cpp <- function(data, prior, settings, first) {
     .Call(`_bayeskernel_linear_worker_cpp`, data, prior, settings, first)
 }
 
-linear_worker_pass_cpp <- function(worker, task, own, begin) {
-    .Call(`_bayeskernel_linear_worker_pass_cpp`, worker, task, own, begin)
+worker_pass_cpp <- function(worker, task, own, begin) {
+    .Call(`_bayeskernel_worker_pass_cpp`, worker, task, own, begin)
 }
 
 calibrated_link_cpp <- function(mean, variance, y, weights, quick) {
@@ -287,9 +283,5 @@ stream_shards_cpp <- function(stream) {
 
 stream_worker_cpp <- function(stream, settings, first) {
     .Call(`_bayeskernel_stream_worker_cpp`, stream, settings, first)
-}
-
-stream_worker_pass_cpp <- function(worker, task, own, begin) {
-    .Call(`_bayeskernel_stream_worker_pass_cpp`, worker, task, own, begin)
 }
 

@@ -286,7 +286,7 @@ stream_keeper <- list(
   open = function(data, with, first) stream_worker_cpp(data, with, first),
   begin = function(data, with) stream_shards_cpp(data)$chunk,
   pass = function(share, task, own) {
-    stream_worker_pass_cpp(share$core, task, own %||% list(), share$begin)
+    worker_pass_cpp(share$core, task, own %||% list(), share$begin)
   }
 )
 
@@ -308,7 +308,7 @@ process_part_keeper <- list(
   begin = function(data, with) gpsvm_shards_cpp(data$rows, ncol(with$z))$chunk,
   pass = function(share, task, own) {
     task$label <- share$positive
-    gpsvm_worker_pass_cpp(share$core, task, own %||% list(), share$begin)
+    worker_pass_cpp(share$core, task, own %||% list(), share$begin)
   }
 )
 

@@ -83,7 +83,7 @@ process_keeper <- list(
     list(core = core, path = share$path, begin = open$begin)
   },
   pass = function(share, task, own) {
-    gpsvm_worker_pass_cpp(share$core, task, own %||% list(), share$begin)
+    worker_pass_cpp(share$core, task, own %||% list(), share$begin)
   },
   close = function(share) unlink(share$path)
 )

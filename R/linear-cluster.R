@@ -62,7 +62,7 @@ linear_keeper <- list(
     list(core = core, begin = open$begin)
   },
   pass = function(share, task, own) {
-    linear_worker_pass_cpp(share$core, task, own %||% list(), share$begin)
+    worker_pass_cpp(share$core, task, own %||% list(), share$begin)
   },
   close = NULL
 )

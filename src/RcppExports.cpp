@@ -480,19 +480,6 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// gpsvm_worker_pass_cpp
-Rcpp::List gpsvm_worker_pass_cpp(SEXP worker, const Rcpp::List& task, const Rcpp::List& own, const Rcpp::IntegerVector& begin);
-RcppExport SEXP _bayeskernel_gpsvm_worker_pass_cpp(SEXP workerSEXP, SEXP taskSEXP, SEXP ownSEXP, SEXP beginSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type worker(workerSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type task(taskSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type own(ownSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type begin(beginSEXP);
-    rcpp_result_gen = Rcpp::wrap(gpsvm_worker_pass_cpp(worker, task, own, begin));
-    return rcpp_result_gen;
-END_RCPP
-}
 // linear_shards_cpp
 Rcpp::List linear_shards_cpp(const Rcpp::List& data, const Rcpp::List& prior);
 RcppExport SEXP _bayeskernel_linear_shards_cpp(SEXP dataSEXP, SEXP priorSEXP) {
@@ -517,16 +504,16 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// linear_worker_pass_cpp
-Rcpp::List linear_worker_pass_cpp(SEXP worker, const Rcpp::List& task, const Rcpp::List& own, const Rcpp::IntegerVector& begin);
-RcppExport SEXP _bayeskernel_linear_worker_pass_cpp(SEXP workerSEXP, SEXP taskSEXP, SEXP ownSEXP, SEXP beginSEXP) {
+// worker_pass_cpp
+Rcpp::List worker_pass_cpp(SEXP worker, const Rcpp::List& task, const Rcpp::List& own, const Rcpp::IntegerVector& begin);
+RcppExport SEXP _bayeskernel_worker_pass_cpp(SEXP workerSEXP, SEXP taskSEXP, SEXP ownSEXP, SEXP beginSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type worker(workerSEXP);
     Rcpp::traits::input_parameter< const Rcpp::List& >::type task(taskSEXP);
     Rcpp::traits::input_parameter< const Rcpp::List& >::type own(ownSEXP);
     Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type begin(beginSEXP);
-    rcpp_result_gen = Rcpp::wrap(linear_worker_pass_cpp(worker, task, own, begin));
+    rcpp_result_gen = Rcpp::wrap(worker_pass_cpp(worker, task, own, begin));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -939,19 +926,6 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// stream_worker_pass_cpp
-Rcpp::List stream_worker_pass_cpp(SEXP worker, const Rcpp::List& task, const Rcpp::List& own, const Rcpp::IntegerVector& begin);
-RcppExport SEXP _bayeskernel_stream_worker_pass_cpp(SEXP workerSEXP, SEXP taskSEXP, SEXP ownSEXP, SEXP beginSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< SEXP >::type worker(workerSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type task(taskSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type own(ownSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::IntegerVector& >::type begin(beginSEXP);
-    rcpp_result_gen = Rcpp::wrap(stream_worker_pass_cpp(worker, task, own, begin));
-    return rcpp_result_gen;
-END_RCPP
-}
 
 static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_bark_fit_cpp", (DL_FUNC) &_bayeskernel_bark_fit_cpp, 3},
@@ -989,10 +963,9 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_gpsvm_start_cpp", (DL_FUNC) &_bayeskernel_gpsvm_start_cpp, 2},
     {"_bayeskernel_gpsvm_shards_cpp", (DL_FUNC) &_bayeskernel_gpsvm_shards_cpp, 2},
     {"_bayeskernel_gpsvm_worker_cpp", (DL_FUNC) &_bayeskernel_gpsvm_worker_cpp, 7},
-    {"_bayeskernel_gpsvm_worker_pass_cpp", (DL_FUNC) &_bayeskernel_gpsvm_worker_pass_cpp, 4},
     {"_bayeskernel_linear_shards_cpp", (DL_FUNC) &_bayeskernel_linear_shards_cpp, 2},
     {"_bayeskernel_linear_worker_cpp", (DL_FUNC) &_bayeskernel_linear_worker_cpp, 4},
-    {"_bayeskernel_linear_worker_pass_cpp", (DL_FUNC) &_bayeskernel_linear_worker_pass_cpp, 4},
+    {"_bayeskernel_worker_pass_cpp", (DL_FUNC) &_bayeskernel_worker_pass_cpp, 4},
     {"_bayeskernel_calibrated_link_cpp", (DL_FUNC) &_bayeskernel_calibrated_link_cpp, 5},
     {"_bayeskernel_digest_cpp", (DL_FUNC) &_bayeskernel_digest_cpp, 1},
     {"_bayeskernel_klr_fit_cpp", (DL_FUNC) &_bayeskernel_klr_fit_cpp, 3},
@@ -1026,7 +999,6 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_bsvm_stream_cpp", (DL_FUNC) &_bayeskernel_bsvm_stream_cpp, 3},
     {"_bayeskernel_stream_shards_cpp", (DL_FUNC) &_bayeskernel_stream_shards_cpp, 1},
     {"_bayeskernel_stream_worker_cpp", (DL_FUNC) &_bayeskernel_stream_worker_cpp, 3},
-    {"_bayeskernel_stream_worker_pass_cpp", (DL_FUNC) &_bayeskernel_stream_worker_pass_cpp, 4},
     {NULL, NULL, 0}
 };
 

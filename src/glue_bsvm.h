@@ -93,6 +93,7 @@ inline bayeskernel::RowModel read_row_model(const Rcpp::List& settings) {
   bayeskernel::RowModel out;
   out.family = read_family(settings);
   out.noise = read_noise(settings);
+  if (out.family != bayeskernel::Family::gaussian) out.noise.held = true;
   const auto name = read_or<std::string>(settings, "rule", "augmented");
   if (name != "direct" && name != "augmented") {
     throw bayeskernel::ArgumentError("unknown rule: " + name);

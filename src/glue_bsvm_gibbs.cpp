@@ -11,6 +11,7 @@ namespace {
 
 using bayeskernel::MissingAverages;
 using bayeskernel::MissingPattern;
+using bayeskernel::ModelAverages;
 using bayeskernel::ModelChain;
 using bayeskernel::ModelState;
 using bayeskernel::RowModel;
@@ -33,8 +34,8 @@ void restore_moments(SEXP list, RunningMoments& moments) {
 // Base state and, where the model has them, selection, missing values and
 // averages.
 Rcpp::List state_list(const ModelState& state, const RowModel& model,
-                      const Selection& selection,
-                      const MissingAverages* averages) {
+                      const Selection& selection, const ModelAverages& all) {
+  const MissingAverages& averages = all.missing;
   Rcpp::List out = base_state_list(state.base, model);
   if (selection.size() > 0) {
     out["selection"] = r_list({{"in", state.selection.in},
@@ -43,7 +44,10 @@ Rcpp::List state_list(const ModelState& state, const RowModel& model,
                                {"logit_rho", state.selection.logit_rho},
                                {"probability", state.selection.probability}});
   }
-  if (averages != nullptr) {
+  if (model.completions != nullptr) {
+    out["share"] = moments_list(all.responsibility);
+  }
+  if (all.incomplete) {
     Rcpp::List holes = r_list({{"value", state.missing.value},
                                {"mean", state.missing.mean},
                                {"covariance", state.missing.covariance}});
@@ -52,12 +56,12 @@ Rcpp::List state_list(const ModelState& state, const RowModel& model,
       holes["between"] = to_r(state.missing.between);
     }
     out["holes"] = holes;
-    Rcpp::List kept = r_list({{"value", moments_list(averages->value)},
-                              {"f", moments_list(averages->f)},
-                              {"probit", moments_list(averages->probit)},
-                              {"hinge", moments_list(averages->hinge)}});
-    if (averages->logit.mean.size() > 0) {
-      kept["logit"] = moments_list(averages->logit);
+    Rcpp::List kept = r_list({{"value", moments_list(averages.value)},
+                              {"f", moments_list(averages.f)},
+                              {"probit", moments_list(averages.probit)},
+                              {"hinge", moments_list(averages.hinge)}});
+    if (averages.logit.mean.size() > 0) {
+      kept["logit"] = moments_list(averages.logit);
     }
     out["averages"] = kept;
   }
@@ -66,9 +70,12 @@ Rcpp::List state_list(const ModelState& state, const RowModel& model,
 
 ModelState read_state(SEXP list, const bayeskernel::ChainPlan& plan,
                       const RowModel& model, ModelState state,
-                      MissingAverages* averages) {
+                      ModelAverages& all) {
   const CheckedList from(list, kState);
   restore_base(from, plan, model, state.base);
+  if (model.completions != nullptr) {
+    restore_moments(from.element("share"), all.responsibility);
+  }
   auto& selection = state.selection;
   if (selection.in.size() > 0) {
     const CheckedList part(from.element("selection"), kState);
@@ -83,7 +90,8 @@ ModelState read_state(SEXP list, const bayeskernel::ChainPlan& plan,
         (selection.b.array() > 0.0).all() && selection.precision > 0.0;
     if (!in_range) part.refuse("the selection", "out of range");
   }
-  if (averages != nullptr) {
+  if (all.incomplete) {
+    MissingAverages& averages = all.missing;
     auto& missing = state.missing;
     const CheckedList part(from.element("holes"), kState);
     missing.value = part.vector("value", missing.value.size());
@@ -99,12 +107,12 @@ ModelState read_state(SEXP list, const bayeskernel::ChainPlan& plan,
       missing.between[f] = map_matrix(between[f]);
     }
     const CheckedList kept(from.element("averages"), kState);
-    restore_moments(kept.element("value"), averages->value);
-    restore_moments(kept.element("f"), averages->f);
-    restore_moments(kept.element("probit"), averages->probit);
-    restore_moments(kept.element("hinge"), averages->hinge);
-    if (averages->logit.mean.size() > 0) {
-      restore_moments(kept.element("logit"), averages->logit);
+    restore_moments(kept.element("value"), averages.value);
+    restore_moments(kept.element("f"), averages.f);
+    restore_moments(kept.element("probit"), averages.probit);
+    restore_moments(kept.element("hinge"), averages.hinge);
+    if (averages.logit.mean.size() > 0) {
+      restore_moments(kept.element("logit"), averages.logit);
     }
   }
   return state;
@@ -148,6 +156,19 @@ Rcpp::List fitted_list(const bayeskernel::IncompleteRows& from) {
   return out;
 }
 
+// Of the predictors with missing values on the scale of the data; NULL: none.
+bayeskernel::MissingScale read_scale(const Rcpp::List& settings,
+                                     SEXP predictors,
+                                     const bayeskernel::MissingPlaces& places) {
+  bayeskernel::MissingScale out;
+  if (Rf_isNull(predictors)) return out;
+  const Rcpp::List list(predictors);
+  out.center = map_vector(list["center"]);
+  out.scale = map_vector(list["scale_x"]);
+  if (read<bool>(settings, "keep_imputed")) out.order = places.by_row();
+  return out;
+}
+
 }  // namespace
 
 // [[Rcpp::export(rng = false)]]
@@ -172,28 +193,18 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
 
     ChainRun<ModelChain> run(
         settings, useful_threads(rows, read<int>(settings, "threads")));
-    const MissingAverages none(missing, model.family);
-    std::vector<MissingAverages> averages;
-    const auto averages_of = [&](Index c) {
-      return incomplete ? &averages[c] : nullptr;
-    };
-    const RunningMoments no_responsibility(
-        model.completions != nullptr ? rows.rows() : 0);
-    std::vector<RunningMoments> responsibility;
+    const ModelAverages none(missing, model, rows.rows());
+    std::vector<ModelAverages> averages;
     const bool started = run.start(
         [&](std::uint64_t id) {
           averages.push_back(none);
-          responsibility.push_back(no_responsibility);
           return std::make_unique<ModelChain>(rows, blocks, selection, missing,
                                               run.executor(), run.seed(), id,
                                               model);
         },
         [&](ModelChain& chain, R_xlen_t c, SEXP from) {
-          chain.restore(read_state(from, run.plan(), model, chain.state(),
-                                   averages_of(c)));
-          if (model.completions == nullptr) return;
-          restore_moments(CheckedList(from, kState).element("share"),
-                          responsibility[c]);
+          chain.restore(
+              read_state(from, run.plan(), model, chain.state(), averages[c]));
         },
         [&](ModelChain& chain, std::uint64_t) {
           ModelState state = chain.state();
@@ -203,52 +214,34 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
         });
     if (!started) return run.interrupted();
 
-    bayeskernel::MissingScale scale;
-    if (incomplete) {
-      const Rcpp::List list(predictors);
-      scale.center = map_vector(list["center"]);
-      scale.scale = map_vector(list["scale_x"]);
-      if (read<bool>(settings, "keep_imputed")) {
-        scale.order = places.by_row();
-      }
-    }
     const bayeskernel::ModelRecorder recorder(
         read_recorder(settings, prior, input, blocks, wide, model, run),
-        selection, missing, std::move(scale));
+        selection, missing, read_scale(settings, predictors, places));
     const auto write = [&](Index c, double* out, Index stride) {
       recorder.write(run.chain(c), out, stride);
-      if (incomplete) averages[c].add(run.chain(c));
-      if (model.completions != nullptr)
-        responsibility[c].add(run.chain(c).responsibility().array());
+      averages[c].add(run.chain(c));
     };
     const Rcpp::NumericVector draws = run.run(recorder.variables(), write);
     Rcpp::List states;
-    MissingAverages all = none;
-    RunningMoments all_responsibilities = no_responsibility;
+    ModelAverages all = none;
     for (Index c = 0; c < run.chains(); ++c) {
-      Rcpp::List state =
-          state_list(run.chain(c).state(), model, selection, averages_of(c));
-      if (model.completions != nullptr)
-        state["share"] = moments_list(responsibility[c]);
-      states.push_back(state);
+      states.push_back(
+          state_list(run.chain(c).state(), model, selection, averages[c]));
       all.merge(averages[c]);
-      all_responsibilities.merge(responsibility[c]);
     }
-    return r_list(
-        {{"draws", draws},
-         {"states", states},
-         {"holes", incomplete ? SEXP(value_list(bayeskernel::summarize_values(
-                                    all, places, recorder)))
-                              : R_NilValue},
-         {"fitted_holes", incomplete
-                              ? SEXP(fitted_list(bayeskernel::summarize_rows(
-                                    all, missing, input.order)))
-                              : R_NilValue},
-         {"share", model.completions != nullptr
-                       ? SEXP(to_r(by_row(VectorXd(all_responsibilities.mean),
-                                          input.order)))
-                       : R_NilValue},
-         {"status", jitter_status(run)}});
+    Rcpp::List out = r_list(
+        {{"draws", draws}, {"states", states}, {"status", jitter_status(run)}});
+    if (incomplete) {
+      out["holes"] = value_list(
+          bayeskernel::summarize_values(all.missing, places, recorder));
+      out["fitted_holes"] = fitted_list(
+          bayeskernel::summarize_rows(all.missing, missing, input.order));
+    }
+    if (model.completions != nullptr) {
+      out["share"] =
+          to_r(by_row(VectorXd(all.responsibility.mean), input.order));
+    }
+    return out;
   });
 }
 

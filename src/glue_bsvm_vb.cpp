@@ -3,15 +3,15 @@
 #include "gibbs/missing_summary.hpp"
 #include "glue_bsvm_posterior.h"
 #include "glue_process_rows.h"
+#include "selection/model_fit.hpp"
 #include "selection/screen.hpp"
-#include "selection/search.hpp"
 
 namespace {
 
 using bayeskernel::ColumnSearch;
 using bayeskernel::MeanFieldFit;
 using bayeskernel::MissingPattern;
-using bayeskernel::MissingValues;
+using bayeskernel::ModelFit;
 using bayeskernel::Selection;
 
 Rcpp::List selection_list(const ColumnSearch& search,
@@ -41,6 +41,27 @@ Rcpp::List missing_list(const MeanFieldFit& fit, const MissingPattern& missing,
                  {"scale", q.scale}});
 }
 
+// q over all columns, and the moments of the rows.
+Rcpp::List model_list(const ModelFit& model, const LinearInput& in,
+                      const bayeskernel::WideBlock& wide,
+                      const Selection& selection, const MissingPattern& missing,
+                      const RemoteRows* remote) {
+  const MeanFieldFit& fit = model.fit();
+  Rcpp::List out = posterior_list(fit, in.prior, wide);
+  add_row_moments(fit, in.data.order, remote, out);
+  if (missing.predictors() > 0) {
+    out["holes"] = missing_list(fit, missing, in.data.order);
+  }
+  if (model.search() == nullptr) return out;
+  out["theta_mean"] = to_r(model.mean().x);
+  out["theta_cov"] = to_r(model.theta_covariance());
+  out["loading"] = to_r(model.loading());
+  out["selection"] = selection_list(*model.search(), selection);
+  out["mean"] = to_r(by_row(model.row_mean(), in.data.order));
+  out["variance_f"] = to_r(by_row(model.row_variance(), in.data.order));
+  return out;
+}
+
 }  // namespace
 
 // Interrupted before its first step a fit has no posterior: `status` alone.
@@ -50,95 +71,55 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
   return guarded([&] {
     const auto start = std::chrono::steady_clock::now();
     LinearInput in(data, prior, settings);
-    const bayeskernel::ColumnData& input = in.data;
-    bayeskernel::Prior& blocks = in.prior;
-    bayeskernel::RowModel& model = in.model;
+    const std::vector<Index>& order = in.data.order;
     const SEXP selected = element(data, "selection");
     const Selection selection = read_selection(selected);
-    const MissingPattern missing =
-        read_missing(element(data, "holes"), input.order);
-    const bool complete = missing.predictors() == 0;
-    const SEXP open = element(data, "open");
-    const bool fixed = complete && selection.size() == 0;
+    const MissingPattern missing = read_missing(element(data, "holes"), order);
+    const bool fixed = missing.predictors() == 0 && selection.size() == 0;
     const std::unique_ptr<RemoteRows> remote = read_remote(settings);
-    ModelRows kept(input, fixed, in.units.unit, blocks,
-                   fixed && Rf_isNull(open), ProcessInput::width(data),
-                   remote != nullptr);
-    const bayeskernel::WideBlock& wide = kept.wide;
-    RcppParallelExecutor executor(
-        useful_threads(kept.source(), read<int>(settings, "threads")));
-    const ProcessInput processes(data, kept.source(), executor, blocks);
-    const bayeskernel::RowSource& rows = processes.rows();
-    const std::unique_ptr<bayeskernel::ConditionalVariance> residuals =
-        read_open(open, input.order, kept.residual(), blocks);
-    model.open = residuals ? residuals.get() : processes.open();
+    LinearRows rows(in, data, settings, fixed, remote != nullptr);
+    in.model.open = rows.open();
     UserCallback user(read<bool>(settings, "progress"));
-    const bayeskernel::MeanFieldSettings control =
-        read_mean_field_settings(settings);
-    std::unique_ptr<ColumnSearch> search;
-    std::unique_ptr<MissingValues> values;
-    std::unique_ptr<MeanFieldFit> plain;
-    bayeskernel::MeanFieldResult result;
     const bool gradients = !Rf_isNull(element(settings, "pulls"));
     bayeskernel::PackedRows seen;
-    if (selection.size() > 0) {
-      if (gradients) seen = kept.packed;
-      search = std::make_unique<ColumnSearch>(
-          std::move(kept.packed), blocks, selection, missing, executor, model);
-      const Rcpp::NumericVector at = Rcpp::List(selected)["start"];
-      result = at.size() == 1 ? search->run(control, user.keep_going(), at[0])
-                              : search->run(control, user.keep_going(),
-                                            VectorXd(map_vector(at)));
-    } else {
-      if (!complete) {
-        values = std::make_unique<MissingValues>(missing, std::vector<Index>(),
-                                                 kept.packed, executor);
-      }
-      plain = std::make_unique<MeanFieldFit>(rows, blocks, executor, nullptr,
-                                             values.get(), remote == nullptr,
-                                             model);
-      if (remote) {
-        remote->set_centres(processes.centres());
-        plain->delegate(remote->mean_field());
-      }
-      result = plain->run(control, user.keep_going());
+    if (gradients && selection.size() > 0) seen = rows.kept.packed;
+    ModelFit model(rows.kept.packed, rows.rows(), in.prior, selection, missing,
+                   rows.executor, remote == nullptr, in.model);
+    if (remote && model.search() == nullptr) {
+      remote->set_centres(rows.processes.centres());
+      model.plain().delegate(remote->mean_field());
     }
-    const MeanFieldFit& fit = search ? search->fit() : *plain;
+    VectorXd inclusion;
+    if (selection.size() > 0) {
+      inclusion = map_vector(Rcpp::List(selected)["start"]);
+    }
+    bayeskernel::MeanFieldResult result = model.run(
+        read_mean_field_settings(settings), user.keep_going(), inclusion);
+    const MeanFieldFit& fit = model.fit();
+    const bool usable = !result.bound.empty();
     Rcpp::List out;
-    if (!result.bound.empty()) {
-      out = posterior_list(fit, blocks, wide);
-      if (search) {
-        out["theta_mean"] = to_r(search->mean().x);
-        out["theta_cov"] = to_r(search->theta_covariance());
-        out["loading"] = to_r(search->loading());
-        out["selection"] = selection_list(*search, selection);
-      }
-      if (!complete) out["holes"] = missing_list(fit, missing, input.order);
-      const bool hinge = model.family == bayeskernel::Family::hinge;
-      if (hinge && plain && complete && model.completions == nullptr &&
-          model.open == nullptr && !result.interrupted) {
-        result.interrupted = !finished(executor, [&] {
-          out["influence"] = response_list(rows, blocks, executor, fit,
-                                           input.order, remote.get());
+    if (usable) {
+      out = model_list(model, in, rows.kept.wide, selection, missing,
+                       remote.get());
+      if (in.model.family == bayeskernel::Family::hinge && fixed &&
+          in.model.completions == nullptr && in.model.open == nullptr &&
+          !result.interrupted) {
+        result.interrupted = !finished(rows.executor, [&] {
+          out["influence"] = response_list(rows.rows(), in.prior, rows.executor,
+                                           fit, order, remote.get());
         });
       }
-      add_row_moments(fit, input.order, remote.get(), out);
-      if (search) {
-        out["mean"] = to_r(by_row(search->row_mean(), input.order));
-        out["variance_f"] = to_r(by_row(search->row_variance(), input.order));
-      }
     }
-    if (gradients && !result.bound.empty()) {
+    if (gradients && usable) {
       // Of complete rows in memory alone.
       const bayeskernel::RowGradient at(
-          search ? seen : kept.packed, model, fit.accepted().noise.noise(),
-          search ? search->row_mean() : fit.mean(),
-          search ? search->row_variance() : fit.variance());
-      out["kappa"] = to_r(by_row(at.kappa, input.order));
-      out["pull"] = to_r(by_row(at.gradient, input.order));
+          model.search() ? seen : rows.kept.packed, in.model,
+          fit.accepted().noise.noise(), model.row_mean(), model.row_variance());
+      out["kappa"] = to_r(by_row(at.kappa, order));
+      out["pull"] = to_r(by_row(at.gradient, order));
     }
-    out["usable"] = !result.bound.empty();
-    out["processes"] = processes.answer();
+    out["usable"] = usable;
+    out["processes"] = rows.processes.answer();
     out["status"] =
         status_list(result, fit.system().jitter(), seconds_since(start));
     return out;

@@ -157,16 +157,21 @@ class RcppParallelExecutor final : public bayeskernel::Executor {
 // Was there an interrupt? R's flag is cleared by the check that sees it.
 bool seen_interrupt();
 
-// What follows a fit: false when it was interrupted.
+// False when it was interrupted.
 template <class Work>
-bool finished(RcppParallelExecutor& executor, Work&& work) {
-  executor.ask();
+bool finished(Work&& work) {
   try {
     work();
   } catch (const bayeskernel::PassInterrupted&) {
     return false;
   }
   return true;
+}
+// The same of what follows a fit.
+template <class Work>
+bool finished(RcppParallelExecutor& executor, Work&& work) {
+  executor.ask();
+  return finished(work);
 }
 
 // Asked by the core between rounds, on the main thread: at most every tenth of

@@ -144,84 +144,69 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
   return guarded([&] {
     const auto start = std::chrono::steady_clock::now();
     LinearInput in(data, prior, settings);
-    const bayeskernel::ColumnData& input = in.data;
-    bayeskernel::Prior& blocks = in.prior;
-    bayeskernel::RowModel& model = in.model;
-    if (model.family != bayeskernel::Family::gaussian) model.noise.held = true;
-    const SEXP open = element(data, "open");
+    const std::vector<Index>& order = in.data.order;
+    const bayeskernel::RowModel& model = in.model;
     const std::unique_ptr<RemoteRows> remote = read_remote(settings);
-    ModelRows kept(input, true, in.units.unit, blocks, Rf_isNull(open),
-                   ProcessInput::width(data),
-                   // Evidence by group reads the rows here, again and again.
-                   remote != nullptr && input.group_begin.empty());
-    const bayeskernel::WideBlock& wide = kept.wide;
-    RcppParallelExecutor executor(
-        useful_threads(kept.source(), read<int>(settings, "threads")));
-    const ProcessInput processes(data, kept.source(), executor, blocks);
-    const bayeskernel::RowSource& rows = processes.rows();
-    const std::unique_ptr<bayeskernel::ConditionalVariance> residuals =
-        read_open(open, input.order, kept.residual(), blocks);
+    // Evidence by group reads the rows here, again and again.
+    LinearRows kept(in, data, settings, true,
+                    remote != nullptr && in.data.group_begin.empty());
+    const bayeskernel::RowSource& rows = kept.rows();
     UserCallback user(read<bool>(settings, "progress"));
     const bayeskernel::EpSettings control = read_ep_settings(settings);
     const bool grid =
         read_or<std::string>(settings, "variances", "grid") == "grid";
-    bayeskernel::EpFit fit(rows, blocks, executor, model.family,
-                           model.completions, true,
-                           residuals ? residuals.get() : processes.open());
+    bayeskernel::EpFit fit(rows, in.prior, kept.executor, model.family,
+                           model.completions, true, kept.open());
     // Of what comes between and after the passes; leaves as they do.
-    executor.ask();
+    kept.executor.ask();
     fit.watch(user.keep_going());
-    const SEXP own = element(data, "units");
-    if (!Rf_isNull(own)) {
-      const VectorXd numbers =
-          bayeskernel::by_position(map_vector(own), input.order);
-      fit.units.assign(numbers.data(), numbers.data() + numbers.size());
-    }
+    // Numbers by row, or none.
+    const auto by_position = [&](SEXP from) {
+      return Rf_isNull(from)
+                 ? VectorXd()
+                 : bayeskernel::by_position(map_vector(from), order);
+    };
+    const VectorXd units = by_position(element(data, "units"));
+    fit.units.assign(units.data(), units.data() + units.size());
     if (remote) {
-      remote->set_centres(processes.centres());
+      remote->set_centres(kept.processes.centres());
       fit.delegate(remote->sites(fit), remote->mirror());
     }
     Rcpp::List out;
     EpOutcome outcome;
-    bool interrupted = false;
-    try {
+    const bool whole = finished([&] {
       const SEXP messages = element(settings, "messages");
-      if (!Rf_isNull(messages)) start_from(messages, input.order, fit);
-      const SEXP copies = element(settings, "copies");
+      if (!Rf_isNull(messages)) start_from(messages, order, fit);
       outcome = bayeskernel::fit_linear_ep(
           fit, model.noise, grid, control, read_or(settings, "by_group", false),
-          Rf_isNull(copies)
-              ? VectorXd()
-              : bayeskernel::by_position(map_vector(copies), input.order));
-      out = outcome_list(outcome, blocks, wide, model);
-      add_rows(outcome, model, input.order, out);
+          by_position(element(settings, "copies")));
+      out = outcome_list(outcome, in.prior, kept.kept.wide, model);
+      add_rows(outcome, model, order, out);
       if (model.completions == nullptr) {
         // At the mode of a grid, where the fit is.
-        Rcpp::List influence = influence_list(
-            bayeskernel::site_influence(outcome.sites), input.order);
+        Rcpp::List influence =
+            influence_list(bayeskernel::site_influence(outcome.sites), order);
         influence["cov"] = to_r(fit.posterior().theta_covariance());
         if (outcome.jackknife.size() > 0) {
           influence["jackknife"] = to_r(outcome.jackknife);
         }
         out["influence"] = influence;
       }
-      if (processes.open() != nullptr && rows.groups() == 0 &&
+      if (kept.processes.open() != nullptr && rows.groups() == 0 &&
           model.family == bayeskernel::Family::hinge) {
-        out["jackknife"] = jackknife_list(
-            bayeskernel::jackknife(rows, executor, fit.posterior(), fit.sites));
+        out["jackknife"] = jackknife_list(bayeskernel::jackknife(
+            rows, kept.executor, fit.posterior(), fit.sites));
       }
       if (read_or(settings, "check", true)) {
         const double k = bayeskernel::importance_k(
-            fit, executor, read_or<std::uint64_t>(settings, "seed", 0));
+            fit, kept.executor, read_or<std::uint64_t>(settings, "seed", 0));
         if (!std::isnan(k)) out["pareto_k"] = k;
       }
-    } catch (const bayeskernel::PassInterrupted&) {
-      interrupted = true;
-    }
-    out["usable"] = !interrupted;
-    out["processes"] = processes.answer();
-    out["status"] = ep_status(outcome, interrupted, fit.system().jitter(),
-                              seconds_since(start));
+    });
+    out["usable"] = whole;
+    out["processes"] = kept.processes.answer();
+    out["status"] =
+        ep_status(outcome, !whole, fit.system().jitter(), seconds_since(start));
     return out;
   });
 }
@@ -229,8 +214,8 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
 // Of rows in a file (StreamInput) the messages stay with the core, 16 bytes a
 // row, with terms gp() 24 and 8 for each term more, and with groups of labels
 // 40 more; moments of rows are not answered. Variances are on a grid where rows
-// are in groups, as in memory (settings$variances). Where workers have the rows,
-// without groups, and their messages, there are no `rows` here.
+// are in groups, as in memory (settings$variances). Where workers have the
+// rows, without groups, and their messages, there are no `rows` here.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List linear_ep_stream_cpp(const Rcpp::List& stream,
                                 const Rcpp::List& prior,
@@ -239,8 +224,7 @@ Rcpp::List linear_ep_stream_cpp(const Rcpp::List& stream,
     const auto start = std::chrono::steady_clock::now();
     StreamInput input(stream, read<int>(settings, "threads"));
     const bayeskernel::Prior blocks = read_prior(prior);
-    bayeskernel::RowModel model = read_row_model(settings);
-    if (model.family != bayeskernel::Family::gaussian) model.noise.held = true;
+    const bayeskernel::RowModel model = read_row_model(settings);
     UserCallback user(read<bool>(settings, "progress"));
     const ProcessInput processes(stream, input.rows, input.executor, blocks);
     const bayeskernel::RowSource& rows = processes.rows();
@@ -258,26 +242,23 @@ Rcpp::List linear_ep_stream_cpp(const Rcpp::List& stream,
     fit.watch(user.keep_going());
     Rcpp::List out;
     EpOutcome outcome;
-    bool interrupted = false;
     double margin = R_NaReal;
-    try {
+    const bool whole = finished([&] {
       outcome = bayeskernel::fit_linear_ep(fit, model.noise, grid,
                                            read_ep_settings(settings), true,
                                            VectorXd(), false);
       out = outcome_list(outcome, blocks, bayeskernel::WideBlock(), model);
       const bayeskernel::Jackknife found =
           remote ? remote->jackknife(fit)
-                 : bayeskernel::jackknife(rows, input.executor,
-                                          fit.posterior(), fit.sites);
+                 : bayeskernel::jackknife(rows, input.executor, fit.posterior(),
+                                          fit.sites);
       margin = found.total.margin;
       out["jackknife"] = jackknife_list(found);
-    } catch (const bayeskernel::PassInterrupted&) {
-      interrupted = true;
-    }
-    out["usable"] = !interrupted;
+    });
+    out["usable"] = whole;
     out["processes"] = processes.answer();
-    Rcpp::List status = ep_status(outcome, interrupted, fit.system().jitter(),
-                                  seconds_since(start));
+    Rcpp::List status =
+        ep_status(outcome, !whole, fit.system().jitter(), seconds_since(start));
     status["margin"] = margin;
     out["status"] = status;
     return out;
@@ -297,8 +278,7 @@ Rcpp::List selection_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     const bayeskernel::Prior blocks = read_prior(prior);
     const bayeskernel::Selection selection =
         read_selection(element(data, "selection"));
-    bayeskernel::RowModel model = read_row_model(settings);
-    if (model.family != bayeskernel::Family::gaussian) model.noise.held = true;
+    const bayeskernel::RowModel model = read_row_model(settings);
     bayeskernel::PackedRows rows = bayeskernel::pack_rows(input);
     rows.finish(input.group_begin);
     RcppParallelExecutor executor(
@@ -315,8 +295,7 @@ Rcpp::List selection_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                                  model.family, model.noise, user.keep_going());
     Rcpp::List out;
     bayeskernel::SelectionEpOutcome found;
-    bool interrupted = false;
-    try {
+    const bool whole = finished([&] {
       found = fit.run(control);
       out = r_list({{"inclusion", found.inclusion},
                     {"effect_mean", found.effect_mean},
@@ -329,12 +308,10 @@ Rcpp::List selection_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                     {"logit_rho", found.logit_rho},
                     {"weight", found.weight},
                     {"start", found.start}});
-    } catch (const bayeskernel::PassInterrupted&) {
-      interrupted = true;
-    }
+    });
     out["status"] = r_list({{"passes", found.result.passes},
                             {"converged", found.result.converged},
-                            {"interrupted", interrupted},
+                            {"interrupted", !whole},
                             {"change", found.result.change},
                             {"seconds", seconds_since(start)}});
     return out;

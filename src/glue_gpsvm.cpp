@@ -108,19 +108,16 @@ Rcpp::List run_messages(Fit& fit, const Rcpp::List& settings,
                         UserCallback& user, Answer&& answer) {
   fit.watch(user.keep_going());
   bayeskernel::EpResult result;
-  bool interrupted = false;
   Rcpp::List out;
-  try {
+  const bool whole = finished([&] {
     result = fit.run(read_ep_settings(settings));
     out = answer();
-  } catch (const bayeskernel::PassInterrupted&) {
-    interrupted = true;
-  }
+  });
   out["status"] = r_list({{"log_evidence", fit.log_z()},
                           {"passes", result.passes},
                           {"change", result.change},
                           {"converged", result.converged},
-                          {"interrupted", interrupted}});
+                          {"interrupted", !whole}});
   return out;
 }
 

@@ -38,13 +38,9 @@ Rcpp::List ask_tuner(SEXP tuner, Ask&& ask) {
   Rcpp::XPtr<Tuner> at(tuner);
   UserCallback user(false);
   Rcpp::List out;
-  bool interrupted = false;
-  try {
-    out = ask(at->problem, user.keep_going());
-  } catch (const bayeskernel::PassInterrupted&) {
-    interrupted = true;
-  }
-  out["interrupted"] = interrupted;
+  const bool whole =
+      finished([&] { out = ask(at->problem, user.keep_going()); });
+  out["interrupted"] = !whole;
   return out;
 }
 

@@ -2,11 +2,10 @@
 // messages; sums travel.
 #include "glue_gpsvm.h"
 #include "glue_workers.h"
-#include "rows/shard_table.hpp"
 
 namespace {
 
-class ProcessWorker {
+class ProcessWorker final : public WorkerRows {
  public:
   // `first`: of these rows among all. `powers`: of each machine, where these
   // differ.
@@ -19,7 +18,7 @@ class ProcessWorker {
                 static_cast<Index>(first)) {}
 
   Rcpp::List run(const Rcpp::List& task, const Rcpp::List& own,
-                 const Rcpp::IntegerVector& begin) {
+                 const Rcpp::IntegerVector& begin) override {
     input_.base->set_positive(read<int>(task, "label"));
     if (powers_.size() > 0) {
       const int machine = task["machine"];
@@ -40,10 +39,8 @@ class ProcessWorker {
 // (none) that each shard begins with, counted from 0, then their numbers.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List gpsvm_shards_cpp(double n, int m) {
-  const bayeskernel::ShardTable table = bayeskernel::shard_table(
-      static_cast<Index>(n), bayeskernel::RowSource::chunk_rows(m));
-  return r_list(
-      {{"chunk", table.chunk}, {"row", table.row}, {"group", table.group}});
+  return table_list(bayeskernel::shard_table(
+      static_cast<Index>(n), bayeskernel::RowSource::chunk_rows(m)));
 }
 
 // `first`: the rows before these. `powers`: of each machine, or empty.
@@ -52,20 +49,7 @@ SEXP gpsvm_worker_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
                       const Rcpp::NumericMatrix& inducing, double nugget,
                       int threads, double first, const Rcpp::List& powers) {
   return guarded([&] {
-    const Rcpp::XPtr<ProcessWorker> out(new ProcessWorker(
-        data, kernel, inducing, nugget, threads, first, powers));
-    return Rcpp::RObject(static_cast<SEXP>(out));
-  });
-}
-
-// The answer to a task (RemoteRows) of the worker, whose shards begin at the
-// chunks `begin` (from 0; the last is their number).
-// [[Rcpp::export(rng = false)]]
-Rcpp::List gpsvm_worker_pass_cpp(SEXP worker, const Rcpp::List& task,
-                                 const Rcpp::List& own,
-                                 const Rcpp::IntegerVector& begin) {
-  return guarded([&] {
-    Rcpp::XPtr<ProcessWorker> at(worker);
-    return at->run(task, own, begin);
+    return to_r(std::make_unique<ProcessWorker>(data, kernel, inducing, nugget,
+                                                threads, first, powers));
   });
 }

@@ -4,11 +4,10 @@
 
 #include "glue_process_rows.h"
 #include "glue_workers.h"
-#include "rows/shard_table.hpp"
 
 namespace {
 
-class LinearWorker {
+class LinearWorker final : public WorkerRows {
  public:
   // `first`: of these rows among all.
   LinearWorker(const Rcpp::List& data, const Rcpp::List& prior,
@@ -28,7 +27,7 @@ class LinearWorker {
   LinearWorker& operator=(const LinearWorker&) = delete;
 
   Rcpp::List run(const Rcpp::List& task, const Rcpp::List& own,
-                 const Rcpp::IntegerVector& begin) {
+                 const Rcpp::IntegerVector& begin) override {
     if (task.containsElementNamed("centres")) {
       processes_.set_centres(task["centres"]);
       return Rcpp::List();
@@ -67,20 +66,14 @@ Rcpp::List linear_shards_cpp(const Rcpp::List& data, const Rcpp::List& prior) {
     const ModelRows kept(input, true, units.unit, blocks, false,
                          ProcessInput::width(data), true);
     const bayeskernel::RowSource& rows = kept.source();
-    const bayeskernel::ShardTable table = bayeskernel::shard_table(rows);
-    Rcpp::RObject order = R_NilValue;
+    Rcpp::List out = table_list(bayeskernel::shard_table(rows));
     if (rows.groups() > 0) {
-      Rcpp::IntegerVector by_group(input.order.size());
-      for (std::size_t i = 0; i < input.order.size(); ++i) {
-        by_group[i] = static_cast<int>(input.order[i]) + 1;
-      }
-      order = by_group;
+      Rcpp::IntegerVector order(input.order.begin(), input.order.end());
+      for (int& row : order) ++row;
+      out["order"] = order;
     }
-    return r_list({{"chunk", table.chunk},
-                   {"row", table.row},
-                   {"group", table.group},
-                   {"order", order},
-                   {"many", ModelRows::many(input)}});
+    out["many"] = ModelRows::many(input);
+    return out;
   });
 }
 
@@ -90,19 +83,17 @@ Rcpp::List linear_shards_cpp(const Rcpp::List& data, const Rcpp::List& prior) {
 SEXP linear_worker_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                        const Rcpp::List& settings, double first) {
   return guarded([&] {
-    const Rcpp::XPtr<LinearWorker> out(
-        new LinearWorker(data, prior, settings, first));
-    return Rcpp::RObject(static_cast<SEXP>(out));
+    return to_r(std::make_unique<LinearWorker>(data, prior, settings, first));
   });
 }
 
-// See gpsvm_worker_pass_cpp().
+// The answer of what any of the worker exports made; see WorkerRows.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List linear_worker_pass_cpp(SEXP worker, const Rcpp::List& task,
-                                  const Rcpp::List& own,
-                                  const Rcpp::IntegerVector& begin) {
+Rcpp::List worker_pass_cpp(SEXP worker, const Rcpp::List& task,
+                           const Rcpp::List& own,
+                           const Rcpp::IntegerVector& begin) {
   return guarded([&] {
-    Rcpp::XPtr<LinearWorker> at(worker);
+    Rcpp::XPtr<WorkerRows> at(worker);
     return at->run(task, own, begin);
   });
 }

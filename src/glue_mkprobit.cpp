@@ -160,11 +160,12 @@ Rcpp::List weights_list(const VectorXd& mean, const VectorXd& sd, double ess,
                  {"state_probability", probability}});
 }
 
-void add_result(const MultinomialResult& result, Rcpp::List& out) {
-  out["status"] = pass_status(result);
+Rcpp::List regression_status(const MultinomialResult& result) {
+  Rcpp::List out = pass_status(result);
   out["qr"] = result.by_qr;
   out["active"] = static_cast<double>(result.active);
-  out["lost_digits"] = result.lost_digits;
+  out["advice"] = result.lost_digits ? "scale" : "";
+  return out;
 }
 
 // What every kind of fit is made of.
@@ -188,6 +189,15 @@ struct Job {
   RcppParallelExecutor executor;
   UserCallback user;
   MultinomialFit fit;
+
+  // What prediction needs.
+  Rcpp::List posterior(const Rcpp::List& components,
+                       const Rcpp::RObject& probability) const {
+    return r_list({{"components", components},
+                   {"probability", probability},
+                   {"bias", composite.bias()},
+                   {"classes", classes}});
+  }
 };
 
 // Means, limits and draws of weights that have a posterior; what prediction
@@ -275,10 +285,10 @@ Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
   if (spread) {
     if (learn) q.emplace(job.composite.size(), read_spread(settings, product));
     if (tune) scales.emplace(learner.scale_count(), read_theta(settings));
-    result = learner.spread(
-        {q ? &*q : nullptr, scales ? &*scales : nullptr,
-         read<std::string>(settings, "is_target") == "point"},
-        job.user.keep_going());
+    result =
+        learner.spread({q ? &*q : nullptr, scales ? &*scales : nullptr,
+                        read<std::string>(settings, "is_target") == "point"},
+                       job.user.keep_going());
   } else if (method == "loo") {
     result = learner.left_out(own, job.user.keep_going());
   } else if (method != "fixed" || tune) {
@@ -305,9 +315,9 @@ Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
     Rcpp::List unused;
     out["scales"] = spread_list(*scales, true, unused);
   }
-  out["components"] = Rcpp::List::create(component);
-  out["probability"] = 1.0;
-  add_result(result, out);
+  out["posterior"] =
+      job.posterior(Rcpp::List::create(component), Rcpp::wrap(1.0));
+  out["status"] = regression_status(result);
   if (!std::isnan(check.start)) {
     out["check"] = r_list({{"start", check.start},
                            {"found", check.found},
@@ -340,13 +350,13 @@ Rcpp::List fit_states(Job& job, const Rcpp::List& settings) {
   for (const KeptFit& one : fits.components()) {
     components.push_back(component_list(one));
   }
-  out["components"] = components;
-  out["probability"] = to_r(fits.component_probability());
+  out["posterior"] =
+      job.posterior(components, to_r(fits.component_probability()));
   out["weights"] =
       weights_list(mean, sd, NA_REAL, MatrixXd(0, s), states,
                    Eigen::Map<const VectorXd>(fits.values().data(), count),
                    fits.probability());
-  add_result(result, out);
+  out["status"] = regression_status(result);
   return out;
 }
 
@@ -358,35 +368,14 @@ Rcpp::List mkprobit_vb_cpp(const Rcpp::List& data, const Rcpp::List& settings) {
   return guarded([&] {
     const auto began = std::chrono::steady_clock::now();
     Job job(data, settings);
-    const bool states = read<bool>(settings, "states");
-    const Rcpp::List found =
-        states ? fit_states(job, settings) : fit_composite(job, settings);
-    Rcpp::List status = found["status"];
+    Rcpp::List out = read<bool>(settings, "states")
+                         ? fit_states(job, settings)
+                         : fit_composite(job, settings);
+    Rcpp::List status = out["status"];
     status["seconds"] = seconds_since(began);
-    if (!found.containsElementNamed("components")) {
-      return r_list({{"status", status}, {"usable", false}});
-    }
-    status["qr"] = found["qr"];
-    status["active"] = found["active"];
-    status["advice"] = read<bool>(found, "lost_digits") ? "scale" : "";
-    SEXP check = R_NilValue, scales = R_NilValue;
-    if (found.containsElementNamed("check")) check = found["check"];
-    if (found.containsElementNamed("scales")) scales = found["scales"];
-    return r_list({{"posterior", r_list({{"components", found["components"]},
-                                         {"probability", found["probability"]},
-                                         {"bias", job.composite.bias()},
-                                         {"classes", job.classes}})},
-                   {"mean", found["mean"]},
-                   {"var", found["var"]},
-                   {"alpha", found["alpha"]},
-                   {"y_mean", found["y_mean"]},
-                   {"latent", found["latent"]},
-                   {"weights", found["weights"]},
-                   {"kernel", found["kernel"]},
-                   {"scales", scales},
-                   {"check", check},
-                   {"status", status},
-                   {"usable", true}});
+    out["status"] = status;
+    out["usable"] = out.containsElementNamed("posterior");
+    return out;
   });
 }
 

@@ -94,4 +94,33 @@ class ProcessInput {
   std::unique_ptr<bayeskernel::ConditionalVariance> open_;
 };
 
+// The rows of an export in memory as its model has them: with what processes
+// and residuals of a learned variance (`data$open`) make of them.
+class LinearRows {
+ public:
+  // `fixed`: nothing changes the columns; `remote`: others read the rows.
+  LinearRows(LinearInput& in, const Rcpp::List& data,
+             const Rcpp::List& settings, bool fixed, bool remote)
+      : kept(in.data, fixed, in.units.unit, in.prior,
+             fixed && Rf_isNull(element(data, "open")),
+             ProcessInput::width(data), remote),
+        executor(useful_threads(kept.source(), read<int>(settings, "threads"))),
+        processes(data, kept.source(), executor, in.prior),
+        residuals_(read_open(element(data, "open"), in.data.order,
+                             kept.residual(), in.prior)) {}
+
+  const bayeskernel::RowSource& rows() const { return processes.rows(); }
+  // Null where all residuals are known.
+  bayeskernel::ConditionalVariance* open() const {
+    return residuals_ ? residuals_.get() : processes.open();
+  }
+
+  ModelRows kept;
+  RcppParallelExecutor executor;
+  const ProcessInput processes;
+
+ private:
+  std::unique_ptr<bayeskernel::ConditionalVariance> residuals_;
+};
+
 #endif

@@ -2,11 +2,10 @@
 // these: it streams them; sums travel.
 #include "glue_stream.h"
 #include "glue_workers.h"
-#include "rows/shard_table.hpp"
 
 namespace {
 
-class StreamWorker {
+class StreamWorker final : public WorkerRows {
  public:
   // `first`: the rows of other workers before these.
   StreamWorker(const Rcpp::List& stream, const Rcpp::List& settings,
@@ -16,7 +15,7 @@ class StreamWorker {
                 static_cast<Index>(first), false) {}
 
   Rcpp::List run(const Rcpp::List& task, const Rcpp::List& own,
-                 const Rcpp::IntegerVector& begin) {
+                 const Rcpp::IntegerVector& begin) override {
     return run_task(worker_, task, own, begin);
   }
 
@@ -33,10 +32,7 @@ class StreamWorker {
 Rcpp::List stream_shards_cpp(const Rcpp::List& stream) {
   return guarded([&] {
     const StreamInput input(stream, 1);
-    const bayeskernel::ShardTable table =
-        bayeskernel::shard_table(input.rows);
-    return r_list(
-        {{"chunk", table.chunk}, {"row", table.row}, {"group", table.group}});
+    return table_list(bayeskernel::shard_table(input.rows));
   });
 }
 
@@ -45,19 +41,6 @@ Rcpp::List stream_shards_cpp(const Rcpp::List& stream) {
 SEXP stream_worker_cpp(const Rcpp::List& stream, const Rcpp::List& settings,
                        double first) {
   return guarded([&] {
-    const Rcpp::XPtr<StreamWorker> out(
-        new StreamWorker(stream, settings, first));
-    return Rcpp::RObject(static_cast<SEXP>(out));
-  });
-}
-
-// See gpsvm_worker_pass_cpp().
-// [[Rcpp::export(rng = false)]]
-Rcpp::List stream_worker_pass_cpp(SEXP worker, const Rcpp::List& task,
-                                  const Rcpp::List& own,
-                                  const Rcpp::IntegerVector& begin) {
-  return guarded([&] {
-    Rcpp::XPtr<StreamWorker> at(worker);
-    return at->run(task, own, begin);
+    return to_r(std::make_unique<StreamWorker>(stream, settings, first));
   });
 }

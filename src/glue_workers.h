@@ -12,6 +12,7 @@
 #include "ep/row_worker.hpp"
 #include "glue_gpsvm_sites.h"
 #include "linear/mean_field.hpp"
+#include "rows/shard_table.hpp"
 
 // On the master. A task is a list with its `step`, that all workers are told,
 // and parts of their own.
@@ -296,7 +297,27 @@ inline std::unique_ptr<RemoteRows> read_remote(
   return std::make_unique<RemoteRows>(Rcpp::List(remote), task);
 }
 
-// On a worker: the task of the master.
+// On a worker: its part of the rows, as R holds it.
+class WorkerRows {
+ public:
+  virtual ~WorkerRows() = default;
+  // The answer to a task, of shards that begin at the chunks `begin` (from 0;
+  // the last is their number).
+  virtual Rcpp::List run(const Rcpp::List& task, const Rcpp::List& own,
+                         const Rcpp::IntegerVector& begin) = 0;
+};
+
+inline Rcpp::RObject to_r(std::unique_ptr<WorkerRows> worker) {
+  const Rcpp::XPtr<WorkerRows> out(worker.release());
+  return Rcpp::RObject(static_cast<SEXP>(out));
+}
+
+inline Rcpp::List table_list(const bayeskernel::ShardTable& from) {
+  return r_list(
+      {{"chunk", from.chunk}, {"row", from.row}, {"group", from.group}});
+}
+
+// The task of the master.
 inline bayeskernel::RowRequest read_request(const Rcpp::List& task,
                                             const Rcpp::List& own) {
   bayeskernel::RowRequest out;
@@ -360,7 +381,6 @@ inline Rcpp::List reply_list(const bayeskernel::RowReply& from,
   return out;
 }
 
-// `begin`: the chunks, from 0, that the shards begin with, then their number.
 inline Rcpp::List run_task(bayeskernel::RowWorker& worker,
                            const Rcpp::List& task, const Rcpp::List& own,
                            const Rcpp::IntegerVector& begin) {

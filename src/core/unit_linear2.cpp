@@ -1,4 +1,7 @@
 #include "linear/mean_field.cpp"
+#include "linear/mean_field_rows.cpp"
+#include "linear/mean_field_step.cpp"
+#include "linear/selected_columns.cpp"
 #include "linear/minibatches.cpp"
 #include "linear/missing_pattern.cpp"
 #include "linear/missing_values.cpp"

@@ -1,6 +1,7 @@
 #include "selection/active_columns.cpp"
 #include "selection/active_tableau.cpp"
 #include "selection/gibbs.cpp"
+#include "selection/model_fit.cpp"
 #include "selection/screen.cpp"
 #include "selection/search.cpp"
 #include "selection/dual/fit.cpp"

@@ -1,6 +1,7 @@
 // The sampler of the linear model by family: against integrals, against draws
 // of the joint law of parameters and data, and in its identities.
 #include <Eigen/LU>
+#include "gibbs/missing_averages.hpp"
 #include "gibbs/model_chain.hpp"
 #include "math/special.hpp"
 #include <functional>
@@ -295,10 +296,11 @@ TEST("rows that are completions have the moments of the integrals") {
       }
       const VectorXd expected = integrals(family, tiny, model.noise);
       ModelChain chain = make();
-      VectorXd share = VectorXd::Zero(6);
+      bayeskernel::ModelAverages averages(none_missing, model,
+                                          tiny.rows.rows());
       const Estimate found = estimate(sweeps, [&] {
         chain.sweep();
-        share += chain.responsibility() / sweeps;
+        averages.add(chain);
         const GibbsState& state = chain.base();
         return tiny_statistics(state.point.x[0], state.point.x[1],
                                -std::log(state.precision[0](0, 0)),
@@ -308,6 +310,9 @@ TEST("rows that are completions have the moments of the integrals") {
       std::printf("completions, %s %d: largest |z| %.2f\n", name_of(family),
                   residual, z);
       CHECK(z < 4.5);
+      CHECK(averages.missing.value.count == 0.0);
+      CHECK(averages.responsibility.count == sweeps);
+      const VectorXd share = averages.responsibility.mean.matrix();
       CHECK_NEAR(share.head(2).sum(), 1.0, 1e-9);
       CHECK_NEAR(share.segment(2, 3).sum(), 1.0, 1e-9);
       CHECK((share.array().log() - tiny.units.log_prior.array()).abs()

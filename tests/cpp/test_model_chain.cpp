@@ -782,10 +782,11 @@ TEST("draws and averages are on the data's scale, holes in the given order") {
   // Coefficients, effects of groups, variances; then the new ones.
   const Index before = 4 + 6 + 1 + 3;
   CHECK(recorder.variables() == before + 2 + 2 + 2 + 3 + count);
-  bayeskernel::MissingAverages averages(problem.holes), first(problem.holes),
-      second(problem.holes);
+  bayeskernel::ModelAverages averages(problem.holes, RowModel(),
+                                      problem.rows.rows());
+  bayeskernel::ModelAverages first = averages, second = averages;
   VectorXd out(recorder.variables());
-  MatrixXd values(10, count), f(10, averages.f.mean.size());
+  MatrixXd values(10, count), f(10, averages.missing.f.mean.size());
   for (int t = 0; t < 10; ++t) {
     chain.sweep();
     recorder.write(chain, out.data(), 1);
@@ -811,7 +812,8 @@ TEST("draws and averages are on the data's scale, holes in the given order") {
              scale.center[last] + scale.scale[last] * values(9, count - 1),
              1e-13);
   first.merge(second);
-  for (const bayeskernel::MissingAverages* all : {&averages, &first}) {
+  CHECK(averages.responsibility.mean.size() == 0);
+  for (const auto* all : {&averages.missing, &first.missing}) {
     for (Index k = 0; k < count; ++k) {
       const double m = values.col(k).mean();
       CHECK_NEAR(all->value.mean[k], m, 1e-12);

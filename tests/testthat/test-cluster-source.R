@@ -213,9 +213,9 @@ test_that("a worker that dies in a pass is an error, and the master lives", {
   second <- parallel::clusterCall(cluster, Sys.getpid)[[2]]
   # It dies at its third answer to a pass.
   parallel::clusterCall(cluster[2], function() {
-    pass <- bayeskernel:::stream_worker_pass_cpp
+    pass <- bayeskernel:::worker_pass_cpp
     count <- 0
-    utils::assignInNamespace("stream_worker_pass_cpp", function(...) {
+    utils::assignInNamespace("worker_pass_cpp", function(...) {
       count <<- count + 1
       if (count == 3) tools::pskill(Sys.getpid(), tools::SIGKILL)
       pass(...)

@@ -3,14 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <vector>
 
-#include "bark/blocks.hpp"
-#include "eigen.hpp"
 #include "error.hpp"
-#include "simd/aligned_buffer.hpp"
 #include "simd/column_products.hpp"
-#include "simd/gaussian_column.hpp"
 
 namespace bayeskernel {
 

@@ -2,7 +2,6 @@
 
 #include <numeric>
 
-#include "eigen.hpp"
 #include "error.hpp"
 
 namespace bayeskernel {

@@ -3,33 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <memory>
 #include <utility>
-#include <vector>
 
-#include "bark/basis.hpp"
-#include "bark/inclusion_prior.hpp"
-#include "bark/joint_walk.hpp"
-#include "bark/kernel_moves.hpp"
 #include "bark/label_moves.hpp"
-#include "bark/latent_sweep.hpp"
 #include "bark/population.hpp"
-#include "bark/precision_draws.hpp"
-#include "bark/prior.hpp"
-#include "bark/scale_walks.hpp"
 #include "bark/start.hpp"
-#include "bark/start_search.hpp"
-#include "bark/state.hpp"
-#include "bark/steps.hpp"
-#include "eigen.hpp"
 #include "error.hpp"
-#include "expansion/collapsed_gaussian.hpp"
 #include "mcmc/learned_step.hpp"
-#include "mcmc/metropolis.hpp"
 #include "rng/distributions.hpp"
-#include "rng/stream.hpp"
 
 namespace bayeskernel {
 

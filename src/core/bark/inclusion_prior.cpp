@@ -1,6 +1,5 @@
 #include "bark/inclusion_prior.hpp"
 
-#include <array>
 #include <cmath>
 
 #include "math/special.hpp"

@@ -3,17 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bark/basis.hpp"
-#include "bark/prior.hpp"
 #include "bark/scale_moves.hpp"
-#include "bark/state.hpp"
-#include "bark/steps.hpp"
-#include "eigen.hpp"
 #include "expansion/collapsed_gaussian.hpp"
-#include "mcmc/learned_step.hpp"
 #include "mcmc/metropolis.hpp"
 #include "rng/distributions.hpp"
-#include "rng/stream.hpp"
 
 namespace bayeskernel {
 

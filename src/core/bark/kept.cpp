@@ -2,12 +2,7 @@
 
 #include <algorithm>
 
-#include "bark/basis.hpp"
-#include "eigen.hpp"
 #include "error.hpp"
-#include "expansion/collapsed_gaussian.hpp"
-#include "simd/aligned_buffer.hpp"
-#include "simd/column_products.hpp"
 
 namespace bayeskernel {
 

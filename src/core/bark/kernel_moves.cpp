@@ -3,16 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bark/basis.hpp"
 #include "bark/population.hpp"
 #include "bark/prior.hpp"
-#include "bark/state.hpp"
-#include "eigen.hpp"
-#include "expansion/collapsed_gaussian.hpp"
-#include "mcmc/metropolis.hpp"
 #include "rng/distributions.hpp"
-#include "rng/stream.hpp"
-#include "simd/aligned_buffer.hpp"
 #include "simd/column_products.hpp"
 
 namespace bayeskernel {

@@ -2,14 +2,9 @@
 
 #include <cmath>
 
-#include "bark/latent_sweep.hpp"
-#include "bark/scale_walks.hpp"
-#include "bark/state.hpp"
-#include "bark/steps.hpp"
 #include "eigen.hpp"
 #include "mcmc/metropolis.hpp"
 #include "rng/distributions.hpp"
-#include "rng/stream.hpp"
 
 namespace bayeskernel {
 

@@ -1,25 +1,14 @@
 #include "bark/latent_sweep.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <utility>
-#include <vector>
 
-#include "bark/basis.hpp"
 #include "bark/population.hpp"
 #include "bark/prior.hpp"
-#include "bark/state.hpp"
-#include "eigen.hpp"
-#include "expansion/collapsed_gaussian.hpp"
-#include "expansion/holmes_held.hpp"
-#include "math/bordered.hpp"
-#include "math/normal.hpp"
 #include "prior/variance_prior.hpp"
 #include "rng/distributions.hpp"
-#include "rng/stream.hpp"
-#include "simd/aligned_buffer.hpp"
 #include "simd/column_products.hpp"
 
 namespace bayeskernel {

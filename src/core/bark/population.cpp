@@ -1,11 +1,8 @@
 #include "bark/population.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
-#include <vector>
 
-#include "eigen.hpp"
 #include "rng/categorical.hpp"
 #include "rng/stream.hpp"
 

@@ -1,23 +1,10 @@
 #include "bark/precision_draws.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <vector>
 
-#include "bark/basis.hpp"
 #include "bark/population.hpp"
-#include "bark/prior.hpp"
-#include "bark/state.hpp"
-#include "bark/steps.hpp"
-#include "eigen.hpp"
-#include "expansion/collapsed_gaussian.hpp"
-#include "mcmc/metropolis.hpp"
-#include "mcmc/slice.hpp"
-#include "prior/variance_prior.hpp"
 #include "rng/distributions.hpp"
-#include "rng/stream.hpp"
-#include "simd/aligned_buffer.hpp"
 
 namespace bayeskernel {
 

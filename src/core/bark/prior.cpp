@@ -1,11 +1,6 @@
 #include "bark/prior.hpp"
 
-#include <Eigen/Core>
-#include <array>
 #include <cmath>
-
-#include "expansion/levy.hpp"
-#include "prior/variance_prior.hpp"
 
 namespace bayeskernel {
 

@@ -4,17 +4,10 @@
 #include <cmath>
 #include <cstddef>
 
-#include "bark/basis.hpp"
-#include "bark/inclusion_prior.hpp"
-#include "bark/latent_sweep.hpp"
-#include "bark/prior.hpp"
-#include "bark/state.hpp"
-#include "eigen.hpp"
 #include "expansion/collapsed_gaussian.hpp"
 #include "math/special.hpp"
 #include "mcmc/metropolis.hpp"
 #include "rng/distributions.hpp"
-#include "rng/stream.hpp"
 
 namespace bayeskernel {
 

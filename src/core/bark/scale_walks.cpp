@@ -8,16 +8,10 @@
 
 #include "bark/basis.hpp"
 #include "bark/inclusion_prior.hpp"
-#include "bark/latent_sweep.hpp"
 #include "bark/prior.hpp"
-#include "bark/scale_moves.hpp"
-#include "bark/state.hpp"
-#include "bark/steps.hpp"
 #include "bark/structured_moves.hpp"
-#include "eigen.hpp"
 #include "mcmc/metropolis.hpp"
 #include "rng/distributions.hpp"
-#include "rng/stream.hpp"
 
 namespace bayeskernel {
 

@@ -1,17 +1,6 @@
 #include "bark/start.hpp"
 
-#include <algorithm>
 #include <cmath>
-
-#include "bark/basis.hpp"
-#include "bark/kernel_moves.hpp"
-#include "bark/population.hpp"
-#include "bark/prior.hpp"
-#include "bark/state.hpp"
-#include "eigen.hpp"
-#include "expansion/collapsed_gaussian.hpp"
-#include "rng/distributions.hpp"
-#include "rng/stream.hpp"
 
 namespace bayeskernel {
 

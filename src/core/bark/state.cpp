@@ -1,18 +1,10 @@
 #include "bark/state.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
-#include "bark/basis.hpp"
-#include "bark/inclusion_prior.hpp"
-#include "bark/population.hpp"
-#include "bark/prior.hpp"
-#include "eigen.hpp"
 #include "error.hpp"
-#include "expansion/collapsed_gaussian.hpp"
 #include "rng/distributions.hpp"
-#include "simd/aligned_buffer.hpp"
 #include "simd/column_products.hpp"
 
 namespace bayeskernel {

@@ -1,14 +1,9 @@
 #include "bark/structured_moves.hpp"
 
-#include <cmath>
 #include <limits>
-#include <vector>
 
-#include "bark/inclusion_prior.hpp"
-#include "eigen.hpp"
 #include "rng/categorical.hpp"
 #include "rng/distributions.hpp"
-#include "rng/stream.hpp"
 
 namespace bayeskernel {
 

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "math/normal.hpp"
-#include "math/quadrature.hpp"
 
 namespace bayeskernel {
 

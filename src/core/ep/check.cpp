@@ -1,23 +1,5 @@
 #include "ep/check.hpp"
 
-#include <algorithm>
-#include <cstdint>
-#include <limits>
-#include <vector>
-
-#include "eigen.hpp"
-#include "ep/fit.hpp"
-#include "likelihood/family.hpp"
-#include "likelihood/likelihood.hpp"
-#include "linear/gaussian.hpp"
-#include "mcmc/pareto.hpp"
-#include "parallel/executor.hpp"
-#include "prior/blocks.hpp"
-#include "rng/stream.hpp"
-#include "rows/rows.hpp"
-#include "rows/sums.hpp"
-#include "rows/sweep.hpp"
-
 namespace bayeskernel {
 
 double importance_k(EpFit& fit, Executor& executor, std::uint64_t seed) {

@@ -5,28 +5,11 @@
 #include <cmath>
 #include <cstddef>
 #include <utility>
-#include <vector>
 
-#include "eigen.hpp"
-#include "ep/leave_one_out.hpp"
-#include "ep/selection_sites.hpp"
-#include "ep/settle.hpp"
-#include "ep/site_pass.hpp"
-#include "ep/sites.hpp"
 #include "ep/start.hpp"
 #include "error.hpp"
-#include "likelihood/family.hpp"
-#include "linear/completions.hpp"
-#include "linear/conditional_variance.hpp"
-#include "linear/gaussian.hpp"
-#include "linear/moments.hpp"
-#include "linear/system.hpp"
 #include "math/cholesky.hpp"
-#include "optim/progress.hpp"
-#include "parallel/executor.hpp"
-#include "prior/blocks.hpp"
-#include "rows/rows.hpp"
-#include "rows/sums.hpp"
+#include "math/spd.hpp"
 
 namespace bayeskernel {
 
@@ -185,7 +168,7 @@ void EpFit::read_prior() {
   }
   for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
     log_det_prior_ += static_cast<double>(prior_.blocks[l].members) *
-                      log_det(Eigen::LLT<MatrixXd>(precision_[l]));
+                      spd_log_det(precision_[l]);
   }
 }
 

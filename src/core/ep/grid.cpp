@@ -1,30 +1,11 @@
 #include "ep/grid.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstddef>
-#include <limits>
-#include <map>
-#include <optional>
 #include <queue>
-#include <utility>
-#include <vector>
 
-#include "eigen.hpp"
-#include "ep/fit.hpp"
-#include "ep/group_evidence.hpp"
-#include "ep/hyperparameters.hpp"
-#include "ep/grid_states.hpp"
-#include "ep/left_out_means.hpp"
-#include "ep/mixture.hpp"
-#include "ep/mode.hpp"
 #include "ep/scatter.hpp"
-#include "ep/settle.hpp"
-#include "ep/sites.hpp"
 #include "ep/variational.hpp"
 #include "error.hpp"
-#include "likelihood/family.hpp"
 #include "math/decompositions.hpp"
 #include "rows/rows.hpp"
 

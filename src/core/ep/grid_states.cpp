@@ -1,10 +1,7 @@
 #include "ep/grid_states.hpp"
 
-#include <array>
 #include <utility>
 
-#include "eigen.hpp"
-#include "ep/fit.hpp"
 #include "rows/sums.hpp"
 
 namespace bayeskernel {

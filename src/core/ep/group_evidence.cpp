@@ -1,18 +1,10 @@
 #include "ep/group_evidence.hpp"
 
 #include <algorithm>
-#include <cmath>
 
-#include "eigen.hpp"
-#include "ep/fit.hpp"
-#include "ep/sites.hpp"
-#include "likelihood/family.hpp"
 #include "likelihood/likelihood.hpp"
-#include "likelihood/tilted.hpp"
 #include "linear/gaussian.hpp"
-#include "linear/system.hpp"
 #include "math/quadrature.hpp"
-#include "rows/rows.hpp"
 #include "rows/sweep.hpp"
 
 namespace bayeskernel {

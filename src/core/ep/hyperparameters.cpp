@@ -3,21 +3,18 @@
 #include <Eigen/Cholesky>
 #include <cmath>
 #include <cstddef>
-#include <vector>
 
-#include "eigen.hpp"
-#include "ep/fit.hpp"
 #include "ep/sites.hpp"
 #include "error.hpp"
-#include "likelihood/family.hpp"
 #include "linear/conditional_variance.hpp"
 #include "linear/gaussian.hpp"
 #include "math/cholesky.hpp"
+#include "math/spd.hpp"
 #include "math/special.hpp"
-#include "prior/blocks.hpp"
-#include "prior/variance_prior.hpp"
 
 namespace bayeskernel {
+
+static constexpr const char* kBlockCovariance = "the covariance of a block";
 
 Hyperparameters::Hyperparameters(const Prior& prior, const NoisePrior& noise)
     : prior_(prior), noise_(noise) {
@@ -41,7 +38,9 @@ VectorXd Hyperparameters::pack(const std::vector<MatrixXd>& precision,
     } else if (prior_.blocks[l].width == 1) {
       x[at] = -std::log(precision[l](0, 0));
     } else {
-      MatrixXd root = Eigen::LLT<MatrixXd>(inverse(precision[l])).matrixL();
+      MatrixXd root =
+          Eigen::LLT<MatrixXd>(spd_inverse(precision[l], kBlockCovariance))
+              .matrixL();
       if (by_rows(l)) {
         for (Index k = 0; k < root.rows(); ++k) {
           const double sd = root.row(k).norm();
@@ -68,7 +67,7 @@ void Hyperparameters::unpack(const VectorXd& x,
       precision[l](0, 0) = std::exp(-x[at]);
     } else {
       const MatrixXd root = factor(x, at, l);
-      precision[l] = inverse(root * root.transpose());
+      precision[l] = spd_inverse(root * root.transpose(), kBlockCovariance);
     }
   });
 }
@@ -109,8 +108,9 @@ double Hyperparameters::log_prior(const VectorXd& x) const {
     const Block& block = prior_.blocks[l];
     const Index r = block.width;
     const MatrixXd root = factor(x, at, l);
-    out += block.covariance().log_density(inverse(root * root.transpose()),
-                                          root.diagonal().array().log().sum()) +
+    out += block.covariance().log_density(
+               spd_inverse(root * root.transpose(), kBlockCovariance),
+               root.diagonal().array().log().sum()) +
            r * std::log(2.0);
     for (Index c = 0; c < r; ++c) {
       out += measure(l, c) * std::log(root(c, c));
@@ -140,7 +140,7 @@ VectorXd Hyperparameters::gradient(const EpFit& fit, const VectorXd& x) const {
     }
     const Index r = block.width;
     const MatrixXd root = factor(x, at, l);
-    const MatrixXd p = inverse(root * root.transpose());
+    const MatrixXd p = spd_inverse(root * root.transpose(), kBlockCovariance);
     const CovariancePrior prior = block.covariance();
     // By Psi, times 2 L: dPsi = dL L' + L dL'.
     MatrixXd slope =
@@ -195,14 +195,6 @@ MatrixXd Hyperparameters::factor(const VectorXd& x, Index at, int l) const {
     }
   }
   return root;
-}
-
-MatrixXd Hyperparameters::inverse(const MatrixXd& a) {
-  Eigen::LLT<MatrixXd> llt(a);
-  if (llt.info() != Eigen::Success) {
-    throw NumericError("the covariance of a block is not positive definite");
-  }
-  return llt.solve(MatrixXd::Identity(a.rows(), a.cols()));
 }
 
 }  // namespace bayeskernel

@@ -60,7 +60,6 @@ class Hyperparameters {
 
   MatrixXd factor(const VectorXd& x, Index at, int l) const;
 
-  static MatrixXd inverse(const MatrixXd& a);
 
   const Prior& prior_;
   NoisePrior noise_;

@@ -3,21 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
-#include <vector>
 
-#include "eigen.hpp"
-#include "ep/sites.hpp"
-#include "likelihood/rules.hpp"
 #include "linear/accumulate.hpp"
-#include "linear/gaussian.hpp"
 #include "linear/moments.hpp"
-#include "linear/pass.hpp"
-#include "linear/system.hpp"
-#include "parallel/executor.hpp"
-#include "prior/blocks.hpp"
-#include "rows/rows.hpp"
-#include "rows/sums.hpp"
-#include "rows/sweep.hpp"
 
 namespace bayeskernel {
 

@@ -2,12 +2,9 @@
 
 #include <cmath>
 
-#include "eigen.hpp"
-#include "ep/sites.hpp"
 #include "likelihood/family.hpp"
 #include "likelihood/tilted.hpp"
 #include "math/normal.hpp"
-#include "rows/rows.hpp"
 
 namespace bayeskernel {
 

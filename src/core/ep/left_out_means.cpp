@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "eigen.hpp"
-#include "ep/fit.hpp"
 #include "ep/influence.hpp"
 #include "ep/sites.hpp"
 #include "linear/gaussian.hpp"

@@ -3,22 +3,10 @@
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <vector>
 
-#include "eigen.hpp"
-#include "ep/fit.hpp"
-#include "ep/grid.hpp"
-#include "ep/hyperparameters.hpp"
 #include "ep/left_out_means.hpp"
-#include "ep/mixture.hpp"
-#include "ep/settle.hpp"
-#include "ep/sites.hpp"
-#include "ep/variational.hpp"
-#include "likelihood/family.hpp"
-#include "linear/completions.hpp"
+#include "math/spd.hpp"
 #include "math/special.hpp"
-#include "prior/blocks.hpp"
 
 namespace bayeskernel {
 
@@ -61,7 +49,7 @@ BlockPosterior matched_wishart(const EpOutcome& from, std::size_t l) {
   VectorXd mean = VectorXd::Zero(r), square = mean;
   for (std::size_t j = 0; j < from.points.size(); ++j) {
     const MatrixXd psi =
-        from.points[j].precision[l].llt().solve(MatrixXd::Identity(r, r));
+        spd_inverse(from.points[j].precision[l], "a precision");
     const VectorXd log_psi = psi.diagonal().array().log();
     const VectorXd root = psi.diagonal().cwiseSqrt();
     mean += from.weight[j] * log_psi;
@@ -117,7 +105,7 @@ void collect_grid(EpGrid& grid, const Hyperparameters& hyper,
   out.x_sd = (square - out.x_mean.cwiseAbs2()).cwiseMax(0.0).cwiseSqrt();
   out.x_mean += out.points[0].x;
   for (MatrixXd& p : out.precision) {
-    p = p.llt().solve(MatrixXd::Identity(p.rows(), p.cols())).eval();
+    p = spd_inverse(p, "a precision");
   }
   out.variances.blocks.resize(prior.blocks.size());
   for (Index at = 0; at < d; ++at) {

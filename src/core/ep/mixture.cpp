@@ -1,18 +1,10 @@
 #include "ep/mixture.hpp"
 
 #include <Eigen/Cholesky>
-#include <algorithm>
 
-#include "eigen.hpp"
-#include "ep/fit.hpp"
-#include "ep/leave_one_out.hpp"
-#include "ep/row_evidence.hpp"
 #include "ep/sites.hpp"
 #include "linear/gaussian.hpp"
-#include "linear/system.hpp"
-#include "parallel/executor.hpp"
 #include "rows/sums.hpp"
-#include "simd/lower_product.hpp"
 
 namespace bayeskernel {
 

@@ -1,11 +1,5 @@
 #include "ep/mode.hpp"
 
-#include <Eigen/Core>
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
-
 namespace bayeskernel {
 
 HyperMode climb(

@@ -1,15 +1,6 @@
 #include "ep/row_evidence.hpp"
 
-#include <cmath>
-
-#include "eigen.hpp"
-#include "ep/fit.hpp"
-#include "ep/sites.hpp"
-#include "likelihood/family.hpp"
-#include "likelihood/likelihood.hpp"
-#include "likelihood/tilted.hpp"
 #include "math/normal.hpp"
-#include "math/quadrature.hpp"
 #include "rows/rows.hpp"
 #include "rows/sweep.hpp"
 

@@ -1,13 +1,6 @@
 #include "ep/scatter.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstddef>
-#include <vector>
-
-#include "eigen.hpp"
-#include "error.hpp"
 
 namespace bayeskernel {
 

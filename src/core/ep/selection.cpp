@@ -4,26 +4,14 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <memory>
-#include <utility>
-#include <vector>
 
-#include "eigen.hpp"
-#include "ep/fit.hpp"
-#include "ep/hyperparameters.hpp"
-#include "ep/selection_sites.hpp"
-#include "ep/settle.hpp"
 #include "ep/sites.hpp"
 #include "ep/variational.hpp"
 #include "error.hpp"
-#include "likelihood/family.hpp"
 #include "linear/completions.hpp"
 #include "linear/gaussian.hpp"
 #include "math/special.hpp"
-#include "prior/blocks.hpp"
-#include "prior/indicators.hpp"
 #include "prior/variance_prior.hpp"
-#include "rows/rows.hpp"
 #include "rows/sums.hpp"
 
 namespace bayeskernel {

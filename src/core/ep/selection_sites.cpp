@@ -5,12 +5,9 @@
 #include <cmath>
 #include <cstddef>
 
-#include "eigen.hpp"
 #include "linear/completions.hpp"
 #include "math/normal.hpp"
 #include "math/special.hpp"
-#include "prior/blocks.hpp"
-#include "prior/indicators.hpp"
 
 namespace bayeskernel {
 

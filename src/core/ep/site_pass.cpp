@@ -1,17 +1,5 @@
 #include "ep/site_pass.hpp"
 
-#include <utility>
-
-#include "eigen.hpp"
-#include "ep/sites.hpp"
-#include "ep/start.hpp"
-#include "likelihood/rules.hpp"
-#include "linear/gaussian.hpp"
-#include "linear/moments.hpp"
-#include "linear/pass.hpp"
-#include "rows/rows.hpp"
-#include "rows/sums.hpp"
-
 namespace bayeskernel {
 
 void SitePass::delegate(RemoteSites remote) {

@@ -1,15 +1,6 @@
 #include "ep/sites.hpp"
 
-#include <algorithm>
 #include <cmath>
-
-#include "eigen.hpp"
-#include "likelihood/bounds.hpp"
-#include "likelihood/family.hpp"
-#include "likelihood/rules.hpp"
-#include "likelihood/tilted.hpp"
-#include "linear/completions.hpp"
-#include "rows/rows.hpp"
 
 namespace bayeskernel {
 

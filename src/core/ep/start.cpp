@@ -1,11 +1,6 @@
 #include "ep/start.hpp"
 
 #include "eigen.hpp"
-#include "ep/sites.hpp"
-#include "likelihood/bounds.hpp"
-#include "likelihood/family.hpp"
-#include "likelihood/rules.hpp"
-#include "rows/rows.hpp"
 
 namespace bayeskernel {
 

@@ -4,20 +4,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <vector>
 
-#include "eigen.hpp"
-#include "ep/fit.hpp"
-#include "ep/hyperparameters.hpp"
-#include "ep/settle.hpp"
 #include "ep/sites.hpp"
 #include "likelihood/family.hpp"
 #include "linear/conditional_variance.hpp"
 #include "linear/gaussian.hpp"
 #include "math/cholesky.hpp"
+#include "math/spd.hpp"
 #include "math/special.hpp"
 #include "optim/anderson.hpp"
-#include "prior/blocks.hpp"
 
 namespace bayeskernel {
 
@@ -66,8 +61,7 @@ double EpInVb::log_evidence() const {
     const MatrixXd moment = fit_.posterior().second_moment(block);
     out += Prior::bound(block, q.blocks[l], moment, p) +
            0.5 * static_cast<double>(block.hidden) -
-           0.5 * static_cast<double>(block.members) *
-               log_det(Eigen::LLT<MatrixXd>(p)) +
+           0.5 * static_cast<double>(block.members) * spd_log_det(p) +
            0.5 * (p * moment).trace();
   }
   const NoisePrior& noise = hyper_.noise();

@@ -1,14 +1,9 @@
 #include "expansion/collapsed_gaussian.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
 
-#include "eigen.hpp"
 #include "error.hpp"
-#include "math/bordered.hpp"
 #include "math/normal.hpp"
-#include "simd/aligned_buffer.hpp"
 
 namespace bayeskernel {
 

@@ -1,13 +1,5 @@
 #include "expansion/holmes_held.hpp"
 
-#include <algorithm>
-
-#include "eigen.hpp"
-#include "expansion/collapsed_gaussian.hpp"
-#include "rng/distributions.hpp"
-#include "simd/aligned_buffer.hpp"
-#include "simd/column_products.hpp"
-
 namespace bayeskernel {
 
 void HolmesHeld::prepare(const double* columns, Index stride,

@@ -1,9 +1,5 @@
 #include "expansion/levy.hpp"
 
-#include <cmath>
-
-#include "math/special.hpp"
-
 namespace bayeskernel {
 
 LevyApproximation continuous_levy(double alpha, double gamma, double epsilon) {

@@ -2,8 +2,6 @@
 
 #include <Eigen/Core>
 
-#include "gibbs/model_chain.hpp"
-#include "gibbs/running_moments.hpp"
 #include "math/normal.hpp"
 #include "missing/values/gibbs.hpp"
 
@@ -30,6 +28,18 @@ void MissingAverages::merge(const MissingAverages& other) {
   probit.merge(other.probit);
   hinge.merge(other.hinge);
   logit.merge(other.logit);
+}
+
+void ModelAverages::add(const ModelChain& chain) {
+  if (incomplete) missing.add(chain);
+  if (responsibility.mean.size() > 0) {
+    responsibility.add(chain.responsibility().array());
+  }
+}
+
+void ModelAverages::merge(const ModelAverages& other) {
+  missing.merge(other.missing);
+  responsibility.merge(other.responsibility);
 }
 
 }  // namespace bayeskernel

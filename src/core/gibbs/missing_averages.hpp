@@ -8,6 +8,7 @@
 #include "gibbs/running_moments.hpp"
 #include "likelihood/family.hpp"
 #include "linear/missing_pattern.hpp"
+#include "linear/row_rules.hpp"
 
 namespace bayeskernel {
 
@@ -31,6 +32,23 @@ struct MissingAverages {
 
  private:
   Eigen::ArrayXd draw_, work_, probability_;
+};
+
+// All that a chain averages; what a model lacks is empty.
+struct ModelAverages {
+  bool incomplete;  // whether the chain has values that may be missing
+  MissingAverages missing;
+  RunningMoments responsibility;  // of each completion
+
+  ModelAverages(const MissingPattern& pattern, const RowModel& model,
+                Index rows)
+      : incomplete(pattern.predictors() > 0),
+        missing(pattern, model.family),
+        responsibility(model.completions != nullptr ? rows : 0) {}
+
+  void add(const ModelChain& chain);
+
+  void merge(const ModelAverages& other);
 };
 
 }  // namespace bayeskernel

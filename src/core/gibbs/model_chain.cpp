@@ -1,24 +1,10 @@
 #include "gibbs/model_chain.hpp"
 
 #include <Eigen/Core>
-#include <cstdint>
-#include <memory>
 
 #include "error.hpp"
 #include "likelihood/family.hpp"
-#include "linear/gibbs.hpp"
-#include "linear/missing_pattern.hpp"
-#include "linear/row_rules.hpp"
-#include "linear/scale_move.hpp"
-#include "missing/completions/gibbs.hpp"
-#include "missing/values/gibbs.hpp"
-#include "parallel/executor.hpp"
-#include "prior/blocks.hpp"
-#include "prior/indicators.hpp"
 #include "prior/variance_prior.hpp"
-#include "rows/rows.hpp"
-#include "rows/sums.hpp"
-#include "selection/gibbs.hpp"
 
 namespace bayeskernel {
 

@@ -2,12 +2,7 @@
 
 #include <cmath>
 
-#include "eigen.hpp"
-#include "gibbs/model_chain.hpp"
-#include "gibbs/recorder.hpp"
-#include "linear/missing_pattern.hpp"
 #include "missing/values/gibbs.hpp"
-#include "prior/indicators.hpp"
 #include "selection/gibbs.hpp"
 
 namespace bayeskernel {

@@ -3,14 +3,8 @@
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 
-#include "eigen.hpp"
-#include "linear/gibbs.hpp"
 #include "math/spd.hpp"
-#include "prior/blocks.hpp"
-#include "prior/wide_block.hpp"
 #include "rng/stream.hpp"
 #include "rows/sums.hpp"
 

@@ -1,7 +1,5 @@
 #include "gibbs/running_moments.hpp"
 
-#include <Eigen/Core>
-
 namespace bayeskernel {
 
 RunningMoments::RunningMoments(Eigen::Index size)

@@ -3,15 +3,9 @@
 #include <utility>
 #include <vector>
 
-#include "eigen.hpp"
-#include "ep/sites.hpp"
-#include "gp/features.hpp"
 #include "kernel/columns.hpp"
 #include "kernel/tree.hpp"
 #include "likelihood/rules.hpp"
-#include "parallel/scratch_pool.hpp"
-#include "rows/rows.hpp"
-#include "rows/sweep.hpp"
 #include "simd/gram.hpp"
 
 namespace bayeskernel {

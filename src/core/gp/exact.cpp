@@ -1,18 +1,10 @@
 #include "gp/exact.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
-#include "eigen.hpp"
-#include "ep/influence.hpp"
-#include "error.hpp"
-#include "gp/features.hpp"
 #include "likelihood/rules.hpp"
-#include "optim/ascent.hpp"
-#include "optim/progress.hpp"
-#include "simd/dense_factor.hpp"
 
 namespace bayeskernel {
 

@@ -1,22 +1,10 @@
 #include "gp/exact_ep.hpp"
 
 #include <cmath>
-#include <utility>
 
-#include "eigen.hpp"
-#include "ep/leave_one_out.hpp"
-#include "ep/settle.hpp"
-#include "ep/sites.hpp"
 #include "ep/start.hpp"
-#include "error.hpp"
-#include "gp/exact.hpp"
 #include "gp/features.hpp"
-#include "likelihood/family.hpp"
-#include "likelihood/rules.hpp"
-#include "optim/progress.hpp"
 #include "parallel/executor.hpp"
-#include "rows/rows.hpp"
-#include "simd/dense_factor.hpp"
 
 namespace bayeskernel {
 

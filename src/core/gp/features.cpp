@@ -1,21 +1,8 @@
 #include "gp/features.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <utility>
-#include <vector>
-
-#include "eigen.hpp"
 #include "error.hpp"
-#include "kernel/columns.hpp"
-#include "kernel/tree.hpp"
 #include "math/decompositions.hpp"
-#include "parallel/executor.hpp"
-#include "parallel/scratch_pool.hpp"
-#include "prior/blocks.hpp"
-#include "rows/rows.hpp"
 #include "simd/dense_factor.hpp"
-#include "simd/lower_product.hpp"
 
 namespace bayeskernel {
 

@@ -2,18 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <numeric>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
 #include "math/kmeans.hpp"
-#include "parallel/executor.hpp"
 #include "rng/distributions.hpp"
-#include "rng/stream.hpp"
 
 namespace bayeskernel {
 

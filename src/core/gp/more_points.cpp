@@ -2,13 +2,8 @@
 
 #include <limits>
 
-#include "eigen.hpp"
-#include "gp/features.hpp"
 #include "likelihood/rules.hpp"
 #include "linear/mean_field.hpp"
-#include "optim/ascent.hpp"
-#include "optim/progress.hpp"
-#include "parallel/executor.hpp"
 #include "prior/blocks.hpp"
 #include "rows/rows.hpp"
 #include "simd/lower_product.hpp"

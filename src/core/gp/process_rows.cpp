@@ -1,16 +1,6 @@
 #include "gp/process_rows.hpp"
 
-#include <algorithm>
-#include <cstddef>
-#include <utility>
-#include <vector>
-
-#include "eigen.hpp"
 #include "error.hpp"
-#include "gp/features.hpp"
-#include "parallel/executor.hpp"
-#include "parallel/scratch_pool.hpp"
-#include "rows/rows.hpp"
 #include "rows/sweep.hpp"
 
 namespace bayeskernel {

@@ -1,30 +1,11 @@
 #include "gp/terms.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <optional>
-#include <utility>
-#include <vector>
 
-#include "eigen.hpp"
-#include "error.hpp"
 #include "gp/bound_gradient.hpp"
-#include "gp/features.hpp"
 #include "kernel/columns.hpp"
-#include "kernel/tree.hpp"
-#include "linear/conditional_variance.hpp"
-#include "linear/gaussian.hpp"
-#include "linear/mean_field.hpp"
-#include "linear/row_rules.hpp"
-#include "linear/system.hpp"
-#include "optim/ascent.hpp"
 #include "optim/maximise.hpp"
-#include "optim/progress.hpp"
-#include "parallel/executor.hpp"
 #include "parallel/scratch_pool.hpp"
-#include "prior/blocks.hpp"
-#include "rows/rows.hpp"
 #include "rows/sums.hpp"
 
 namespace bayeskernel {

@@ -1,27 +1,12 @@
 #include "gp/tune.hpp"
 
-#include <cstddef>
-#include <utility>
-
-#include "eigen.hpp"
 #include "ep/fit.hpp"
 #include "ep/leave_one_out.hpp"
-#include "ep/settle.hpp"
 #include "error.hpp"
-#include "gp/bound_gradient.hpp"
-#include "gp/exact.hpp"
 #include "gp/exact_ep.hpp"
-#include "gp/features.hpp"
-#include "kernel/tree.hpp"
 #include "likelihood/family.hpp"
 #include "linear/gaussian.hpp"
-#include "linear/mean_field.hpp"
-#include "optim/ascent.hpp"
-#include "optim/progress.hpp"
-#include "parallel/executor.hpp"
 #include "prior/blocks.hpp"
-#include "rows/rows.hpp"
-#include "rows/streamed_rows.hpp"
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
@@ -31,12 +16,7 @@ TuneValue TuneProblem::evaluate(const TunePoint& at, bool locations,
                                 const KeepGoing& keep_going) {
   const Features features(at.kernel, at.z, at.nugget);
   PackedRows rows;
-  base_.set_positive(positive_[0]);
-  if (exact_) {
-    keep_labels(base_, rows);
-  } else {
-    keep_features(FeatureRows(base_, features, executor_), rows);
-  }
+  keep_rows(features, rows);
   TuneValue out;
   for (std::size_t k = 0; k < positive_.size(); ++k) {
     if (k > 0) {
@@ -60,12 +40,7 @@ TuneStart TuneProblem::point_projections(const TunePoint& at,
   const Kernel round = at.kernel.without_projections();
   const Features features(round, at.z, at.nugget);
   PackedRows rows;
-  base_.set_positive(positive_[0]);
-  if (exact_) {
-    keep_labels(base_, rows);
-  } else {
-    keep_features(FeatureRows(base_, features, executor_), rows);
-  }
+  keep_rows(features, rows);
   const auto upper = features.factor().transpose();
   const Index d = at.z.rows();
   MatrixXd outer = MatrixXd::Zero(d, d);
@@ -99,6 +74,15 @@ TuneStart TuneProblem::point_projections(const TunePoint& at,
                              .sqrt()
                              .max(1e-12);
   return {along_slopes(at.kernel, outer, scale), bound};
+}
+
+void TuneProblem::keep_rows(const Features& features, PackedRows& rows) {
+  base_.set_positive(positive_[0]);
+  if (exact_) {
+    keep_labels(base_, rows);
+  } else {
+    keep_features(FeatureRows(base_, features, executor_), rows);
+  }
 }
 
 void TuneProblem::start_from(Messages messages) {

@@ -89,6 +89,9 @@ class TuneProblem {
                         const KeepGoing& keep_going);
 
  private:
+  // Of the first machine.
+  void keep_rows(const Features& features, PackedRows& rows);
+
   BoundGradient machine(std::size_t k, const Features& features,
                         const PackedRows& rows, bool locations,
                         const MeanFieldSettings& settings,

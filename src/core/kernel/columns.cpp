@@ -1,18 +1,5 @@
 #include "kernel/columns.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <optional>
-#include <utility>
-#include <vector>
-
-#include "eigen.hpp"
-#include "kernel/leaf_view.hpp"
-#include "kernel/packed_columns.hpp"
-#include "kernel/tree.hpp"
-#include "simd/simd.hpp"
-
 namespace bayeskernel {
 
 void KernelColumns::block(const double* x, Index n, Scratch& scratch,

@@ -5,9 +5,7 @@
 #include <cstddef>
 #include <string>
 
-#include "eigen.hpp"
 #include "error.hpp"
-#include "kernel/tree.hpp"
 
 namespace bayeskernel {
 

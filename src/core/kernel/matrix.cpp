@@ -1,14 +1,5 @@
 #include "kernel/matrix.hpp"
 
-#include <algorithm>
-
-#include "eigen.hpp"
-#include "error.hpp"
-#include "kernel/columns.hpp"
-#include "kernel/tree.hpp"
-#include "parallel/executor.hpp"
-#include "parallel/scratch_pool.hpp"
-
 namespace bayeskernel {
 
 void kernel_matrix(const Kernel& kernel, const Eigen::Ref<const MatrixXd>& x,

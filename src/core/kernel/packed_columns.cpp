@@ -2,10 +2,7 @@
 
 #include <string>
 
-#include "eigen.hpp"
 #include "error.hpp"
-#include "kernel/tile.hpp"
-#include "kernel/tree.hpp"
 
 namespace bayeskernel {
 

@@ -1,11 +1,5 @@
 #include "kernel/tile.hpp"
 
-#include <algorithm>
-
-#include "eigen.hpp"
-#include "simd/exp.hpp"
-#include "simd/simd.hpp"
-
 namespace bayeskernel {
 
 namespace detail {

@@ -2,12 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
 
 namespace bayeskernel {

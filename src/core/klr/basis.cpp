@@ -1,12 +1,8 @@
 #include "klr/basis.hpp"
 
-#include <algorithm>
 #include <cstddef>
 
-#include "eigen.hpp"
-#include "simd/aligned_buffer.hpp"
 #include "simd/column_products.hpp"
-#include "simd/gaussian_column.hpp"
 
 namespace bayeskernel {
 

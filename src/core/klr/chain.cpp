@@ -1,25 +1,9 @@
 #include "klr/chain.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <utility>
-#include <vector>
 
-#include "eigen.hpp"
-#include "klr/basis.hpp"
-#include "klr/likelihood.hpp"
-#include "klr/logistic_sum.hpp"
-#include "klr/moves.hpp"
-#include "klr/prior.hpp"
 #include "klr/save.hpp"
-#include "klr/steps.hpp"
-#include "mcmc/metropolis.hpp"
-#include "rng/distributions.hpp"
-#include "rng/stream.hpp"
-#include "simd/aligned_buffer.hpp"
 
 namespace bayeskernel {
 

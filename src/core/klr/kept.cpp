@@ -2,12 +2,7 @@
 
 #include <algorithm>
 
-#include "eigen.hpp"
-#include "klr/basis.hpp"
-#include "klr/chain.hpp"
-#include "simd/aligned_buffer.hpp"
 #include "simd/column_products.hpp"
-#include "simd/gaussian_column.hpp"
 
 namespace bayeskernel {
 

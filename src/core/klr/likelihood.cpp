@@ -1,16 +1,10 @@
 #include "klr/likelihood.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "eigen.hpp"
-#include "expansion/collapsed_gaussian.hpp"
-#include "klr/basis.hpp"
 #include "klr/logistic_sum.hpp"
 #include "rng/polya_gamma.hpp"
-#include "rng/stream.hpp"
-#include "simd/aligned_buffer.hpp"
 #include "simd/column_products.hpp"
 
 namespace bayeskernel {

@@ -1,10 +1,6 @@
 #include "klr/logistic_sum.hpp"
 
-#include <Eigen/Core>
-#include <cmath>
-
 #include "simd/column_products.hpp"
-#include "simd/exp.hpp"
 
 namespace bayeskernel {
 

@@ -1,20 +1,8 @@
 #include "klr/moves.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
 #include <limits>
 
-#include "eigen.hpp"
-#include "klr/basis.hpp"
-#include "klr/likelihood.hpp"
-#include "klr/prior.hpp"
-#include "klr/steps.hpp"
-#include "klr/stiefel.hpp"
-#include "mcmc/metropolis.hpp"
 #include "rng/categorical.hpp"
-#include "rng/distributions.hpp"
-#include "rng/stream.hpp"
 
 namespace bayeskernel {
 

@@ -1,12 +1,7 @@
 #include "klr/prior.hpp"
 
-#include <Eigen/Core>
-#include <array>
-#include <cmath>
-
 #include "expansion/levy.hpp"
 #include "rng/distributions.hpp"
-#include "rng/stream.hpp"
 
 namespace bayeskernel {
 

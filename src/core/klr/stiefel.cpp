@@ -1,11 +1,8 @@
 #include "klr/stiefel.hpp"
 
-#include <Eigen/Eigenvalues>
 #include <cmath>
 
-#include "eigen.hpp"
 #include "rng/distributions.hpp"
-#include "rng/stream.hpp"
 
 namespace bayeskernel {
 

@@ -1,15 +1,6 @@
 #include "likelihood/bounds.hpp"
 
 #include <algorithm>
-#include <cmath>
-
-#include "likelihood/curve_means.hpp"
-#include "likelihood/family.hpp"
-#include "likelihood/likelihood.hpp"
-#include "likelihood/panels.hpp"
-#include "likelihood/rules.hpp"
-#include "math/normal.hpp"
-#include "rows/rows.hpp"
 
 namespace bayeskernel {
 

@@ -1,12 +1,6 @@
 #include "likelihood/curve_means.hpp"
 
-#include <algorithm>
-#include <cmath>
-
-#include "likelihood/likelihood.hpp"
-#include "likelihood/trapezoid_table.hpp"
 #include "math/normal.hpp"
-#include "math/quadrature.hpp"
 
 namespace bayeskernel {
 

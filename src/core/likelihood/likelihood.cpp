@@ -1,10 +1,7 @@
 #include "likelihood/likelihood.hpp"
 
 #include <algorithm>
-#include <cmath>
 
-#include "likelihood/family.hpp"
-#include "math/normal.hpp"
 #include "math/special.hpp"
 
 namespace bayeskernel {

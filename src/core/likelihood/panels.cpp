@@ -1,7 +1,5 @@
 #include "likelihood/panels.hpp"
 
-#include <Eigen/Core>
-
 #include "math/quadrature.hpp"
 
 namespace bayeskernel {

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "math/normal.hpp"
-#include "math/quadrature.hpp"
-
 namespace bayeskernel {
 
 double hinge_probability(double f) {

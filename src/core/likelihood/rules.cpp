@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "eigen.hpp"
-#include "rows/rows.hpp"
-
 namespace bayeskernel {
 
 RowTerms mean_field(double y, double w, double m, double s) {

@@ -1,14 +1,6 @@
 #include "likelihood/tilted.hpp"
 
-#include <Eigen/Core>
-#include <algorithm>
-#include <cmath>
-
-#include "likelihood/curve_means.hpp"
-#include "likelihood/family.hpp"
 #include "likelihood/likelihood.hpp"
-#include "likelihood/panels.hpp"
-#include "math/normal.hpp"
 
 namespace bayeskernel {
 

@@ -1,9 +1,5 @@
 #include "likelihood/trapezoid_table.hpp"
 
-#include <cmath>
-
-#include "eigen.hpp"
-
 namespace bayeskernel {
 
 auto TrapezoidTable::integrals(double low, double high, double m,

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "eigen.hpp"
-#include "rows/rows.hpp"
-#include "rows/sums.hpp"
 #include "simd/gram.hpp"
 
 namespace bayeskernel {

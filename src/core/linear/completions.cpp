@@ -3,11 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "eigen.hpp"
-#include "likelihood/bounds.hpp"
-#include "likelihood/rules.hpp"
-#include "rows/rows.hpp"
-
 namespace bayeskernel {
 
 Index Completions::end(Index i) const {

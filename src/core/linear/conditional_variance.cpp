@@ -1,13 +1,9 @@
 #include "linear/conditional_variance.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <utility>
-#include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
-#include "prior/blocks.hpp"
 #include "rows/rows.hpp"
 
 namespace bayeskernel {

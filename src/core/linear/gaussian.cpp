@@ -2,15 +2,7 @@
 
 #include <Eigen/Cholesky>
 
-#include "eigen.hpp"
-#include "linear/groups.hpp"
-#include "linear/system.hpp"
-#include "prior/blocks.hpp"
-#include "rows/rows.hpp"
-#include "rows/sums.hpp"
 #include "simd/dense_factor.hpp"
-#include "simd/lower_product.hpp"
-#include "simd/simd.hpp"
 
 namespace bayeskernel {
 

@@ -4,27 +4,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
 #include "likelihood/family.hpp"
 #include "likelihood/rules.hpp"
-#include "linear/gibbs_rules.hpp"
 #include "linear/moments.hpp"
-#include "linear/pass.hpp"
-#include "linear/row_rules.hpp"
-#include "linear/scale_move.hpp"
-#include "linear/system.hpp"
-#include "parallel/executor.hpp"
-#include "prior/blocks.hpp"
+#include "math/spd.hpp"
 #include "prior/variance_prior.hpp"
 #include "rng/distributions.hpp"
 #include "rng/matrix_variate.hpp"
-#include "rng/stream.hpp"
-#include "rows/rows.hpp"
-#include "rows/sums.hpp"
 
 namespace bayeskernel {
 
@@ -38,8 +26,7 @@ MatrixXd draw_precision(Stream& stream, const Block& block, MatrixXd moment,
   }
   const CovariancePrior prior = block.covariance();
   moment += prior.draw_scale(stream, current);
-  const MatrixXd inverse = Eigen::LLT<MatrixXd>(moment).solve(
-      MatrixXd::Identity(block.width, block.width));
+  const MatrixXd inverse = spd_inverse(moment, "the scale of a covariance");
   WishartScratch scratch(block.width);
   MatrixXd out(block.width, block.width);
   wishart(stream, prior.df() + count, inverse, scratch, out);

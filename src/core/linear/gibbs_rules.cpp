@@ -1,23 +1,10 @@
 #include "linear/gibbs_rules.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <memory>
 
-#include "eigen.hpp"
 #include "error.hpp"
-#include "likelihood/family.hpp"
-#include "likelihood/rules.hpp"
 #include "linear/moments.hpp"
-#include "linear/pass.hpp"
-#include "linear/row_rules.hpp"
-#include "parallel/scratch_pool.hpp"
-#include "rng/distributions.hpp"
 #include "rng/polya_gamma.hpp"
-#include "rng/stream.hpp"
-#include "rows/rows.hpp"
-#include "rows/sums.hpp"
 
 namespace bayeskernel {
 

@@ -1,16 +1,10 @@
 #include "linear/groups.hpp"
 
 #include <Eigen/Cholesky>
-#include <algorithm>
 #include <cmath>
 
-#include "eigen.hpp"
 #include "error.hpp"
 #include "math/cholesky.hpp"
-#include "parallel/executor.hpp"
-#include "rows/rows.hpp"
-#include "rows/sums.hpp"
-#include "simd/gram.hpp"
 
 namespace bayeskernel {
 

@@ -1,29 +1,27 @@
-// Mean-field fit of any family: coordinate ascent whose step in the mean is
-// taken with the exact curvature of the bound instead of the conditional
-// precision. Rules whose weights are that curvature take one kind of step,
-// shortened where it lowers the bound: (1 - d) times the natural parameters of
-// q and d times the new ones. Two further factors of q may join: indicators of
-// columns and missing values. Plain steps make all updates in their order; accelerated ones
-// take gamma from the sums at the new weights, because a long step makes the
-// old ones a bad guide.
+// Mean-field fit of any family: coordinate ascent whose steps in the mean are
+// those of mean_field_step.hpp. Two further factors of q may join: indicators
+// of columns and missing values. Plain steps make all updates in their order;
+// accelerated ones take gamma from the sums at the new weights, because a long
+// step makes the old ones a bad guide.
 //
 // Algorithms 1 and 2 of Luts and Ormerod (2014), sections 2.3 and 3.1, the
 // groups of effects eliminated; with the steps of their algorithms 3 and 4.
 #ifndef BAYESKERNEL_LINEAR_MEAN_FIELD_HPP
 #define BAYESKERNEL_LINEAR_MEAN_FIELD_HPP
 
-#include <functional>
-#include <limits>
+#include <utility>
 #include <vector>
 
 #include "eigen.hpp"
-#include "likelihood/rules.hpp"
+#include "linear/evaluation.hpp"
 #include "linear/gaussian.hpp"
+#include "linear/mean_field_rows.hpp"
+#include "linear/mean_field_step.hpp"
 #include "linear/missing_values.hpp"
 #include "linear/moments.hpp"
 #include "linear/noise.hpp"
-#include "linear/pass.hpp"
 #include "linear/row_rules.hpp"
+#include "linear/selected_columns.hpp"
 #include "linear/state.hpp"
 #include "linear/system.hpp"
 #include "optim/ascent.hpp"
@@ -32,46 +30,8 @@
 #include "prior/blocks.hpp"
 #include "prior/indicators.hpp"
 #include "rows/rows.hpp"
-#include "rows/sums.hpp"
 
 namespace bayeskernel {
-
-// Where an iteration may start: a point, the curvature kappa (x, z)(x, z)'
-// around it, the precisions of the blocks and the noise of Gaussian rows.
-struct MeanFieldStart {
-  ArrowVector mean;
-  Curvature curvature;
-  std::vector<MatrixXd> precision;
-  NoisePosterior noise{};
-};
-
-// A pass that is run elsewhere, by who keeps the rows: adds the sums, and sets
-// kappa by row where that is kept (null: not).
-struct MeanFieldPass {
-  const GaussianPosterior* q;  // null: the start
-  bool with_newton;
-  double noise;  // E[1/v] of Gaussian rows
-  const std::vector<MatrixXd>& precision;  // of the blocks, for open residuals
-};
-using RemoteMeanField =
-    std::function<void(const MeanFieldPass&, Sums&, double* kappa)>;
-
-// What an evaluation of a state leaves behind.
-struct MeanFieldEvaluation {
-  Sums sums;                       // linear: the gradient in E(gamma theta, u)
-  ArrowVector shift;               // h of the bare columns, with indicators
-  VectorXd mean, variance, kappa;  // by row, where kept
-  VectorXd linear;                 // the same, with open residuals
-  VectorXd responsibility;         // by completion, the probability rho
-  std::vector<MatrixXd> moment;  // of the blocks' members, second
-  std::vector<BlockPosterior> variances;
-  std::vector<MatrixXd> precision;  // for the next step
-  NoisePosterior noise;
-  IndicatorPosterior indicators;
-  VectorXd next_log_odds;
-  MissingPosterior missing;
-  double bound = -std::numeric_limits<double>::infinity();
-};
 
 class MeanFieldFit final : public AscentModel {
  public:
@@ -104,7 +64,7 @@ class MeanFieldFit final : public AscentModel {
   }
   // That of the noise of Gaussian rows.
   const NoisePosterior& noise() const { return accepted_.noise; }
-  const RowModel& model() const { return model_; }
+  const RowModel& model() const { return rows_.model(); }
   const VectorXd& mean() const { return accepted_.mean; }
   const VectorXd& variance() const { return accepted_.variance; }
   const MeanFieldEvaluation& accepted() const { return accepted_; }
@@ -112,11 +72,14 @@ class MeanFieldFit final : public AscentModel {
   MeanFieldStart warm_start() const;
   // Passes are run elsewhere: of complete rows or completions, without
   // indicators, whose moments and responsibilities are not kept here.
-  void delegate(RemoteMeanField remote);
+  void delegate(RemoteMeanField remote) {
+    rows_.delegate(std::move(remote), state);
+  }
   // The smallest y E f of all rows.
   double margin() const { return accepted_.sums.margin; }
 
-  // --- steps, for a driver that changes the columns ---------------------------
+  // --- steps, for a driver that changes the columns
+  // ---------------------------
 
   MeanFieldState state, accepted_state;
 
@@ -124,7 +87,7 @@ class MeanFieldFit final : public AscentModel {
   // until unwatch().
   void watch(const MeanFieldSettings& settings, const KeepGoing& keep_going,
              const MeanFieldResult& result);
-  void unwatch() { pass_.watch(nullptr); }
+  void unwatch() { rows_.watch(nullptr); }
 
   // By default c = 1, or f ~ N(offset, 1) in other families, unit precisions,
   // missing values at their observed means, and E gamma = `inclusion` by
@@ -158,16 +121,8 @@ class MeanFieldFit final : public AscentModel {
   // q(theta, u) of the accepted state.
   void finish();
 
-  // Takes over an accepted step of the same model on more columns: `columns`
-  // and `chosen` are those kept, as positions there.
-  void restrict_from(const MeanFieldFit& from,
-                     const std::vector<Index>& columns,
-                     const std::vector<Index>& chosen);
-
-  // Starts where the same model on fewer columns was accepted; those columns
-  // are at `columns` and `chosen` here, the others are at zero.
-  void widen_from(const MeanFieldFit& from, const std::vector<Index>& columns,
-                  const std::vector<Index>& chosen);
+  // Takes over an accepted step.
+  void adopt(MeanFieldState at, MeanFieldEvaluation accepted);
 
  private:
   // run() refers to what it was given, and to its result, only while it runs.
@@ -181,62 +136,37 @@ class MeanFieldFit final : public AscentModel {
     MeanFieldFit& fit;
   };
 
-  static void keep(const std::vector<Index>& at, VectorXd& v);
-
-  // Positions increase, so that the lower triangle stays one.
-  static void keep(const std::vector<Index>& at, Curvature& c);
-
-  static RowStore store(MeanFieldEvaluation& to);
-
-  // E gamma at the state and the sums times it.
-  void scale_columns();
-
   // The data's part of the precision of q at the state.
   const Curvature& conditional() const {
-    return indicators_ ? scaled_ : state.curvature;
+    return columns_ ? columns_.scaled() : state.curvature;
   }
 
-  // The responsibility `old` of the accepted precision of q stays.
-  void shorten(double old);
-
-  // scaled_ becomes the matrix of the step in the mean.
-  void blend(double damping);
+  EffectMoments effect() const {
+    return {q_, system_, covariance_, columns_ ? columns_.inclusion() : ones_};
+  }
 
   bool set_posterior();
 
   // What the missing values add to the sums, and h of the bare columns.
   void complete(bool with_newton, MeanFieldEvaluation& out);
 
-  void update_odds(const MeanFieldEvaluation& from, const IndicatorPosterior& q,
-                   VectorXd& odds);
-
-  double update_indicators(MeanFieldEvaluation& out);
-
   double update_blocks(MeanFieldEvaluation& out) const;
-
-  // The pass at q, and what the noise adds to the rows' part of the bound.
-  double update_rows(Second second, MeanFieldEvaluation& out);
-
-  double run_pass(Second second, MeanFieldEvaluation& out);
 
   double update_missing(MeanFieldEvaluation& out);
 
   const Prior& prior_;
-  const RowModel model_;
-  RowRules rules_;
-  Second second_;
-  Indicators* indicators_;
+  MeanFieldRows rows_;
+  SelectedColumns columns_;
   MissingValues* missing_;
   Index p_, r_, groups_;
   StateVector layout_;
-  Pass pass_;
-  ArrowSystem system_, step_system_;
+  ArrowSystem system_;
+  MeanFieldStep step_;
   GaussianPosterior q_;
   Moments moments_;
-  ArrowVector gradient_, step_, at_;
-  Curvature scaled_;
+  ArrowVector at_;
   MatrixXd covariance_;
-  VectorXd inclusion_, ones_;
+  VectorXd ones_;
   MeanFieldEvaluation trial_, accepted_;
   const MeanFieldStart* warm_ = nullptr;
 };

@@ -1,16 +1,9 @@
 #include "linear/minibatches.hpp"
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <numeric>
 #include <utility>
-#include <vector>
 
-#include "eigen.hpp"
 #include "rng/distributions.hpp"
 #include "rng/stream.hpp"
-#include "rows/rows.hpp"
 
 namespace bayeskernel {
 

@@ -4,9 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <vector>
 
-#include "eigen.hpp"
 #include "rows/rows.hpp"
 
 namespace bayeskernel {

@@ -5,19 +5,12 @@
 #include <cmath>
 #include <cstddef>
 #include <utility>
-#include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
-#include "linear/gaussian.hpp"
-#include "linear/missing_pattern.hpp"
-#include "linear/system.hpp"
 #include "math/cholesky.hpp"
 #include "math/normal.hpp"
+#include "math/spd.hpp"
 #include "math/special.hpp"
-#include "parallel/executor.hpp"
-#include "rows/rows.hpp"
-#include "rows/sums.hpp"
 
 namespace bayeskernel {
 
@@ -426,8 +419,7 @@ void MissingValues::update_population(const VectorXd& sum,
            log_multivariate_gamma(0.5 * df, width) -
            0.5 * (df + pp + 1.0) * e_log_det - 0.5 * trace;
   };
-  const double log_prior_scale =
-      bayeskernel::log_det(Eigen::LLT<MatrixXd>(data_.scale));
+  const double log_prior_scale = spd_log_det(data_.scale);
   bound += log_density(data_.df, log_prior_scale,
                        data_.scale.cwiseProduct(out.precision).sum()) -
            log_density(out.df, log_scale, out.df * pp);

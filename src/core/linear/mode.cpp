@@ -1,17 +1,10 @@
 #include "linear/mode.hpp"
 
-#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 
-#include "eigen.hpp"
-#include "likelihood/rules.hpp"
 #include "linear/moments.hpp"
-#include "linear/pass.hpp"
 #include "math/cholesky.hpp"
-#include "optim/progress.hpp"
-#include "rows/rows.hpp"
-#include "rows/sums.hpp"
 
 namespace bayeskernel {
 

@@ -1,11 +1,7 @@
 #include "linear/moments.hpp"
 
-#include "eigen.hpp"
 #include "linear/accumulate.hpp"
-#include "linear/gaussian.hpp"
 #include "linear/latent_values.hpp"
-#include "rows/rows.hpp"
-#include "rows/sums.hpp"
 
 namespace bayeskernel {
 

@@ -1,12 +1,5 @@
 #include "linear/newton_curvature.hpp"
 
-#include "eigen.hpp"
-#include "likelihood/rules.hpp"
-#include "linear/accumulate.hpp"
-#include "rows/rows.hpp"
-#include "rows/sums.hpp"
-#include "simd/gram.hpp"
-
 namespace bayeskernel {
 
 void accumulate_newton(const RowSource& rows, const TileSpan& span,

@@ -1,8 +1,5 @@
 #include "linear/noise.hpp"
 
-#include <cmath>
-
-#include "likelihood/family.hpp"
 #include "math/special.hpp"
 
 namespace bayeskernel {

@@ -1,16 +1,6 @@
 #include "linear/pass.hpp"
 
-#include <algorithm>
-
-#include "eigen.hpp"
-#include "likelihood/rules.hpp"
 #include "linear/accumulate.hpp"
-#include "linear/moments.hpp"
-#include "linear/newton_curvature.hpp"
-#include "parallel/scratch_pool.hpp"
-#include "rows/rows.hpp"
-#include "rows/sums.hpp"
-#include "rows/sweep.hpp"
 
 namespace bayeskernel {
 

@@ -1,13 +1,5 @@
 #include "linear/row_rules.hpp"
 
-#include <memory>
-
-#include "likelihood/bounds.hpp"
-#include "likelihood/family.hpp"
-#include "likelihood/rules.hpp"
-#include "linear/completions.hpp"
-#include "linear/conditional_variance.hpp"
-
 namespace bayeskernel {
 
 RowRules::RowRules(const RowModel& model) {

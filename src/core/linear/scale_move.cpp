@@ -1,24 +1,7 @@
 #include "linear/scale_move.hpp"
 
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <vector>
-
-#include "eigen.hpp"
-#include "likelihood/family.hpp"
 #include "linear/latent_values.hpp"
-#include "math/normal.hpp"
-#include "math/special.hpp"
 #include "mcmc/slice.hpp"
-#include "parallel/executor.hpp"
-#include "parallel/scratch_pool.hpp"
-#include "prior/blocks.hpp"
-#include "prior/variance_prior.hpp"
-#include "rng/stream.hpp"
-#include "rows/rows.hpp"
-#include "rows/sums.hpp"
-#include "rows/sweep.hpp"
 
 namespace bayeskernel {
 

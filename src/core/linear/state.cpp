@@ -1,13 +1,7 @@
 #include "linear/state.hpp"
 
 #include <Eigen/Cholesky>
-#include <algorithm>
 #include <cmath>
-#include <cstddef>
-
-#include "eigen.hpp"
-#include "prior/blocks.hpp"
-#include "rows/sums.hpp"
 
 namespace bayeskernel {
 

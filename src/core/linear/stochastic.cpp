@@ -2,31 +2,14 @@
 
 #include <Eigen/Cholesky>
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <functional>
-#include <memory>
-#include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
 #include "likelihood/family.hpp"
 #include "likelihood/rules.hpp"
-#include "linear/gaussian.hpp"
-#include "linear/groups.hpp"
-#include "linear/mean_field.hpp"
-#include "linear/minibatches.hpp"
 #include "linear/moments.hpp"
-#include "linear/noise.hpp"
-#include "linear/pass.hpp"
-#include "linear/row_rules.hpp"
-#include "linear/system.hpp"
 #include "math/cholesky.hpp"
-#include "optim/progress.hpp"
-#include "parallel/executor.hpp"
-#include "prior/blocks.hpp"
-#include "rows/rows.hpp"
-#include "rows/sums.hpp"
+#include "math/spd.hpp"
 
 namespace bayeskernel {
 
@@ -230,7 +213,7 @@ double StochasticFit::group_bound(const GaussianPosterior& q,
                                   const MatrixXd& precision) const {
   const double groups = static_cast<double>(q.mean.group.cols());
   const MatrixXd moment = q.second_moment(*prior_.eliminated());
-  const double log_det = bayeskernel::log_det(Eigen::LLT<MatrixXd>(precision));
+  const double log_det = spd_log_det(precision);
   return 0.5 * groups * (log_det + static_cast<double>(r_)) -
          0.5 * precision.cwiseProduct(moment).sum() -
          0.5 * system.groups().log_det();

@@ -1,13 +1,6 @@
 #include "linear/system.hpp"
 
-#include <Eigen/Cholesky>
-#include <vector>
-
-#include "eigen.hpp"
-#include "linear/groups.hpp"
 #include "math/cholesky.hpp"
-#include "prior/blocks.hpp"
-#include "rows/sums.hpp"
 
 namespace bayeskernel {
 

@@ -1,9 +1,6 @@
 #include "math/bordered.hpp"
 
 #include <Eigen/Core>
-#include <cmath>
-
-#include "simd/column_products.hpp"
 
 namespace bayeskernel {
 

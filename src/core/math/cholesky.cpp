@@ -1,7 +1,5 @@
 #include "math/cholesky.hpp"
 
-#include <Eigen/Cholesky>
-#include <Eigen/Core>
 #include <cmath>
 
 #include "error.hpp"

@@ -1,13 +1,6 @@
 #include "math/kmeans.hpp"
 
-#include <algorithm>
-#include <limits>
 #include <utility>
-#include <vector>
-
-#include "eigen.hpp"
-#include "parallel/executor.hpp"
-#include "simd/simd.hpp"
 
 namespace bayeskernel {
 

@@ -1,8 +1,6 @@
 #include "math/normal.hpp"
 
-#include <Eigen/Core>
 #include <boost/math/special_functions/erf.hpp>
-#include <cmath>
 
 #include "math/boost_policy.hpp"
 
@@ -69,31 +67,8 @@ double log_normal_interval(double a, double b) {
 
 double mills_ratio(double z) {
   if (z > 1e12) return 1.0 / z;
-  const double s = z * z;
-  const double even =
-      (((25.371087238666625 * s + 2546.427379933723) * s + 56608.26340756131) *
-           s +
-       322861.2148283268) *
-          s +
-      254022.73227429323;
-  const double odd = (((s + 318.39278712784903) * s + 14168.110427998352) * s +
-                      162279.7762405582) *
-                         s +
-                     407945.55051985447;
-  const double even_below =
-      ((((s + 319.3927871281736) * s + 14484.503219866448) * s +
-        175821.10919513102) *
-           s +
-       545002.3890733864) *
-          s +
-      202680.8161746184;
-  const double odd_below =
-      (((25.371087238665968 * s + 2571.798467116985) * s + 59103.9483716297) *
-           s +
-       374630.1426265807) *
-          s +
-      487209.3504046536;
-  return (even + z * odd) / (even_below + z * odd_below);
+  detail::replace_by_mills(z);
+  return z;
 }
 
 BelowNormal below_normal(double x) {

@@ -1,6 +1,5 @@
 #include "math/quadrature.hpp"
 
-#include <Eigen/Core>
 #include <Eigen/Eigenvalues>
 #include <cmath>
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "error.hpp"
+#include "math/cholesky.hpp"
 
 namespace bayeskernel {
 
@@ -13,6 +14,10 @@ MatrixXd spd_inverse(const Eigen::Ref<const MatrixXd>& a, const char* what) {
     throw NumericError(std::string(what) + " is not positive definite");
   }
   return llt.solve(MatrixXd::Identity(a.rows(), a.cols()));
+}
+
+double spd_log_det(const Eigen::Ref<const MatrixXd>& a) {
+  return log_det(Eigen::LLT<MatrixXd>(a));
 }
 
 }  // namespace bayeskernel

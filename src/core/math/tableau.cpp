@@ -1,10 +1,6 @@
 #include "math/tableau.hpp"
 
-#include <Eigen/Cholesky>
-#include <Eigen/Core>
-#include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "math/cholesky.hpp"
 

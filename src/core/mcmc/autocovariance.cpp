@@ -1,10 +1,8 @@
 #include "mcmc/autocovariance.hpp"
 
-#include <Eigen/Core>
 #include <unsupported/Eigen/FFT>
 #include <algorithm>
 #include <cstddef>
-#include <vector>
 
 namespace bayeskernel {
 

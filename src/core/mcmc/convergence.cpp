@@ -1,11 +1,9 @@
 #include "mcmc/convergence.hpp"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <utility>
-#include <vector>
 
 #include "math/normal.hpp"
 #include "mcmc/autocovariance.hpp"

@@ -3,9 +3,6 @@
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
-#include <vector>
-
-#include "eigen.hpp"
 
 namespace bayeskernel {
 

@@ -1,7 +1,6 @@
 #include "mcmc/metropolis.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace bayeskernel {
 

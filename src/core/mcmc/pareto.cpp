@@ -1,11 +1,9 @@
 #include "mcmc/pareto.hpp"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <vector>
 
 namespace bayeskernel {
 

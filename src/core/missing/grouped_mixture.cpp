@@ -4,15 +4,11 @@
 #include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <map>
 #include <utility>
-#include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
 #include "math/spd.hpp"
-#include "missing/mixture.hpp"
 
 namespace bayeskernel {
 

@@ -5,10 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <utility>
-#include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
 #include "parallel/executor.hpp"
 

@@ -1,18 +1,5 @@
 #include "multinomial/conic.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <vector>
-
-#include "eigen.hpp"
-#include "error.hpp"
-#include "math/bordered.hpp"
-#include "math/normal.hpp"
-#include "rng/distributions.hpp"
-#include "rng/stream.hpp"
-#include "simd/lanes_exp.hpp"
-#include "simd/simd.hpp"
 
 namespace bayeskernel {
 

@@ -17,6 +17,7 @@
 #include "eigen.hpp"
 #include "error.hpp"
 #include "math/bordered.hpp"
+#include "math/normal.hpp"
 #include "rng/distributions.hpp"
 #include "rng/stream.hpp"
 #include "simd/lanes_exp.hpp"
@@ -27,37 +28,6 @@ namespace bayeskernel {
 namespace detail {
 
 constexpr double kInverseSqrtTwoPi = 0.39894228040143267794;
-
-// {1 - Phi(a)} / phi(a), a >= 0: the rational function of mills_ratio().
-template <class Lanes>
-BAYESKERNEL_INLINE inline void replace_by_mills(typename Lanes::Vector& a) {
-  using Vector = typename Lanes::Vector;
-  const Vector s = a * a;
-  const Vector even =
-      (((25.371087238666625 * s + 2546.427379933723) * s + 56608.26340756131) *
-           s +
-       322861.2148283268) *
-          s +
-      254022.73227429323;
-  const Vector odd = (((s + 318.39278712784903) * s + 14168.110427998352) * s +
-                      162279.7762405582) *
-                         s +
-                     407945.55051985447;
-  const Vector even_below =
-      ((((s + 319.3927871281736) * s + 14484.503219866448) * s +
-        175821.10919513102) *
-           s +
-       545002.3890733864) *
-          s +
-      202680.8161746184;
-  const Vector odd_below =
-      (((25.371087238665968 * s + 2571.798467116985) * s + 59103.9483716297) *
-           s +
-       374630.1426265807) *
-          s +
-      487209.3504046536;
-  a = (even + a * odd) / (even_below + a * odd_below);
-}
 
 }  // namespace detail
 
@@ -201,7 +171,7 @@ class ConicRule {
       Vector& lambda = simd::view<Lanes>(lambda_.data() + o * padded + t);
       const Vector size = z < 0.0 ? -z : z;
       Vector mills = size;
-      detail::replace_by_mills<Lanes>(mills);
+      detail::replace_by_mills(mills);
       if (o < far_) {
         lambda = 1.0 / mills;
         product *= mills * detail::kInverseSqrtTwoPi;

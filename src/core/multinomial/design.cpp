@@ -1,10 +1,5 @@
 #include "multinomial/design.hpp"
 
-#include <algorithm>
-
-#include "eigen.hpp"
-#include "multinomial/sources.hpp"
-#include "parallel/executor.hpp"
 #include "parallel/scratch_pool.hpp"
 
 namespace bayeskernel {

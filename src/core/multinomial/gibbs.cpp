@@ -3,19 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <utility>
-#include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
 #include "math/special.hpp"
-#include "mcmc/metropolis.hpp"
-#include "multinomial/conic.hpp"
-#include "multinomial/mean_field.hpp"
-#include "multinomial/sources.hpp"
 #include "rng/distributions.hpp"
-#include "rng/stream.hpp"
 #include "simd/dense_factor.hpp"
 
 namespace bayeskernel {

@@ -1,27 +1,12 @@
 #include "multinomial/learning.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <memory>
 #include <utility>
-#include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
 #include "math/special.hpp"
-#include "multinomial/design.hpp"
-#include "multinomial/left_out.hpp"
-#include "multinomial/mean_field.hpp"
 #include "multinomial/regression.hpp"
-#include "multinomial/sources.hpp"
-#include "multinomial/weight_posterior.hpp"
-#include "optim/ascent.hpp"
-#include "optim/maximise.hpp"
-#include "optim/progress.hpp"
-#include "parallel/executor.hpp"
 #include "parallel/scratch_pool.hpp"
 
 namespace bayeskernel {

@@ -1,22 +1,7 @@
 #include "multinomial/left_out.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <numeric>
-#include <optional>
-#include <utility>
-#include <vector>
-
-#include "eigen.hpp"
-#include "multinomial/conic.hpp"
-#include "multinomial/design.hpp"
-#include "multinomial/mean_field.hpp"
-#include "multinomial/regression.hpp"
-#include "parallel/executor.hpp"
-#include "parallel/scratch_pool.hpp"
-#include "simd/gram.hpp"
-#include "simd/lower_product.hpp"
 
 namespace bayeskernel {
 

@@ -2,23 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
-#include <optional>
 #include <type_traits>
-#include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
 #include "math/special.hpp"
-#include "multinomial/conic.hpp"
-#include "multinomial/design.hpp"
-#include "multinomial/regression.hpp"
-#include "optim/anderson.hpp"
-#include "optim/ascent.hpp"
-#include "optim/progress.hpp"
-#include "parallel/executor.hpp"
-#include "parallel/scratch_pool.hpp"
 #include "simd/gram.hpp"
 
 namespace bayeskernel {
@@ -32,7 +20,6 @@ MultinomialResult MultinomialFit::run(const Design& design,
   begin(start);
   MultinomialResult result;
   std::optional<Anderson> anderson;
-  VectorXd from, to;
   Inputs input = next_;
   MatrixXd before;
   bool extrapolated = false, anew = false;
@@ -49,28 +36,15 @@ MultinomialResult MultinomialFit::run(const Design& design,
     iterate(input);
     ++result.passes;
     result.by_qr = result.by_qr || by_qr_;
-    const double fall = best - bound_;
-    if (!(fall <= 1e-9 * (1.0 + std::abs(best)))) {
-      if (extrapolated) {  // the plain step from where that began
-        ++result.rejected;
-        anderson.reset();
-        extrapolated = false;
-        input = next_;
-        continue;
-      }
-      if (!std::isfinite(bound_) && best == -kInfinity) {
-        throw NumericError("the bound of the first step is not finite");
-      }
-      if (!set_.point_moment) {
-        result.largest_fall = std::max(result.largest_fall, fall);
-        if (!(fall <= 1e-6 * (1.0 + std::abs(best)))) {
-          result.lost_digits = true;
-          break;
-        }
-      }
-    } else if (fall > 0.0) {
-      result.largest_fall = std::max(result.largest_fall, fall);
+    if (extrapolated && !(best - bound_ <= 1e-9 * (1.0 + std::abs(best)))) {
+      ++result.rejected;  // the plain step from where that began
+      anderson.reset();
+      extrapolated = false;
+      input = next_;
+      continue;
     }
+    check_fall(best, result);
+    if (result.lost_digits) break;
     // Without some of its regressors it is another bound.
     if (anew) result.bound.clear();
     const bool pruned = anew = accept();
@@ -101,14 +75,7 @@ MultinomialResult MultinomialFit::run(const Design& design,
       curvature_at = 2 * result.passes;
     }
     if (accelerate && !still && !by_qr_) {
-      pack(input, from);
-      Inputs step = next_;
-      if (!curved_.empty()) curved_step(input, step);
-      pack(step, to);
-      if (!anderson) anderson.emplace(to.size(), to.size(), memory);
-      extrapolated = anderson->combine(from, to) || !curved_.empty();
-      input = next_;
-      if (extrapolated) unpack(to, input);
+      extrapolated = extrapolate(memory, anderson, input);
     } else {
       extrapolated = false;
       input = next_;
@@ -116,6 +83,33 @@ MultinomialResult MultinomialFit::run(const Design& design,
   }
   result.active = active_count();
   return result;
+}
+
+void MultinomialFit::check_fall(double best, MultinomialResult& result) const {
+  const double fall = best - bound_;
+  const bool rounding = fall <= 1e-9 * (1.0 + std::abs(best));
+  if (!rounding && !std::isfinite(bound_) && best == -kInfinity) {
+    throw NumericError("the bound of the first step is not finite");
+  }
+  if (rounding ? fall > 0.0 : !set_.point_moment) {
+    result.largest_fall = std::max(result.largest_fall, fall);
+  }
+  result.lost_digits = !rounding && !set_.point_moment &&
+                       !(fall <= 1e-6 * (1.0 + std::abs(best)));
+}
+
+bool MultinomialFit::extrapolate(int memory, std::optional<Anderson>& anderson,
+                                 Inputs& input) {
+  VectorXd from, to;
+  pack(input, from);
+  Inputs step = next_;
+  if (!curved_.empty()) curved_step(input, step);
+  pack(step, to);
+  if (!anderson) anderson.emplace(to.size(), to.size(), memory);
+  const bool out = anderson->combine(from, to) || !curved_.empty();
+  input = next_;
+  if (out) unpack(to, input);
+  return out;
 }
 
 RegressionFactor MultinomialFit::factor(Index c) const {

@@ -16,6 +16,7 @@
 #include "multinomial/conic.hpp"
 #include "multinomial/design.hpp"
 #include "multinomial/regression.hpp"
+#include "optim/anderson.hpp"
 #include "optim/ascent.hpp"
 #include "optim/progress.hpp"
 #include "parallel/executor.hpp"
@@ -102,6 +103,13 @@ class MultinomialFit {
 
   // One round: q(W), q(alpha), q(Y), the bound.
   void iterate(const Inputs& input);
+
+  // A plain step lowers the bound by rounding alone, unless digits are lost.
+  void check_fall(double best, MultinomialResult& result) const;
+
+  // The input that follows `input`; whether it is not the plain next_.
+  bool extrapolate(int memory, std::optional<Anderson>& anderson,
+                   Inputs& input);
 
   bool powers() const { return set_.power.size() > 0; }
 

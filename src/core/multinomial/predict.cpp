@@ -4,17 +4,9 @@
 #include <cstddef>
 #include <optional>
 #include <utility>
-#include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
-#include "multinomial/conic.hpp"
-#include "multinomial/design.hpp"
-#include "multinomial/regression.hpp"
-#include "parallel/executor.hpp"
 #include "parallel/scratch_pool.hpp"
-#include "rng/stream.hpp"
-#include "simd/lower_product.hpp"
 
 namespace bayeskernel {
 

@@ -2,13 +2,7 @@
 
 #include <Eigen/QR>
 #include <algorithm>
-#include <cmath>
 #include <utility>
-#include <vector>
-
-#include "eigen.hpp"
-#include "error.hpp"
-#include "simd/dense_factor.hpp"
 
 namespace bayeskernel {
 

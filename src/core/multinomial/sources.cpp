@@ -1,16 +1,7 @@
 #include "multinomial/sources.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <memory>
-#include <optional>
 #include <utility>
-#include <vector>
-
-#include "eigen.hpp"
-#include "error.hpp"
-#include "kernel/columns.hpp"
-#include "kernel/tree.hpp"
 
 namespace bayeskernel {
 

@@ -1,21 +1,12 @@
 #include "multinomial/weight_posterior.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <numeric>
 #include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
-#include "math/decompositions.hpp"
 #include "math/special.hpp"
-#include "mcmc/convergence.hpp"
-#include "mcmc/slice.hpp"
-#include "optim/maximise.hpp"
 #include "rng/distributions.hpp"
-#include "rng/stream.hpp"
 
 namespace bayeskernel {
 

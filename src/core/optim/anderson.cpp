@@ -1,7 +1,6 @@
 #include "optim/anderson.hpp"
 
 #include <Eigen/Cholesky>
-#include <Eigen/Core>
 
 namespace bayeskernel {
 

@@ -7,8 +7,6 @@
 #include <numeric>
 #include <vector>
 
-#include "eigen.hpp"
-
 namespace bayeskernel {
 
 double CalibratedLink::shrink(double v, Eigen::Index c) const {

@@ -1,16 +1,9 @@
 #include "predict/draw_moments.hpp"
 
 #include <Eigen/Cholesky>
-#include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <vector>
 
-#include "eigen.hpp"
 #include "math/normal.hpp"
-#include "parallel/executor.hpp"
-#include "predict/linear_rows.hpp"
-#include "predict/link.hpp"
 
 namespace bayeskernel {
 

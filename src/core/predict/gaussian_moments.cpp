@@ -1,16 +1,6 @@
 #include "predict/gaussian_moments.hpp"
 
 #include <Eigen/Cholesky>
-#include <algorithm>
-#include <cstddef>
-#include <memory>
-#include <utility>
-#include <vector>
-
-#include "eigen.hpp"
-#include "parallel/executor.hpp"
-#include "predict/linear_rows.hpp"
-#include "simd/lower_product.hpp"
 
 namespace bayeskernel {
 

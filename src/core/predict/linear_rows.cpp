@@ -1,11 +1,9 @@
 #include "predict/linear_rows.hpp"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cstddef>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "error.hpp"
 

@@ -1,11 +1,8 @@
 #include "predict/link.hpp"
 
-#include <Eigen/Core>
 #include <cmath>
 
-#include "likelihood/probability.hpp"
 #include "math/normal.hpp"
-#include "predict/logit_probability.hpp"
 
 namespace bayeskernel {
 

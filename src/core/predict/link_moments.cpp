@@ -1,14 +1,8 @@
 #include "predict/link_moments.hpp"
 
-#include <Eigen/Core>
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <utility>
-#include <vector>
-
-#include "parallel/executor.hpp"
-#include "predict/link.hpp"
 
 namespace bayeskernel {
 

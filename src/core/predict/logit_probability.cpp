@@ -1,11 +1,9 @@
 #include "predict/logit_probability.hpp"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 
 #include "math/normal.hpp"
-#include "math/quadrature.hpp"
 #include "math/special.hpp"
 
 namespace bayeskernel {

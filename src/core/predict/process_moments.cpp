@@ -1,16 +1,10 @@
 #include "predict/process_moments.hpp"
 
 #include <algorithm>
-#include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
-#include "gp/features.hpp"
 #include "linear/accumulate.hpp"
-#include "parallel/executor.hpp"
 #include "parallel/scratch_pool.hpp"
-#include "predict/draw_moments.hpp"
-#include "predict/link.hpp"
 #include "rows/rows.hpp"
 
 namespace bayeskernel {

@@ -3,15 +3,10 @@
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
 #include "math/spd.hpp"
 #include "math/special.hpp"
-#include "prior/variance_prior.hpp"
-#include "rows/sums.hpp"
 
 namespace bayeskernel {
 
@@ -172,14 +167,9 @@ double Prior::bound(const Block& block, const BlockPosterior& q,
   }
   const CovariancePrior prior = block.covariance();
   return value + prior.log_constant(count, q.scale) -
-         0.5 * q.df * log_det_spd(q.scale) + 0.5 * count * r * std::log(2.0) +
+         0.5 * q.df * spd_log_det(q.scale) + 0.5 * count * r * std::log(2.0) +
          log_multivariate_gamma(0.5 * q.df, block.width) -
          log_multivariate_gamma(0.5 * prior.df(), block.width);
-}
-
-double Prior::log_det_spd(const MatrixXd& a) {
-  return 2.0 *
-         Eigen::LLT<MatrixXd>(a).matrixLLT().diagonal().array().log().sum();
 }
 
 }  // namespace bayeskernel

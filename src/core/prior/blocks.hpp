@@ -120,8 +120,6 @@ class Prior {
       if (!blocks[l].eliminated) visit(blocks[l], l);
     }
   }
-
-  static double log_det_spd(const MatrixXd& a);
 };
 
 }  // namespace bayeskernel

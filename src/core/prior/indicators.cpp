@@ -3,11 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "eigen.hpp"
 #include "math/normal.hpp"
-#include "math/special.hpp"
-#include "prior/variance_prior.hpp"
-#include "rows/sums.hpp"
 
 namespace bayeskernel {
 

@@ -1,14 +1,12 @@
 #include "prior/variance_prior.hpp"
 
 #include <Eigen/Cholesky>
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 
 #include "math/spd.hpp"
 #include "math/special.hpp"
 #include "rng/distributions.hpp"
-#include "rng/stream.hpp"
 
 namespace bayeskernel {
 

@@ -2,10 +2,6 @@
 
 #include <Eigen/QR>
 
-#include "eigen.hpp"
-#include "prior/blocks.hpp"
-#include "rows/rows.hpp"
-
 namespace bayeskernel {
 
 WideBlock reduce_wide(PackedRows& rows, Prior& prior) {

@@ -1,13 +1,6 @@
 #include "rng/distributions.hpp"
 
-#include <algorithm>
 #include <boost/random/gamma_distribution.hpp>
-#include <cmath>
-#include <cstddef>
-#include <limits>
-
-#include "error.hpp"
-#include "rng/stream.hpp"
 
 namespace bayeskernel {
 

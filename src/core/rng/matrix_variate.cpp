@@ -1,12 +1,9 @@
 #include "rng/matrix_variate.hpp"
 
-#include <Eigen/Cholesky>
-#include <Eigen/Core>
 #include <cmath>
 
 #include "error.hpp"
 #include "rng/distributions.hpp"
-#include "rng/stream.hpp"
 
 namespace bayeskernel {
 

@@ -1,13 +1,7 @@
 #include "rng/polya_gamma.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
-#include "error.hpp"
 #include "math/normal.hpp"
 #include "rng/distributions.hpp"
-#include "rng/stream.hpp"
 
 namespace bayeskernel {
 

@@ -1,8 +1,6 @@
 #include "rows/digest.hpp"
 
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <limits>
 

@@ -1,8 +1,5 @@
 #include "rows/memory_readers.hpp"
 
-#include "eigen.hpp"
-#include "rows/streamed_rows.hpp"
-
 namespace bayeskernel {
 
 MatrixReader::MatrixReader(Eigen::Map<const MatrixXd> x,

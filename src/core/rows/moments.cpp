@@ -1,11 +1,7 @@
 #include "rows/moments.hpp"
 
 #include <Eigen/Core>
-#include <algorithm>
-#include <cmath>
 #include <limits>
-
-#include "eigen.hpp"
 
 namespace bayeskernel {
 

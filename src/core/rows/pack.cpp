@@ -1,12 +1,8 @@
 #include "rows/pack.hpp"
 
-#include <algorithm>
 #include <string>
-#include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
-#include "rows/rows.hpp"
 
 namespace bayeskernel {
 

@@ -1,11 +1,6 @@
 #include "rows/rows.hpp"
 
-#include <algorithm>
 #include <cstddef>
-#include <utility>
-#include <vector>
-
-#include "eigen.hpp"
 
 namespace bayeskernel {
 

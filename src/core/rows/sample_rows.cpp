@@ -1,13 +1,9 @@
 #include "rows/sample_rows.hpp"
 
 #include <algorithm>
-#include <cstdint>
-#include <vector>
 
-#include "eigen.hpp"
 #include "rng/distributions.hpp"
 #include "rng/stream.hpp"
-#include "rows/streamed_rows.hpp"
 
 namespace bayeskernel {
 

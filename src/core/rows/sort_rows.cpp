@@ -1,14 +1,8 @@
 #include "rows/sort_rows.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <ios>
-#include <string>
-#include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
-#include "rows/streamed_rows.hpp"
 
 namespace bayeskernel {
 

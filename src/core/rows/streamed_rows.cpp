@@ -1,15 +1,10 @@
 #include "rows/streamed_rows.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <future>
 #include <ios>
-#include <string>
 #include <utility>
 
-#include "eigen.hpp"
 #include "error.hpp"
-#include "rows/rows.hpp"
 
 namespace bayeskernel {
 

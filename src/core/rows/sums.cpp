@@ -1,9 +1,6 @@
 #include "rows/sums.hpp"
 
 #include <algorithm>
-#include <limits>
-
-#include "eigen.hpp"
 
 namespace bayeskernel {
 

@@ -1,12 +1,5 @@
 #include "rows/sweep.hpp"
 
-#include <algorithm>
-#include <functional>
-
-#include "eigen.hpp"
-#include "parallel/executor.hpp"
-#include "rows/rows.hpp"
-
 namespace bayeskernel {
 
 void Sweep::run(Index begin, Index end,

@@ -1,19 +1,9 @@
 #include "selection/active_columns.hpp"
 
-#include <algorithm>
 #include <cstddef>
-#include <memory>
 #include <utility>
-#include <vector>
 
-#include "eigen.hpp"
 #include "linear/completions.hpp"
-#include "linear/missing_pattern.hpp"
-#include "linear/missing_values.hpp"
-#include "linear/row_rules.hpp"
-#include "prior/blocks.hpp"
-#include "prior/indicators.hpp"
-#include "rows/rows.hpp"
 
 namespace bayeskernel {
 
@@ -22,6 +12,63 @@ std::vector<Index> positions(const std::vector<Index>& from,
   std::vector<Index> out;
   for (const Index value : from) {
     out.push_back(std::find(in.begin(), in.end(), value) - in.begin());
+  }
+  return out;
+}
+
+void keep(const std::vector<Index>& at, VectorXd& v) {
+  for (std::size_t k = 0; k < at.size(); ++k) v[k] = v[at[k]];
+  v.conservativeResize(static_cast<Index>(at.size()));
+}
+
+void keep_columns(const std::vector<Index>& columns,
+                  const std::vector<Index>& chosen, MeanFieldState& state,
+                  MeanFieldEvaluation& accepted) {
+  const Index p = static_cast<Index>(columns.size());
+  for (Curvature* c :
+       {&accepted.sums.curvature, &accepted.sums.newton, &state.curvature}) {
+    MatrixXd gram(p, p), cross(p, c->cross.cols());
+    // Positions increase, so that the lower triangle stays one.
+    for (Index k = 0; k < p; ++k) {
+      for (Index j = 0; j < p; ++j)
+        gram(j, k) = c->gram(columns[j], columns[k]);
+      cross.row(k) = c->cross.row(columns[k]);
+    }
+    c->gram.swap(gram);
+    c->cross.swap(cross);
+  }
+  for (VectorXd* v :
+       {&accepted.sums.linear.x, &accepted.shift.x, &state.mean.x}) {
+    keep(columns, *v);
+  }
+  IndicatorPosterior& q = accepted.indicators;
+  for (VectorXd* v : {&q.log_odds, &q.expected_b, &q.prior_fraction,
+                      &accepted.next_log_odds, &state.log_b, &state.log_odds}) {
+    keep(chosen, *v);
+  }
+}
+
+MeanFieldState widen(const MeanFieldState& from, Index p, Index size,
+                     const std::vector<Index>& columns,
+                     const std::vector<Index>& chosen) {
+  MeanFieldState out = from;
+  out.mean.x = VectorXd::Zero(p);
+  out.log_b = out.log_odds = VectorXd::Zero(size);
+  Curvature& to = out.curvature;
+  to.gram = MatrixXd::Zero(p, p);
+  to.cross = MatrixXd::Zero(p, from.curvature.cross.cols());
+  for (std::size_t k = 0; k < columns.size(); ++k) {
+    const Index at = static_cast<Index>(k);
+    out.mean.x[columns[k]] = from.mean.x[at];
+    to.cross.row(columns[k]) = from.curvature.cross.row(at);
+    for (std::size_t j = 0; j < columns.size(); ++j) {
+      to.gram(columns[j], columns[k]) =
+          from.curvature.gram(static_cast<Index>(j), at);
+    }
+  }
+  for (std::size_t k = 0; k < chosen.size(); ++k) {
+    out.log_b[chosen[k]] = from.log_b[static_cast<Index>(k)];
+    out.log_odds[chosen[k]] = from.log_odds[static_cast<Index>(k)];
   }
   return out;
 }
@@ -122,6 +169,20 @@ VectorXd hidden_squares(const WholeModel& model, const ActiveModel& active,
     at += h * h;
   }
   return out;
+}
+
+double run_rule(const Rule& rule, const PackedRows& rows, const VectorXd& m,
+                const VectorXd& s, VectorXd& kappa, VectorXd& linear) {
+  VectorXd newton(rows.rows());
+  MatrixXd buffer;
+  double bound = 0.0;
+  for (const TileSpan& span : rows.tiles()) {
+    const Index at = span.row_begin;
+    bound +=
+        rule.tile(span, rows.tile(span, buffer), m.data() + at, s.data() + at,
+                  {kappa.data() + at, linear.data() + at, newton.data() + at});
+  }
+  return bound;
 }
 
 }  // namespace bayeskernel

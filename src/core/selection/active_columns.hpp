@@ -8,9 +8,12 @@
 #include <vector>
 
 #include "eigen.hpp"
+#include "likelihood/rules.hpp"
+#include "linear/evaluation.hpp"
 #include "linear/missing_pattern.hpp"
 #include "linear/missing_values.hpp"
 #include "linear/row_rules.hpp"
+#include "linear/state.hpp"
 #include "prior/blocks.hpp"
 #include "prior/indicators.hpp"
 #include "rows/rows.hpp"
@@ -44,21 +47,41 @@ struct ActiveModel {
 
 // Where the entries of `from` are in `in`.
 std::vector<Index> positions(const std::vector<Index>& from,
-                                    const std::vector<Index>& in);
+                             const std::vector<Index>& in);
+
+// The entries at `at`, which increase.
+void keep(const std::vector<Index>& at, VectorXd& v);
+
+// An accepted step becomes one of the same model on fewer columns: `columns` of
+// x and `chosen` of the selection, as positions among those that it has.
+void keep_columns(const std::vector<Index>& columns,
+                  const std::vector<Index>& chosen, MeanFieldState& state,
+                  MeanFieldEvaluation& accepted);
+
+// What was accepted on fewer columns, as a state on p columns with `size`
+// indicators, where those are at `columns` and `chosen`; the others are at
+// zero.
+MeanFieldState widen(const MeanFieldState& from, Index p, Index size,
+                     const std::vector<Index>& columns,
+                     const std::vector<Index>& chosen);
 
 // `unit` as of PackedRows::finish().
 PackedRows restrict_rows(const PackedRows& rows,
-                                const std::vector<Index>& columns,
-                                const std::vector<Index>& unit);
+                         const std::vector<Index>& columns,
+                         const std::vector<Index>& unit);
 
 ActiveModel restrict_model(const WholeModel& model,
-                                  const std::vector<bool>& in_use);
+                           const std::vector<bool>& in_use);
 
 // A_kk = E sum kappa x_k^2 of the selection columns that left, 0 for the
 // others. O(n) by column.
-VectorXd hidden_squares(const WholeModel& model,
-                               const ActiveModel& active, const VectorXd& kappa,
-                               const MissingPosterior& missing);
+VectorXd hidden_squares(const WholeModel& model, const ActiveModel& active,
+                        const VectorXd& kappa, const MissingPosterior& missing);
+
+// The rule at the moments m and s of f of all rows; gives their part of the
+// bound.
+double run_rule(const Rule& rule, const PackedRows& rows, const VectorXd& m,
+                const VectorXd& s, VectorXd& kappa, VectorXd& linear);
 
 }  // namespace bayeskernel
 

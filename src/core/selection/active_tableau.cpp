@@ -1,12 +1,9 @@
 #include "selection/active_tableau.hpp"
 
-#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 #include <utility>
-#include <vector>
 
-#include "eigen.hpp"
 #include "math/cholesky.hpp"
 
 namespace bayeskernel {

@@ -1,6 +1,7 @@
 // The tableau (math/tableau.hpp) of the columns that are in alone, for models
 // with more columns than rows: of the others only what a visit reads is
-// computed, from the rows. With S the members, P their precision and C = X_S'W X,
+// computed, from the rows. With S the members, P their precision and C = X_S'W
+// X,
 //   column k that is out: pivot a_k + lambda_k - c_k' P^-1 c_k,
 //                         shift h_k - c_k' P^-1 h_S.
 // O(n p |S|) for a new tableau, O(|S|^2) a visit, O(n p) a column that enters.

@@ -1,27 +1,10 @@
 #include "selection/gibbs.hpp"
 
-#include <Eigen/Cholesky>
 #include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <utility>
-#include <vector>
 
-#include "eigen.hpp"
-#include "linear/gibbs.hpp"
-#include "linear/groups.hpp"
 #include "math/cholesky.hpp"
-#include "math/tableau.hpp"
-#include "prior/blocks.hpp"
-#include "prior/indicators.hpp"
 #include "prior/variance_prior.hpp"
-#include "rng/distributions.hpp"
-#include "rng/stream.hpp"
-#include "rows/rows.hpp"
 #include "rows/sums.hpp"
-#include "selection/active_tableau.hpp"
 
 namespace bayeskernel {
 

@@ -1,13 +1,6 @@
 #include "selection/screen.hpp"
 
-#include <algorithm>
-#include <vector>
-
-#include "eigen.hpp"
-#include "likelihood/family.hpp"
-#include "likelihood/rules.hpp"
-#include "linear/row_rules.hpp"
-#include "rows/rows.hpp"
+#include "selection/active_columns.hpp"
 
 namespace bayeskernel {
 
@@ -17,14 +10,7 @@ RowGradient::RowGradient(const PackedRows& rows, const RowModel& model,
     : kappa(rows.rows()), gradient(rows.rows()) {
   RowRules rules(model);
   rules.set_noise(noise);
-  VectorXd newton(rows.rows());
-  MatrixXd buffer;
-  for (const TileSpan& span : rows.tiles()) {
-    const Index at = span.row_begin;
-    rules.later().tile(
-        span, rows.tile(span, buffer), m.data() + at, s.data() + at,
-        {kappa.data() + at, gradient.data() + at, newton.data() + at});
-  }
+  run_rule(rules.later(), rows, m, s, kappa, gradient);
 }
 
 ColumnSums::ColumnSums(const Eigen::Ref<const MatrixXd>& x,

@@ -1,29 +1,10 @@
 #include "selection/search.hpp"
 
 #include <cmath>
-#include <cstddef>
-#include <memory>
-#include <utility>
-#include <vector>
 
-#include "eigen.hpp"
-#include "error.hpp"
 #include "linear/gaussian.hpp"
-#include "linear/mean_field.hpp"
-#include "linear/missing_pattern.hpp"
-#include "linear/missing_values.hpp"
-#include "linear/row_rules.hpp"
 #include "linear/state.hpp"
 #include "linear/system.hpp"
-#include "optim/ascent.hpp"
-#include "optim/progress.hpp"
-#include "parallel/executor.hpp"
-#include "prior/blocks.hpp"
-#include "prior/indicators.hpp"
-#include "rows/rows.hpp"
-#include "rows/sums.hpp"
-#include "selection/active_columns.hpp"
-#include "selection/dual/fit.hpp"
 
 namespace bayeskernel {
 
@@ -244,7 +225,10 @@ void ColumnSearch::without(const Machine& from,
     if (!column_leaves[k]) columns.push_back(static_cast<Index>(k));
   }
   build(in_use);
-  fitter().restrict_from(from.fit, columns, chosen);
+  MeanFieldState state = from.fit.accepted_state;
+  MeanFieldEvaluation accepted = from.fit.accepted();
+  keep_columns(columns, chosen, state, accepted);
+  fitter().adopt(std::move(state), std::move(accepted));
   look_at_hidden();
 }
 
@@ -286,8 +270,11 @@ void ColumnSearch::bring_back(const Machine& kept) {
   }
   build(in_use);
   const ActiveModel& now = active();
-  fitter().widen_from(kept.fit, positions(before.columns, now.columns),
-                      positions(before.chosen, now.chosen));
+  fitter().state =
+      widen(kept.fit.accepted_state, static_cast<Index>(now.columns.size()),
+            static_cast<Index>(now.chosen.size()),
+            positions(before.columns, now.columns),
+            positions(before.chosen, now.chosen));
   for (std::size_t k = 0; k < now.chosen.size(); ++k) {
     const Index chosen = now.chosen[k];
     if (before.uses(chosen)) continue;

@@ -77,12 +77,12 @@ class ColumnSearch final : private AscentModel {
   struct Machine {
     Machine(ActiveModel of, const WholeModel& whole, Executor& executor)
         : active(std::move(of)),
-          indicators(whole.selection, active.selected,
-                     active.rows->x_columns(), active.hidden),
+          indicators(whole.selection, active.selected, active.rows->x_columns(),
+                     active.hidden),
           missing(whole.missing.predictors() > 0
-                      ? std::make_unique<MissingValues>(
-                            whole.missing, active.position, *active.rows,
-                            executor)
+                      ? std::make_unique<MissingValues>(whole.missing,
+                                                        active.position,
+                                                        *active.rows, executor)
                       : nullptr),
           fit(*active.rows, active.prior, executor, &indicators, missing.get(),
               true, whole.row_model) {}
@@ -208,7 +208,7 @@ class ColumnSearch final : private AscentModel {
   WholeModel model_;
   Executor& executor_;
   std::unique_ptr<Machine> machine_;
-  std::unique_ptr<WideFit> wide_;  // where it had the last word
+  std::unique_ptr<WideFit> wide_;    // where it had the last word
   VectorXd out_log_odds_, squares_;  // of the columns that left, and A_kk
   const MeanFieldSettings* settings_ = nullptr;
   const KeepGoing* keep_going_ = nullptr;

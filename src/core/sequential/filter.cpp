@@ -1,29 +1,11 @@
 #include "sequential/filter.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
-#include "expansion/factored_gaussian.hpp"
 #include "math/normal.hpp"
 #include "optim/progress.hpp"
-#include "parallel/executor.hpp"
-#include "parallel/scratch_pool.hpp"
 #include "rng/categorical.hpp"
-#include "rng/distributions.hpp"
-#include "rng/stream.hpp"
-#include "sequential/grid.hpp"
-#include "sequential/particle.hpp"
-#include "sequential/resample.hpp"
-#include "sequential/subset_prior.hpp"
 
 namespace bayeskernel {
 

@@ -1,16 +1,9 @@
 #include "sequential/grid.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <memory>
-#include <mutex>
 #include <utility>
 
-#include "eigen.hpp"
 #include "error.hpp"
-#include "kernel/columns.hpp"
-#include "kernel/tree.hpp"
-#include "math/double_double.hpp"
 
 namespace bayeskernel {
 

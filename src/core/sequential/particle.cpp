@@ -1,16 +1,8 @@
 #include "sequential/particle.hpp"
 
-#include <algorithm>
 #include <cstddef>
-#include <memory>
-#include <vector>
 
-#include "eigen.hpp"
-#include "expansion/factored_gaussian.hpp"
-#include "math/double_double.hpp"
 #include "math/normal.hpp"
-#include "rng/distributions.hpp"
-#include "sequential/grid.hpp"
 #include "sequential/subset_prior.hpp"
 
 namespace bayeskernel {

@@ -1,16 +1,8 @@
 #include "sequential/posterior.hpp"
 
-#include <algorithm>
 #include <cstddef>
-#include <vector>
 
-#include "eigen.hpp"
-#include "kernel/columns.hpp"
-#include "kernel/tree.hpp"
 #include "math/normal.hpp"
-#include "parallel/executor.hpp"
-#include "sequential/grid.hpp"
-#include "sequential/particle.hpp"
 
 namespace bayeskernel {
 

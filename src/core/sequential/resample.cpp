@@ -1,14 +1,10 @@
 #include "sequential/resample.hpp"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <vector>
 
 #include "error.hpp"
 #include "rng/distributions.hpp"
-#include "rng/stream.hpp"
 
 namespace bayeskernel {
 

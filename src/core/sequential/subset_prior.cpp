@@ -1,10 +1,6 @@
 #include "sequential/subset_prior.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
-
-#include "eigen.hpp"
 
 namespace bayeskernel {
 

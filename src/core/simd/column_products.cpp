@@ -1,9 +1,6 @@
 #include "simd/column_products.hpp"
 
-#include <Eigen/Core>
 #include <algorithm>
-
-#include "simd/simd.hpp"
 
 #if BAYESKERNEL_HAS_AVX2
 #include <immintrin.h>

@@ -1,7 +1,6 @@
 #include "simd/dense_factor.hpp"
 
 #include <Eigen/Cholesky>
-#include <Eigen/Core>
 #include <algorithm>
 
 #include "simd/lower_product.hpp"

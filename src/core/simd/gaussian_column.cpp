@@ -1,11 +1,9 @@
 #include "simd/gaussian_column.hpp"
 
-#include <Eigen/Core>
 #include <algorithm>
 
 #include "simd/column_products.hpp"
 #include "simd/exp.hpp"
-#include "simd/simd.hpp"
 
 namespace bayeskernel {
 namespace detail {

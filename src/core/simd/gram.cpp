@@ -1,6 +1,5 @@
 #include "simd/gram.hpp"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cstring>
 

@@ -3,19 +3,8 @@
 #include <Eigen/Cholesky>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 
-#include "eigen.hpp"
 #include "likelihood/family.hpp"
-#include "linear/crossed/mean_field.hpp"
-#include "linear/crossed/rows.hpp"
-#include "linear/crossed/system.hpp"
-#include "linear/gibbs.hpp"
-#include "linear/gibbs_rules.hpp"
-#include "linear/row_rules.hpp"
-#include "linear/scale_move.hpp"
-#include "parallel/executor.hpp"
-#include "prior/blocks.hpp"
 #include "rng/stream.hpp"
 #include "rows/rows.hpp"
 #include "rows/sums.hpp"

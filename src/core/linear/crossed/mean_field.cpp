@@ -5,23 +5,9 @@
 #include <limits>
 #include <utility>
 
-#include "eigen.hpp"
 #include "error.hpp"
 #include "likelihood/family.hpp"
-#include "likelihood/rules.hpp"
-#include "linear/crossed/posterior.hpp"
-#include "linear/crossed/rows.hpp"
-#include "linear/crossed/system.hpp"
 #include "linear/latent_values.hpp"
-#include "linear/noise.hpp"
-#include "linear/row_rules.hpp"
-#include "linear/state.hpp"
-#include "optim/ascent.hpp"
-#include "optim/progress.hpp"
-#include "parallel/executor.hpp"
-#include "prior/blocks.hpp"
-#include "rows/rows.hpp"
-#include "rows/sums.hpp"
 #include "rows/sweep.hpp"
 
 namespace bayeskernel {

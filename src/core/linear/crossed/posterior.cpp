@@ -2,17 +2,11 @@
 
 #include <Eigen/Cholesky>
 #include <algorithm>
-#include <cstddef>
 #include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
-#include "linear/crossed/rows.hpp"
-#include "linear/crossed/system.hpp"
 #include "math/cholesky.hpp"
 #include "math/decompositions.hpp"
-#include "prior/blocks.hpp"
-#include "rows/rows.hpp"
 
 namespace bayeskernel {
 

@@ -1,12 +1,6 @@
 #include "linear/crossed/rows.hpp"
 
-#include <algorithm>
 #include <numeric>
-#include <vector>
-
-#include "eigen.hpp"
-#include "parallel/executor.hpp"
-#include "rows/rows.hpp"
 
 namespace bayeskernel {
 

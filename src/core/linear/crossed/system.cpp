@@ -1,17 +1,10 @@
 #include "linear/crossed/system.hpp"
 
-#include <Eigen/Cholesky>
 #include <algorithm>
-#include <cstddef>
-#include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
-#include "linear/crossed/rows.hpp"
 #include "math/cholesky.hpp"
 #include "math/conjugate_gradients.hpp"
-#include "parallel/executor.hpp"
-#include "prior/blocks.hpp"
 #include "rows/rows.hpp"
 #include "simd/gram.hpp"
 

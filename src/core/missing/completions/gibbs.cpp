@@ -1,19 +1,8 @@
 #include "missing/completions/gibbs.hpp"
 
-#include <cstdint>
-
-#include "eigen.hpp"
 #include "error.hpp"
-#include "likelihood/family.hpp"
 #include "likelihood/likelihood.hpp"
-#include "likelihood/tilted.hpp"
-#include "linear/completions.hpp"
 #include "linear/latent_values.hpp"
-#include "parallel/executor.hpp"
-#include "rng/stream.hpp"
-#include "rows/rows.hpp"
-#include "rows/sums.hpp"
-#include "rows/sweep.hpp"
 
 namespace bayeskernel {
 

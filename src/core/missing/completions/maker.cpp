@@ -7,13 +7,9 @@
 #include <limits>
 #include <numeric>
 #include <utility>
-#include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
 #include "math/normal.hpp"
-#include "math/quadrature.hpp"
-#include "missing/mixture.hpp"
 
 namespace bayeskernel {
 

@@ -1,24 +1,10 @@
 #include "missing/values/gibbs.hpp"
 
-#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
-#include "linear/missing_pattern.hpp"
 #include "math/spd.hpp"
-#include "parallel/executor.hpp"
-#include "parallel/scratch_pool.hpp"
-#include "rng/distributions.hpp"
-#include "rng/matrix_variate.hpp"
-#include "rng/stream.hpp"
-#include "rows/rows.hpp"
-#include "rows/sums.hpp"
 #include "simd/gram.hpp"
 
 namespace bayeskernel {

@@ -4,26 +4,13 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <memory>
 #include <utility>
-#include <vector>
 
-#include "eigen.hpp"
 #include "error.hpp"
 #include "likelihood/family.hpp"
-#include "likelihood/rules.hpp"
 #include "linear/mean_field.hpp"
 #include "linear/missing_pattern.hpp"
-#include "linear/noise.hpp"
-#include "linear/row_rules.hpp"
-#include "linear/state.hpp"
-#include "optim/ascent.hpp"
-#include "prior/blocks.hpp"
-#include "prior/indicators.hpp"
-#include "rows/rows.hpp"
 #include "rows/sums.hpp"
-#include "selection/active_columns.hpp"
-#include "selection/dual/posterior.hpp"
 
 namespace bayeskernel {
 
@@ -253,15 +240,7 @@ double WideFit::pass(const Rule& rule, const VectorXd& m, const VectorXd& s,
   NoisePosterior seen;
   seen.precision = noise;
   rules_.set_noise(seen.noise());
-  VectorXd newton(n);
-  MatrixXd buffer;
-  double bound = 0.0;
-  for (const TileSpan& span : rows_.tiles()) {
-    const Index at = span.row_begin;
-    bound += rule.tile(
-        span, rows_.tile(span, buffer), m.data() + at, s.data() + at,
-        {out.kappa.data() + at, out.linear.data() + at, newton.data() + at});
-  }
+  double bound = run_rule(rule, rows_, m, s, out.kappa, out.linear);
   out.noise = seen;
   if (model_.row_model.learns_noise()) {
     const double squares =
@@ -285,15 +264,11 @@ bool WideFit::drop_columns() {
     names.push_back(chosen[k]);
   }
   if (16 * (chosen.size() - stay.size()) < chosen.size()) return false;
-  const auto keep = [&](VectorXd& v) {
-    for (std::size_t k = 0; k < stay.size(); ++k) v[k] = v[stay[k]];
-    v.conservativeResize(static_cast<Index>(stay.size()));
-  };
-  keep(accepted_.q.log_odds);
-  keep(accepted_.q.expected_b);
-  keep(accepted_.q.prior_fraction);
-  keep(state.log_odds);
-  keep(state.log_b);
+  IndicatorPosterior& q = accepted_.q;
+  for (VectorXd* v : {&q.log_odds, &q.expected_b, &q.prior_fraction,
+                      &state.log_odds, &state.log_b}) {
+    keep(stay, *v);
+  }
   chosen = std::move(names);
   build();
   return true;

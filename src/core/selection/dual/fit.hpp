@@ -1,7 +1,7 @@
-// The first part of a mean-field fit with selection where there are more columns
-// than rows: coordinate ascent in the n x n form (wide_posterior.hpp), in which
-// columns that are out leave. It ends when no more are left than rows, or at
-// convergence.
+// The first part of a mean-field fit with selection where there are more
+// columns than rows: coordinate ascent in the n x n form (wide_posterior.hpp),
+// in which columns that are out leave. It ends when no more are left than rows,
+// or at convergence.
 //
 // Luts and Ormerod (2014), section 3.2, for more columns than rows.
 #ifndef BAYESKERNEL_SELECTION_DUAL_FIT_HPP

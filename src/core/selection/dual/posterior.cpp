@@ -1,16 +1,12 @@
 #include "selection/dual/posterior.hpp"
 
 #include <Eigen/Cholesky>
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
-#include "eigen.hpp"
 #include "error.hpp"
 #include "math/cholesky.hpp"
 #include "math/special.hpp"
-#include "simd/gram.hpp"
-#include "simd/lower_product.hpp"
 
 namespace bayeskernel {
 

@@ -33,8 +33,8 @@ class WidePosterior {
 
   const MatrixXd& columns() const { return x_; }
 
-  // Rows count as exp(-w f^2 / 2 + l f), f without its known part, columns as in
-  // the model with `inclusion`, v_k with prior precision `slab`.
+  // Rows count as exp(-w f^2 / 2 + l f), f without its known part, columns as
+  // in the model with `inclusion`, v_k with prior precision `slab`.
   void set(const VectorXd& w, const VectorXd& l, const VectorXd& inclusion,
            const VectorXd& slab);
 
@@ -53,11 +53,11 @@ class WidePosterior {
   // Of the other columns, then those of selection.
   MatrixXd covariance() const;
 
-  VectorXd shift, squares;    // h_k and a_k of the bare columns
-  VectorXd mean, variance;    // of v
+  VectorXd shift, squares;  // h_k and a_k of the bare columns
+  VectorXd mean, variance;  // of v
   VectorXd fixed_mean;
   MatrixXd fixed_covariance;
-  double log_det = 0.0;       // of the precision
+  double log_det = 0.0;  // of the precision
 
  private:
   // Beyond kNothing a change of Q is seen in the bound.
@@ -95,9 +95,9 @@ class WidePosterior {
   VectorXd fixed_precision_, fixed_mean_;
   VectorXd w_, inclusion_, prior_;  // E gamma now, D
   std::vector<Index> used_, place_;
-  MatrixXd work_, half_, cross_;    // Y D^-1/2, a work space, Cov(theta_F, v)
+  MatrixXd work_, half_, cross_;  // Y D^-1/2, a work space, Cov(theta_F, v)
   VectorXd gone_;
-  MatrixXd m_, q_;                  // M*, X diag(g now) D^-1 Y'
+  MatrixXd m_, q_;  // M*, X diag(g now) D^-1 Y'
   LowerProduct lower_;
   MatrixXd left_, right_, pairs_, change_, batch_, inner_;
   double norms_[kBatch];
