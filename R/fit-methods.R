@@ -211,10 +211,15 @@ sigma.bayeskernel_fit <- function(object, ...) {
       "It belongs to a numeric response."
     )
   }
-  if (is.null(object$draws)) parameters(object)["sigma", "estimate"] else mean(sigma_draws(object))
+  if (is.null(object$draws)) noise_row(object)$estimate else mean(sigma_draws(object))
 }
 
-# A predictor may have that name, too.
+# A predictor may be called sigma, too.
+noise_row <- function(object) {
+  rows <- parameters(object)
+  rows[match("sd__Observation", rows$term, match("sigma", rownames(rows))), ]
+}
+
 sigma_draws <- function(object) {
   name <- if (is_linear(object)) noise_name(fixed_names(object)) else "sigma"
   pooled_draws(object, name)
@@ -223,7 +228,7 @@ sigma_draws <- function(object) {
 # Posterior mean of the square of sigma().
 noise_variance <- function(object) {
   if (is.null(object$draws)) {
-    sum(parameters(object)["sigma", c("estimate", "sd")]^2)
+    sum(noise_row(object)[c("estimate", "sd")]^2)
   } else {
     mean(sigma_draws(object)^2)
   }

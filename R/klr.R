@@ -232,22 +232,21 @@ klr_collect <- function(fit, core, job, rows) {
   fit$reference <- original_rows(job$reference, rows$rows)
   core <- join_earlier(core)
   fit$acceptance <- core$acceptance
-  made <- seq_len(dim(fit$draws)[1])
-  kernels <- lapply(core$kernels, take_klr_kernels, made, fit$rank * length(rows$columns), fit$rank)
+  kernels <- lapply(core$kernels, take_klr_kernels, seq_len(dim(fit$draws)[1]), fit$rank)
   fit$posterior <- list(kernels = kernels, x = job$shared$data$x)
   fit$fitted <- klr_moments(fit, fit$posterior$x, settings$threads)
   if (settings$prior$max_kernels > 0) warn_unknown_directions(fit)
   fit
 }
 
-# Those of some draws. `width`: numbers of a frame.
-take_klr_kernels <- function(kernels, take, width, rank) {
+# Those of some draws.
+take_klr_kernels <- function(kernels, take, rank) {
   size <- kernels$size[take]
   at <- sequence(size, cumsum(kernels$size)[take] - size + 1L)
   list(
     size = size, centre = kernels$centre[at], coefficient = kernels$coefficient[at],
     log_lambda = as.vector(matrix(kernels$log_lambda, rank)[, at]),
-    frame = as.vector(matrix(kernels$frame, width)[, take])
+    frame = as.vector(matrix(kernels$frame, ncol = length(kernels$size))[, take])
   )
 }
 
@@ -258,8 +257,7 @@ klr_core_draws <- function(object, take = NULL) {
   kernels <- join_kernels(object$posterior$kernels)
   intercept <- as.vector(object$draws[, , "intercept"])
   if (!is.null(take)) {
-    width <- object$rank * length(object$columns)
-    kernels <- take_klr_kernels(kernels, take, width, object$rank)
+    kernels <- take_klr_kernels(kernels, take, object$rank)
     intercept <- intercept[take]
   }
   numbers_of(c(kernels, list(intercept = intercept, rank = object$rank)))
@@ -448,27 +446,21 @@ principal_angles <- function(v, frames) {
   matrix(out, ncol = r, byrow = TRUE)
 }
 
-# How far the draws agree on one direction of the rows: the leading eigenvalue of the mean, over
-# draws, of the projection to the span of X U. 1 where that direction is known. X U and not U is
-# looked at: of correlated predictors many U give the same coordinates of the rows. `frames`: p x r
-# x draws.
-direction_agreement <- function(x, frames) {
-  rows <- svd(x, nu = 0L)
-  rows <- rows$d * t(rows$v)
-  r <- dim(frames)[2]
-  spans <- apply(frames, 3L, function(u) svd(rows %*% matrix(u, ncol = r), nv = 0L)$u)
-  spans <- matrix(spans, nrow(rows))
-  svd(spans, 0L, 0L)$d[1]^2 / dim(frames)[3]
-}
-
 # Where directions are uniform a priori, those of many predictors say little about new rows although
-# own rows are met: then the draws do not agree.
+# own rows are met: then the draws do not agree. `agreement`: the leading eigenvalue of the mean,
+# over draws, of the projection to the span of X U, 1 where that direction of the rows is known. X U
+# and not U is looked at: of correlated predictors many U give the same coordinates of the rows.
 warn_unknown_directions <- function(fit) {
   p <- length(fit$columns)
   if (fit$rank >= p) return(invisible())
   frames <- klr_frames(fit)
   take <- unique(round(seq(1, dim(frames)[3], length.out = 400L)))
-  agreement <- direction_agreement(fit$posterior$x, frames[, , take, drop = FALSE])
+  rows <- svd(fit$posterior$x, nu = 0L)
+  rows <- rows$d * t(rows$v)
+  spans <- apply(frames[, , take, drop = FALSE], 3L, function(u) {
+    svd(rows %*% matrix(u, ncol = fit$rank), nv = 0L)$u
+  })
+  agreement <- svd(matrix(spans, nrow(rows)), 0L, 0L)$d[1]^2 / length(take)
   if (agreement >= 0.75) return(invisible())
   bk_warn("identification", "The draws do not agree on any direction.",
   sprintf("Found: agreement %.2f, of %d rows and %d predictors; 1: known.", agreement, fit$n, p),
@@ -510,25 +502,17 @@ print.klr_projection <- function(x, digits = 3, ...) {
 
 # The model ----------------------------------------------------------------------
 
-#' @exportS3Method
-model_of.klr <- function(object) klr_model
-
-klr_model <- list(
-  name = "klr", title = "Kernel logistic regression",
-  methods = "rjmcmc", samplers = "rjmcmc", links = "logit",
-  families = "binomial", linear = FALSE, prior = "klr_prior",
-  arguments = function() {
-    list(
-      rank = check_ranks, folds = count_from(2), warmup = count_from(0),
-      ndraws = count_from(1), thin = count_from(1), until = check_auto_until
-    )
-  },
+delayedAssign("klr_model", list(
+  name = "klr", methods = c(rjmcmc = "sampler"), links = "logit",
+  arguments = list(
+    rank = check_ranks, folds = count_from(2), warmup = count_from(0),
+    ndraws = count_from(1), thin = count_from(1), until = check_auto_until
+  ),
   settle = function(settings) {
     settle_until(settings, stop_at(rhat = 1.05), c(warmup = 20000, draws = 1000, thin = 20))
   },
   rows = list(linear = FALSE, weights = FALSE, response = function(settings) "pair"),
-  job = klr_job, chains = klr_chains, draws = klr_draws,
-  watched = klr_watched,
+  job = klr_job, chains = klr_chains, draws = klr_draws, watched = klr_watched,
   collect = klr_collect,
   free_state = c("centre", "log_lambda", "coefficient", "variance")
-)
+))

@@ -1,9 +1,6 @@
 # What mkprobit() tells of its fits, and what only it has: weights of kernels, several fits as one
 # classifier.
 
-#' @export
-model_of.mkprobit <- function(object) mkprobit_model
-
 #' Weights of the kernels
 #'
 #' @param object A fit of [mkprobit()].

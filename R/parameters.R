@@ -75,8 +75,7 @@ parameters.bsvm <- function(object, level = 0.95) {
   # Units are random effects: ranef().
   rbind(
     fixed[setdiff(seq_len(nrow(fixed)), units), ],
-    random_parameters(object, level), component_parameters(object, level),
-    if (is_regression(object)) noise_parameters(object, level)
+    variance_parameters(object, level)
   )
 }
 
@@ -142,6 +141,13 @@ spike_quantile <- function(p, mean, sd, chance) {
   out[lower] <- (mean + sd * stats::qnorm(pmin(p / chance, 1)))[lower]
   out[upper] <- (mean + sd * stats::qnorm(pmin(pmax((p - 1 + chance) / chance, 0), 1)))[upper]
   out
+}
+
+variance_parameters <- function(object, level) {
+  rbind(
+    random_parameters(object, level), component_parameters(object, level),
+    if (is_regression(object)) noise_parameters(object, level)
+  )
 }
 
 # Standard deviations and correlations of random effects.

@@ -173,7 +173,7 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = 
   ask$joint <- draws_classes(object) && !ask$latent &&
     (ask$interval != "none" || (ask$se.fit && length(object$levels) > 2L))
   # Engines of one model share one meaning: limits are normal unless all sample.
-  always <- setequal(model_of(object)$methods, model_of(object)$samplers)
+  always <- all(model_of(object)$methods == "sampler")
   ask$sampled <- draws || (ask$interval != "none" && always)
   check_prediction(object, ask)
   if (type == "class") resolve_threshold(threshold, object)
@@ -198,7 +198,7 @@ known_types <- function(object) {
 }
 
 # One model of all classes at once, whose probabilities have a distribution.
-is_joint <- function(object) isTRUE(model_of(object)$joint)
+is_joint <- function(object) inherits(object, "mkprobit")
 
 # And those of ordered classes, which have one function.
 draws_classes <- function(object) {
