@@ -59,8 +59,11 @@ NULL
 #' @export
 fitted.bayeskernel_fit <- function(object, ...) {
   check_whole(object, ...)
-  moments <- moments_for(object)
-  if (is_regression(object)) moments$mean else with_declared(object, moments$prob)
+  link <- prediction_link(object, NULL)
+  moments <- latent_by_link(object, NULL, link)
+  out <- if (is_regression(object)) moments$mean else moments$prob[[link]]
+  out <- fill_excluded(by_unit(object, out), object$na.action)
+  if (is_regression(object)) out else with_declared(object, out)
 }
 
 #' @rdname fit-methods

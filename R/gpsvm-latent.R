@@ -5,14 +5,6 @@
 latent.gpsvm <- function(object, rows = NULL, links = character(),
                          threads = getOption("bayeskernel.threads", 2L)) {
   if (is.null(rows)) return(kept_latent(object, links))
-  if (nrow(rows$x) == 0L) {
-    none <- if (has_machines(object)) {
-      matrix(0, 0L, length(object$levels), dimnames = list(NULL, object$levels))
-    } else {
-      numeric()
-    }
-    return(c(list(mean = none, var = none), link_moments(none, none, links)))
-  }
   moments_of_process(object, process_rows_data(object, rows$x), links, threads)
 }
 

@@ -125,9 +125,8 @@ klr_job <- function(rows, settings) {
   p <- ncol(data$x)
   settings$rank <- settings$rank %||% min(2L, p)
   if (max(settings$rank) > p) {
-    abort_argument(
-      settings$rank, "rank", sprintf("at most %d, the number of predictors that vary", p)
-    )
+    most <- sprintf("at most %d, the number of predictors that vary", p)
+    abort_argument(settings$rank, "rank", most)
   }
   reference <- reference_rows(list(y = data$signs, x = data$x))
   job <- list(
@@ -179,12 +178,10 @@ choose_rank <- function(job) {
       )
       if (core$status$interrupted) abort_interrupted()
       if (core$status$kept < settings$draws) check_reached(core$status, settings)
-      draws <- c(
-        join_kernels(core$kernels),
-        list(intercept = as.vector(core$scalars[, , 1]), rank = control$rank)
-      )
+      intercept <- core$scalars[, , 1]
+      draws <- c(join_kernels(core$kernels), list(intercept = intercept, rank = control$rank))
       prob[at, k] <- core_call(klr_predict_cpp(
-        numbers_of(draws), part$x, data$x[at, , drop = FALSE], settings$threads
+        lapply(draws, as.double), part$x, data$x[at, , drop = FALSE], settings$threads
       ))$prob
     }
   }
@@ -260,16 +257,12 @@ klr_core_draws <- function(object, take = NULL) {
     kernels <- take_klr_kernels(kernels, take, object$rank)
     intercept <- intercept[take]
   }
-  numbers_of(c(kernels, list(intercept = intercept, rank = object$rank)))
+  # No draw may have a kernel.
+  lapply(c(kernels, list(intercept = intercept, rank = object$rank)), as.double)
 }
-
-# No draw may have a kernel.
-numbers_of <- function(x) lapply(x, as.double)
 
 # Moments of f and of the probability for rows on the scale of the model.
 klr_moments <- function(object, x, threads) {
-  none <- numeric()
-  if (nrow(x) == 0L) return(list(mean = none, var = none, prob = none, prob_sd = none))
   core_call(klr_predict_cpp(klr_core_draws(object), object$posterior$x, x, threads))
 }
 
@@ -284,13 +277,9 @@ latent.klr <- function(object, rows = NULL, links = "logit",
 #' @exportS3Method
 latent_draws.klr <- function(object, rows = NULL, take = NULL, response = FALSE,
                              threads = getOption("bayeskernel.threads", 2L)) {
+  core <- klr_core_draws(object, taken_draws(object, take))
   x <- rows_or_own(object, rows)
-  take <- taken_draws(object, take)
-  f <- if (nrow(x) == 0L) {
-    matrix(0, if (is.null(take)) prod(dim(object$draws)[1:2]) else length(take), 0L)
-  } else {
-    core_call(klr_latent_cpp(klr_core_draws(object, take), object$posterior$x, x, threads))
-  }
+  f <- core_call(klr_latent_cpp(core, object$posterior$x, x, threads))
   list(f = f, mean = colMeans(f))
 }
 
@@ -327,15 +316,19 @@ facts.klr <- function(object) {
     Fit = own_fit(object),
     Projection = c(
       sprintf("%d of %d directions", object$rank, length(object$columns)),
-      if (!is.null(object$ranks)) {
-        sprintf(
-          "chosen by cross-validation, log loss %s", paste(sprintf(
-            "%.3f at rank %d", object$ranks$log_loss, object$ranks$rank
-          ), collapse = ", ")
-        )
-      }
+      if (!is.null(object$ranks)) paste("chosen by cross-validation, log loss", toString(
+        sprintf("%.3f at rank %d", object$ranks$log_loss, object$ranks$rank)
+      ))
     ),
-    Spread = spread_fact(object), Agreement = if (!is.null(apart)) {
+    Spread = if (object$rank < length(object$columns)) {
+      angles <- projection(object)$angles
+      largest <- angles[, ncol(angles)]
+      sprintf(
+        "largest angle of a draw to the mean space %.0f degrees (median), 90 %% below %.0f",
+        stats::median(largest), stats::quantile(largest, 0.9, names = FALSE)
+      )
+    },
+    Agreement = if (!is.null(apart)) {
       sprintf(
         "probabilities of %d rows differ by at most %.2f between chains",
         length(object$reference), apart
@@ -474,16 +467,6 @@ warn_unknown_directions <- function(fit) {
   ), agreement = agreement)
 }
 
-spread_fact <- function(object) {
-  if (object$rank == length(object$columns)) return(NULL)
-  angles <- projection(object)$angles
-  largest <- angles[, ncol(angles)]
-  sprintf(
-    paste("largest angle of a draw to the mean space %.0f degrees (median),", "90 %% below %.0f"),
-    stats::median(largest), stats::quantile(largest, 0.9, names = FALSE)
-  )
-}
-
 #' @rdname projection
 #' @param x What `projection()` returns.
 #' @param digits Significant digits.
@@ -494,8 +477,7 @@ print.klr_projection <- function(x, digits = 3, ...) {
   q <- apply(x$angles, 2, stats::quantile, c(0.5, 0.9), names = FALSE)
   cat(sprintf(
     "Principal angles of the draws to it: median %s, 90 %% below %s degrees\n",
-    paste(format(q[1, ], digits = 2), collapse = ", "),
-    paste(format(q[2, ], digits = 2), collapse = ", ")
+    toString(format(q[1, ], digits = 2)), toString(format(q[2, ], digits = 2))
   ))
   invisible(x)
 }

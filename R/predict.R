@@ -237,8 +237,6 @@ check_re_form <- function(re.form) {
   "none"
 }
 
-type_has_spread <- function(type) type %in% c("prob", "response")
-
 # What cannot be asked for together.
 check_prediction <- function(object, ask) {
   refuse_if <- function(wrong, column, header, cure) {
@@ -273,7 +271,7 @@ check_prediction <- function(object, ask) {
     "`threshold` applies to classes only.", "Use type = \"class\"."
   )
   refuse_if(
-    interval && !ask$latent && !type_has_spread(ask$type),
+    interval && !ask$latent && !(ask$type %in% c("prob", "response")),
     "interval", "Intervals are of latent values and of probabilities.",
     "Use type = \"link\", \"response\" or \"prob\"."
   )
@@ -395,7 +393,8 @@ answer_moments <- function(object, rows, ask) {
   sd <- moments$prob_sd[[ask$link]]
   if (ask$link == "calibrated") {
     at <- moments_of_link(object$link, moments)
-    sd <- calibrated_sd(object$link, at$mean, at$var)
+    f <- calibrated_f(object$link, at$mean, at$mean, at$var)
+    sd <- probability_sd(f, object$link$slope^2 * at$var, "logit")
   } else if (is.null(sd) && is.null(object$draws)) {
     sd <- probability_sd(moments$mean, moments$var, ask$link)
   }
@@ -514,16 +513,4 @@ taken_draws <- function(object, n) {
   if (is.null(n) || n >= total) return(rows)
   at <- round(seq(1, total, length.out = n))
   if (is.null(rows)) at else rows[at]
-}
-
-# Mean, variance and the probability by one link of any rows, NA in incomplete ones.
-moments_for <- function(object, newdata = NULL, link = NULL,
-                        threads = getOption("bayeskernel.threads", 2L)) {
-  link <- prediction_link(object, link)
-  rows <- if (!is.null(newdata)) new_rows(object, newdata)
-  out <- latent_by_link(object, rows, link, threads)
-  out$prob <- out$prob[[link]]
-  out$prob_sd <- out$prob_sd[[link]]
-  if (is.null(rows)) return(fill_excluded(by_unit(object, out), object$na.action))
-  fill_incomplete(out, rows)
 }
