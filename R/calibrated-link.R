@@ -586,6 +586,7 @@ calibrated_f <- function(link, f, mean, var, machine = 1L) {
 
 # Draws of it from draws of f, draws x n or draws x n x classes.
 calibrated_draws <- function(link, f) {
+  if (length(f) == 0L) return(f)
   link <- repeat_link(link, nrow(f))
   moments <- function(f) {
     if (isTRUE(link$robust)) {

@@ -49,9 +49,7 @@ latent_draws.gpsvm <- function(object, rows = NULL, take = NULL, response = FALS
                                threads = getOption("bayeskernel.threads", 2L)) {
   posterior <- object$posterior
   points <- whitened_draws(object, take)
-  n <- nrow(rows$x)
   each <- lapply(points, function(points) {
-    if (n == 0L) return(list(f = matrix(0, nrow(points), 0L), mean = numeric()))
     found <- core_call(gpsvm_latent_cpp(
       process_rows_data(object, rows$x), posterior$kernel, posterior$z,
       posterior$nugget, t(points), threads

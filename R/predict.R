@@ -454,7 +454,7 @@ class_spread <- function(object, rows, ask, most = 400L) {
   flat <- matrix(draws, size[1])
   if (ask$interval == "none") {
     centred <- flat - rep(colMeans(flat), each = size[1])
-    sd <- matrix(sqrt(colSums(centred^2) / (size[1] - 1)), n)
+    sd <- matrix(sqrt(colSums(centred^2) / (size[1] - 1)), n, NCOL(prob))
     dimnames(sd) <- dimnames(prob)
     return(list(fit = prob, se.fit = sd))
   }
