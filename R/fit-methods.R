@@ -219,8 +219,7 @@ sigma.bayeskernel_fit <- function(object, ...) {
 
 # A predictor may be called sigma, too.
 noise_row <- function(object) {
-  rows <- parameters(object)
-  rows[match("sd__Observation", rows$term, match("sigma", rownames(rows))), ]
+  if (is_linear(object)) noise_parameters(object, 0.95) else parameters(object)["sigma", ]
 }
 
 sigma_draws <- function(object) {
