@@ -41,16 +41,9 @@ latent.bark <- function(object, rows = NULL, links = "probit",
 # matrices for more.
 bark_moments <- function(object, x, threads, level = NULL) {
   classes <- length(object$levels)
-  out <- if (nrow(x) == 0L) {
-    list(
-      mean = numeric(), var = numeric(), prob = matrix(0, 0L, classes),
-      prob_sd = matrix(0, 0L, classes)
-    )
-  } else {
-    core_call(bark_predict_cpp(
-      bark_core_draws(object, taken_draws(object, NULL)), object$posterior$x, x, threads, level
-    ))
-  }
+  out <- core_call(bark_predict_cpp(
+    bark_core_draws(object, taken_draws(object, NULL)), object$posterior$x, x, threads, level
+  ))
   to_data <- object$transform$response
   moments <- list(mean = to_data[1] + to_data[2] * out$mean, var = to_data[2]^2 * out$var)
   if (classes == 0L) return(moments)

@@ -113,15 +113,6 @@ bark.default <- function(x, y, family = NULL, scales = NULL, select = FALSE, str
   fit_model(bark_model, match.call(), environment(), ...)
 }
 
-bark_arguments <- function() {
-  list(
-    family = check_family, scales = one_of("different", "equal"),
-    select = check_flag, structure = function(x, name) x, linear = check_flag,
-    chain_weights = one_of("stacking", "equal"), warmup = count_from(0),
-    ndraws = count_from(1), thin = count_from(1), until = check_auto_until
-  )
-}
-
 # The name of a family that is given as in glm(): by name, as a function, or as an object. Of
 # classes the link is probit, whatever an object says: one that says logit, as binomial() does, is
 # told so.
@@ -248,18 +239,21 @@ check_structure <- function(structure, select, scales) {
   }
 }
 
-bark_model <- list(
-  name = "bark", title = "Bayesian additive kernels",
-  methods = "rjmcmc", samplers = "rjmcmc", links = "probit",
-  families = c("gaussian", "binomial", "ordinal"), asks_response = TRUE,
-  linear = FALSE,
-  prior = "bark_prior", arguments = bark_arguments, settle = settle_bark,
+delayedAssign("bark_model", list(
+  name = "bark", methods = c(rjmcmc = "sampler"), links = "probit",
+  families = c("gaussian", "binomial", "ordinal"),
+  arguments = list(
+    family = check_family, scales = one_of("different", "equal"),
+    select = check_flag, structure = function(x, name) x, linear = check_flag,
+    chain_weights = one_of("stacking", "equal"), warmup = count_from(0),
+    ndraws = count_from(1), thin = count_from(1), until = check_auto_until
+  ),
+  settle = settle_bark,
   rows = list(
     linear = FALSE, intercepts = TRUE, weights = TRUE, noise_weights = TRUE,
     response = function(settings) settings$family
   ),
-  job = bark_job, chains = bark_chains, draws = bark_draws,
-  watched = watched_names, traced = watched_names,
-  words = function(names) bark_words(names), collect = bark_collect,
+  job = bark_job, chains = bark_chains, draws = bark_draws, watched = watched_names,
+  collect = bark_collect,
   free_state = c("location", "count", "varphi", "unit_column")
-)
+))

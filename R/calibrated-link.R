@@ -584,13 +584,9 @@ calibrated_f <- function(link, f, mean, var, machine = 1L) {
   link_eta(own, mean, var) * link_shrink(link$slope, var) + link$slope * (f - mean)
 }
 
-# Standard deviation of the probability over f ~ N(mean, var).
-calibrated_sd <- function(link, mean, var, threads = 1L) {
-  probability_sd(calibrated_f(link, mean, mean, var), link$slope^2 * var, "logit", threads)
-}
-
 # Draws of it from draws of f, draws x n or draws x n x classes.
 calibrated_draws <- function(link, f) {
+  if (length(f) == 0L) return(f)
   link <- repeat_link(link, nrow(f))
   moments <- function(f) {
     if (isTRUE(link$robust)) {

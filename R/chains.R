@@ -244,15 +244,15 @@ add_draws <- function(fit, model, core, settings) {
 check_resume <- function(start, model, settings) {
   wanted <- sprintf("NULL, or a fit of %s() by a sampler", model$name)
   if (!inherits(start, model$name) || is.null(start$draws) ||
-    !any(start$method %in% model$samplers)) {
+    !method_is(model, start$method, "sampler")) {
     abort_argument(start, "resume", wanted)
   }
-  if (!all(settings$method %in% model$samplers)) {
+  if (!method_is(model, settings$method, "sampler")) {
     bk_abort(
       "argument", "`resume` continues the chains of a sampler.",
       sprintf(
         "Found: method \"%s\". Accepted: method = %s.", settings$method,
-        paste(quoted(model$samplers), collapse = ", ")
+        paste(quoted(names(model$methods)[model$methods == "sampler"]), collapse = ", ")
       ),
       column = "resume"
     )

@@ -201,10 +201,6 @@ joined_root <- function(parts, plain) {
   qr.R(decomposition)[, order(decomposition$pivot), drop = FALSE]
 }
 
-part_closer <- function(source, path) {
-  function() close_workers(source$cluster, basename(path), part_close)
-}
-
 # Rows `at` of all, as read_spooled() has them.
 read_parts <- function(file, at) {
   shares <- file$shares

@@ -318,37 +318,38 @@ slice_sd <- function(v) vapply(seq_len(dim(v)[1]), function(k) sqrt(v[k, k, ]), 
 VarCorr.bayeskernel_fit <- function(x, sigma = 1, ...) {
   check_whole(x)
   need_random(x)
-  random <- x$posterior$random
-  covariances <- lapply(seq_along(random), function(t) {
-    columns <- random[[t]]$columns
-    out <- sd_cor_covariance(random_term_rows(x, t, 0.9)[, 1])
-    dimnames(out) <- list(columns, columns)
-    out
-  })
-  names(covariances) <- vapply(random, `[[`, "", "label")
-  units <- if (length(x$smooths)) fitted_units(x)
-  if (length(units)) {
-    table <- component_parameters(x, 0.9)
-    for (term in units) {
-      sd <- table$estimate[match(term$label, table$group)]
-      covariances[[term$unit]] <- matrix(sd^2, 1L, 1L, dimnames = rep(list("(Intercept)"), 2L))
-    }
+  varcorr_of(x, if (is_linear(x)) variance_parameters(x, 0.95) else random_parameters(x, 0.95))
+}
+
+# Of `rows` of parameters(), standard deviations and correlations: of random terms first, of each
+# the lower triangle by columns.
+varcorr_of <- function(object, rows) {
+  covariances <- list()
+  done <- 0L
+  for (term in object$posterior$random) {
+    pairs <- lower_triangle(length(term$columns))
+    values <- rows$estimate[done + seq_len(nrow(pairs))]
+    done <- done + nrow(pairs)
+    single <- pairs[, 1] == pairs[, 2]
+    out <- diag(1, length(term$columns))
+    out[pairs[!single, , drop = FALSE]] <- values[!single]
+    out[pairs[!single, 2:1, drop = FALSE]] <- values[!single]
+    out <- out * outer(values[single], values[single])
+    dimnames(out) <- list(term$columns, term$columns)
+    covariances <- c(covariances, list(out))
+  }
+  names(covariances) <- vapply(object$posterior$random, `[[`, "", "label")
+  for (unit in if (length(object$smooths)) fitted_units(object)) {
+    sd <- rows$estimate[match(unit$label, rows$group)]
+    covariances[[unit$unit]] <- matrix(sd^2, 1L, 1L, dimnames = rep(list("(Intercept)"), 2L))
   }
   names(covariances) <- make.unique(names(covariances))
   out <- new_varcorr(covariances)
-  if (is_regression(x)) attr(out, "sc") <- stats::sigma(x)
+  if (is_regression(object)) {
+    noise <- rows$estimate[match("sd__Observation", rows$term)]
+    attr(out, "sc") <- if (is.null(object$draws)) noise else mean(sigma_draws(object))
+  }
   out
-}
-
-# The covariance matrix of standard deviations and correlations, the lower triangle by columns.
-sd_cor_covariance <- function(values) {
-  r <- (sqrt(8 * length(values) + 1) - 1) / 2
-  pairs <- lower_triangle(r)
-  out <- diag(1, r)
-  single <- pairs[, 1] == pairs[, 2]
-  out[pairs[!single, , drop = FALSE]] <- values[!single]
-  out[pairs[!single, 2:1, drop = FALSE]] <- values[!single]
-  out * outer(values[single], values[single])
 }
 
 need_random <- function(object) {

@@ -61,7 +61,7 @@ readable <- function(x) {
 # happens to be forced inside `bsvm()`.
 user_call <- function() {
   outermost <- user_frame()
-  if (outermost > 0L) typed_at(outermost)
+  if (outermost > 0L) short_call(sys.call(generic_frame(outermost)))
 }
 
 # Its number, among the callers of the function that asks, or 0. A function whose caller is no
@@ -83,8 +83,6 @@ user_frame <- function() {
   }
   outermost
 }
-
-typed_at <- function(frame) short_call(sys.call(generic_frame(frame)))
 
 # UseMethod() runs the method in the frame after its generic, with the name of the method in the
 # call; users typed the generic.

@@ -2,7 +2,7 @@
 # `control`. For each model one function makes it, whose arguments are its entries and whose
 # defaults are theirs; read_settings() spreads it among the settings. A new entry is an argument of
 # that function, a line of its page, and a check among the model's arguments (or in
-# house_arguments()).
+# `house_arguments`).
 
 #' Control of bkm() and bsvm()
 #'

@@ -75,8 +75,6 @@ abort_no_unit_matrix <- function(name) {
 
 is_low_rank <- function(x) inherits(x, "bayeskernel_low_rank")
 
-is_precision <- function(x) inherits(x, "bayeskernel_precision")
-
 # `cov`: a named list of covariance matrices, by variable of the data.
 check_cov <- function(cov, name = "cov") {
   if (is.null(cov)) return(NULL)
@@ -151,7 +149,7 @@ check_root_matrix <- function(g, unit, argument) {
 
 # A matrix with names, scaled to a mean diagonal of 1, and its root.
 check_unit_covariance <- function(g, unit) {
-  inverse <- is_precision(g)
+  inverse <- inherits(g, "bayeskernel_precision")
   abort <- function(wrong, ...) {
     what <- if (inverse) "precision" else "covariance"
     abort_units(unit, paste("The", what, "of `%s`", wrong), ...)

@@ -106,8 +106,3 @@ full_indicators <- function(terms, chosen, two = character()) {
   }
   terms
 }
-
-# Variables of two levels, or logical.
-two_valued <- function(levels, frame) {
-  c(names(levels)[lengths(levels) == 2L], names(frame)[vapply(frame, is.logical, NA)])
-}

@@ -107,7 +107,11 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
   chosen <- integer()
   if (!isFALSE(indicators)) {
     chosen <- choose_terms(indicators, attr(info$terms, "term.labels"), FALSE)
-    info$terms <- full_indicators(info$terms, chosen, two_valued(coded$xlevels, coded$frame))
+    two_valued <- c(
+      names(coded$xlevels)[lengths(coded$xlevels) == 2L],
+      names(coded$frame)[vapply(coded$frame, is.logical, NA)]
+    )
+    info$terms <- full_indicators(info$terms, chosen, two_valued)
   }
   x <- plain_model_matrix(info$terms, coded$frame)
   assign <- attr(x, "assign")
@@ -139,7 +143,7 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
   if (length(smooths)) smooths <- place_smooths(smooths, fixed$keep, before)
   info$keep <- fixed$keep
   info$columns <- colnames(fixed$x)
-  info$smooths <- lapply(smooths, smooth_info)
+  info$smooths <- lapply(smooths, function(smooth) smooth[setdiff(names(smooth), c("x", "rows"))])
   info$random <- lapply(random, `[[`, "info")
   info[c("xlevels", "constant")] <- coded[c("xlevels", "constant")]
   info["contrasts"] <- list(coded$contrasts)

@@ -79,7 +79,8 @@ matrix_names <- function(object) object$design$columns
 
 # A formula also for a fit to a matrix.
 effect_formula <- function(object) {
-  object$formula %||% sum_of_names(matrix_names(object), ".response")
+  object$formula %||%
+    stats::reformulate(sprintf("`%s`", matrix_names(object)), ".response", env = globalenv())
 }
 
 # Its fixed part with smooths as they are written, and its bars.
@@ -234,7 +235,8 @@ effect_draws <- function(object, rows, ask, most = 1000L) {
   if (ask$type == "prob" && length(dim(out)) == 2L) {
     out <- array(c(1 - out, out), c(dim(out), 2L), list(NULL, NULL, object$levels))
   }
-  fill_draws(out, rows)
+  back <- match(seq_len(rows$n), rows$complete)
+  if (length(dim(out)) == 3L) out[, back, , drop = FALSE] else out[, back, drop = FALSE]
 }
 
 # Groups that the fit has not seen are integrated over within each draw: their effects are 0 in f,
@@ -264,9 +266,4 @@ open_groups <- function(object, rows, ask, unseen, most) {
     link_probability(c(f), c(var), ask$link)
   }
   matrix(out, nrow(f))
-}
-
-fill_draws <- function(out, rows) {
-  back <- match(seq_len(rows$n), rows$complete)
-  if (length(dim(out)) == 3L) out[, back, , drop = FALSE] else out[, back, drop = FALSE]
 }

@@ -263,7 +263,10 @@ exposure_plan <- function(type, data, quantiles, change, typical) {
     single = single_plan(data, quantiles, change),
     interaction = interaction_plan(data, quantiles, change),
     univariate = univariate_plan(data, typical),
-    bivariate = surface_plan(data),
+    bivariate = {
+      both <- expand.grid(lapply(data, value_grid, 30L))
+      single_values(both, data.frame(value1 = both[[1]], value2 = both[[2]]))
+    },
     slices = slices_plan(data, quantiles)
   )
 }
@@ -322,12 +325,6 @@ univariate_plan <- function(data, typical) {
     if (mixed || is.factor(grid) && length(grids) > 1L) as.character(grid) else grid
   })
   single_values(values, data.frame(predictor = predictor, value = do.call(c, shown)))
-}
-
-# Over all pairs of values of two predictors.
-surface_plan <- function(data, cells = 30L) {
-  both <- expand.grid(lapply(data, value_grid, cells))
-  single_values(both, data.frame(value1 = both[[1]], value2 = both[[2]]))
 }
 
 slices_plan <- function(data, quantiles) {

@@ -190,8 +190,9 @@ extras.bkm <- function(object) {
   )))
 }
 
+# Columns of which the streams of a polished fit disagree.
 unsettled_fact <- function(object) {
-  columns <- unsettled(object)
+  columns <- inclusion_columns(object)[object$posterior$selection$range > 0.3]
   if (length(columns)) sprintf("%s; use method = \"gibbs\"", list_some(columns))
 }
 

@@ -59,8 +59,11 @@ NULL
 #' @export
 fitted.bayeskernel_fit <- function(object, ...) {
   check_whole(object, ...)
-  moments <- moments_for(object)
-  if (is_regression(object)) moments$mean else with_declared(object, moments$prob)
+  link <- prediction_link(object, NULL)
+  moments <- latent_by_link(object, NULL, link)
+  out <- if (is_regression(object)) moments$mean else moments$prob[[link]]
+  out <- fill_excluded(by_unit(object, out), object$na.action)
+  if (is_regression(object)) out else with_declared(object, out)
 }
 
 #' @rdname fit-methods
@@ -211,10 +214,14 @@ sigma.bayeskernel_fit <- function(object, ...) {
       "It belongs to a numeric response."
     )
   }
-  if (is.null(object$draws)) parameters(object)["sigma", "estimate"] else mean(sigma_draws(object))
+  if (is.null(object$draws)) noise_row(object)$estimate else mean(sigma_draws(object))
 }
 
-# A predictor may have that name, too.
+# A predictor may be called sigma, too.
+noise_row <- function(object) {
+  if (is_linear(object)) noise_parameters(object, 0.95) else parameters(object)["sigma", ]
+}
+
 sigma_draws <- function(object) {
   name <- if (is_linear(object)) noise_name(fixed_names(object)) else "sigma"
   pooled_draws(object, name)
@@ -223,7 +230,7 @@ sigma_draws <- function(object) {
 # Posterior mean of the square of sigma().
 noise_variance <- function(object) {
   if (is.null(object$draws)) {
-    sum(parameters(object)["sigma", c("estimate", "sd")]^2)
+    sum(noise_row(object)[c("estimate", "sd")]^2)
   } else {
     mean(sigma_draws(object)^2)
   }

@@ -243,11 +243,6 @@ read_text <- function(text, names) {
   if (text %in% names) as.name(text) else str2lang(text)
 }
 
-# The formula of a sum of variables, whatever their names.
-sum_of_names <- function(names, response = NULL) {
-  stats::reformulate(sprintf("`%s`", names), response, env = globalenv())
-}
-
 # What a fit keeps of the formula's surroundings ----------------------------
 
 # Variables that new rows must bring: those of the formula that are columns of the data, or

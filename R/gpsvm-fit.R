@@ -186,7 +186,7 @@ place_inducing <- function(rows, data, sample, settings, kernel) {
     ncol(points), min(settings$count, ncol(unique(sample$x, MARGIN = 2))), "gpsvm()"
   )
   # A mean of codes is none: of each cluster the row nearest to its centre.
-  if (has_kind(settings$kernel, "categorical")) {
+  if (has_categories(settings$kernel)) {
     near <- sample$x[, nearest_columns(sample$x, points), drop = FALSE]
     points <- near[, !duplicated(t(near)), drop = FALSE]
   }

@@ -5,14 +5,6 @@
 latent.gpsvm <- function(object, rows = NULL, links = character(),
                          threads = getOption("bayeskernel.threads", 2L)) {
   if (is.null(rows)) return(kept_latent(object, links))
-  if (nrow(rows$x) == 0L) {
-    none <- if (has_machines(object)) {
-      matrix(0, 0L, length(object$levels), dimnames = list(NULL, object$levels))
-    } else {
-      numeric()
-    }
-    return(c(list(mean = none, var = none), link_moments(none, none, links)))
-  }
   moments_of_process(object, process_rows_data(object, rows$x), links, threads)
 }
 
@@ -57,9 +49,7 @@ latent_draws.gpsvm <- function(object, rows = NULL, take = NULL, response = FALS
                                threads = getOption("bayeskernel.threads", 2L)) {
   posterior <- object$posterior
   points <- whitened_draws(object, take)
-  n <- nrow(rows$x)
   each <- lapply(points, function(points) {
-    if (n == 0L) return(list(f = matrix(0, nrow(points), 0L), mean = numeric()))
     found <- core_call(gpsvm_latent_cpp(
       process_rows_data(object, rows$x), posterior$kernel, posterior$z,
       posterior$nugget, t(points), threads

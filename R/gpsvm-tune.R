@@ -33,7 +33,7 @@ settle_tuning <- function(rows, settings) {
     if (open && !quick) settings$untuned <- list(by = "none")
   }
   if (isTRUE(tune)) tune <- "loo"
-  if (settings$optimize_inducing && has_kind(settings$kernel, "categorical")) {
+  if (settings$optimize_inducing && has_categories(settings$kernel)) {
     bk_abort(
       "kernel", "Inducing points of a categorical kernel cannot be moved.",
       "Found: optimize_inducing = TRUE.",

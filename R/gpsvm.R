@@ -127,16 +127,6 @@ gpsvm.row_source <- function(x, kernel = rbf(), inducing = NULL, method = NULL, 
   fit_model(gpsvm_model, match.call(), environment(), ...)
 }
 
-gpsvm_arguments <- function() {
-  list(
-    kernel = check_process_kernel, inducing = check_inducing, tune = check_tune,
-    tune_rows = count_from(50), nugget = number_from(0), optimize_inducing = check_flag,
-    seeding = one_of("kmeans", "random"), tol = number_from(0), max_iter = count_from(0),
-    epochs = count_from(1), rate = one_of("rm", "adaptive"), epoch_tol = number_from(0),
-    learning_rate = check_learning_rate, class_weights = check_class_weights
-  )
-}
-
 check_process_kernel <- function(kernel, name) {
   kernel <- as_kernel(kernel)
   check_kernel(kernel, name)
@@ -185,17 +175,21 @@ check_inducing <- function(inducing, name) {
   check_count(inducing, 1, name = name)
 }
 
-gpsvm_model <- list(
-  name = "gpsvm", title = "Bayesian nonlinear support vector machine",
-  methods = c("ep", "svi", "vb", "gibbs", "ecm"), samplers = "gibbs",
-  links = function(object) hinge_links(object),
-  families = c("binomial", "multinomial"),
-  linear = FALSE, jitter = 1.5e-6, prior = "gpsvm_prior",
-  arguments = gpsvm_arguments,
+delayedAssign("gpsvm_model", list(
+  name = "gpsvm",
+  methods = c(ep = "seeded", svi = "seeded", vb = "seeded", gibbs = "sampler", ecm = "seeded"),
+  links = hinge_links,
+  arguments = list(
+    kernel = check_process_kernel, inducing = check_inducing, tune = check_tune,
+    tune_rows = count_from(50), nugget = number_from(0), optimize_inducing = check_flag,
+    seeding = one_of("kmeans", "random"), tol = number_from(0), max_iter = count_from(0),
+    epochs = count_from(1), rate = one_of("rm", "adaptive"), epoch_tol = number_from(0),
+    learning_rate = check_learning_rate, class_weights = check_class_weights
+  ),
   rows = list(
     linear = FALSE, weights = TRUE, source = c("vb", "svi", "ep"),
     sparse = TRUE, kernel = TRUE, response = function(settings) "many"
   ),
   job = gpsvm_job, run = gpsvm_run, chains = gpsvm_chains,
   draws = gpsvm_draws_of, collect = gpsvm_collect, left_out = process_left_out
-)
+))

@@ -106,12 +106,6 @@ inclusion_columns <- function(object) selection_of(object)$columns
 # By column, named.
 inclusion_by <- function(object) selection_of(object)$inclusion()
 
-# Columns of which the streams of a polished fit disagree.
-unsettled <- function(object, limit = 0.3) {
-  range <- object$posterior$selection$range
-  inclusion_columns(object)[!is.null(range) & range > limit]
-}
-
 # That one of several columns is in the model, or more.
 inclusion_of_any <- function(object, columns) {
   if (!is_sampled(object)) {

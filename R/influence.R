@@ -50,11 +50,6 @@ counted_rows <- function(rows, counts) {
   if (is.null(counts)) seq_len(rows$n) else rep(seq_len(rows$n), counts)
 }
 
-# Of draws x rows of f at the likelihood powers of the chain: as the core's.
-drawn_influence <- function(f, y, power) {
-  core_call(stein_influence_cpp(f, as.double(y), as.double(power)))
-}
-
 # --- covariance of the coefficients over samples -----------------------------
 
 # sum delta delta' of the jackknife: delta = S x g / d, how leaving an observation out moves the

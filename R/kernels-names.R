@@ -30,8 +30,6 @@ are_automatic <- function(names) {
   }, NA))
 }
 
-are_numbers <- function(names) !anyNA(suppressWarnings(as.numeric(names)))
-
 # Objects in the order of others.
 # names, others: names of the same number of objects, `others` those whose order counts; `NULL` if
 #   unknown.
@@ -42,7 +40,7 @@ match_objects <- function(names, others, what, against) {
   if (is.null(names) || is.null(others) || identical(names, others)) return(NULL)
   at <- match(others, names)
   if (length(names) == length(others) && !anyNA(at)) return(at)
-  told <- function(x) !are_automatic(x) && !are_numbers(x)
+  told <- function(x) !are_automatic(x) && anyNA(suppressWarnings(as.numeric(x)))
   if (!told(names) || !told(others)) return(NULL)
   lost <- if (anyNA(at)) others[is.na(at)] else setdiff(names, others)
   bk_abort(

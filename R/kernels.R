@@ -192,7 +192,7 @@ is_precomputed <- function(kernel) kernel$kind == "precomputed"
 # Those without parameters, which are no part of others.
 stands_alone <- function(kernel) isTRUE(kind_of(kernel)$alone)
 
-has_kind <- function(kernel, kind) any_leaf(kernel, function(leaf) leaf$kind == kind)
+has_categories <- function(kernel) any_leaf(kernel, function(leaf) leaf$kind == "categorical")
 
 # Combination ------------------------------------------------------------------
 

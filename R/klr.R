@@ -125,9 +125,8 @@ klr_job <- function(rows, settings) {
   p <- ncol(data$x)
   settings$rank <- settings$rank %||% min(2L, p)
   if (max(settings$rank) > p) {
-    abort_argument(
-      settings$rank, "rank", sprintf("at most %d, the number of predictors that vary", p)
-    )
+    most <- sprintf("at most %d, the number of predictors that vary", p)
+    abort_argument(settings$rank, "rank", most)
   }
   reference <- reference_rows(list(y = data$signs, x = data$x))
   job <- list(
@@ -179,12 +178,10 @@ choose_rank <- function(job) {
       )
       if (core$status$interrupted) abort_interrupted()
       if (core$status$kept < settings$draws) check_reached(core$status, settings)
-      draws <- c(
-        join_kernels(core$kernels),
-        list(intercept = as.vector(core$scalars[, , 1]), rank = control$rank)
-      )
+      intercept <- core$scalars[, , 1]
+      draws <- c(join_kernels(core$kernels), list(intercept = intercept, rank = control$rank))
       prob[at, k] <- core_call(klr_predict_cpp(
-        numbers_of(draws), part$x, data$x[at, , drop = FALSE], settings$threads
+        lapply(draws, as.double), part$x, data$x[at, , drop = FALSE], settings$threads
       ))$prob
     }
   }
@@ -232,22 +229,21 @@ klr_collect <- function(fit, core, job, rows) {
   fit$reference <- original_rows(job$reference, rows$rows)
   core <- join_earlier(core)
   fit$acceptance <- core$acceptance
-  made <- seq_len(dim(fit$draws)[1])
-  kernels <- lapply(core$kernels, take_klr_kernels, made, fit$rank * length(rows$columns), fit$rank)
+  kernels <- lapply(core$kernels, take_klr_kernels, seq_len(dim(fit$draws)[1]), fit$rank)
   fit$posterior <- list(kernels = kernels, x = job$shared$data$x)
   fit$fitted <- klr_moments(fit, fit$posterior$x, settings$threads)
   if (settings$prior$max_kernels > 0) warn_unknown_directions(fit)
   fit
 }
 
-# Those of some draws. `width`: numbers of a frame.
-take_klr_kernels <- function(kernels, take, width, rank) {
+# Those of some draws.
+take_klr_kernels <- function(kernels, take, rank) {
   size <- kernels$size[take]
   at <- sequence(size, cumsum(kernels$size)[take] - size + 1L)
   list(
     size = size, centre = kernels$centre[at], coefficient = kernels$coefficient[at],
     log_lambda = as.vector(matrix(kernels$log_lambda, rank)[, at]),
-    frame = as.vector(matrix(kernels$frame, width)[, take])
+    frame = as.vector(matrix(kernels$frame, ncol = length(kernels$size))[, take])
   )
 }
 
@@ -258,20 +254,15 @@ klr_core_draws <- function(object, take = NULL) {
   kernels <- join_kernels(object$posterior$kernels)
   intercept <- as.vector(object$draws[, , "intercept"])
   if (!is.null(take)) {
-    width <- object$rank * length(object$columns)
-    kernels <- take_klr_kernels(kernels, take, width, object$rank)
+    kernels <- take_klr_kernels(kernels, take, object$rank)
     intercept <- intercept[take]
   }
-  numbers_of(c(kernels, list(intercept = intercept, rank = object$rank)))
+  # No draw may have a kernel.
+  lapply(c(kernels, list(intercept = intercept, rank = object$rank)), as.double)
 }
-
-# No draw may have a kernel.
-numbers_of <- function(x) lapply(x, as.double)
 
 # Moments of f and of the probability for rows on the scale of the model.
 klr_moments <- function(object, x, threads) {
-  none <- numeric()
-  if (nrow(x) == 0L) return(list(mean = none, var = none, prob = none, prob_sd = none))
   core_call(klr_predict_cpp(klr_core_draws(object), object$posterior$x, x, threads))
 }
 
@@ -286,13 +277,9 @@ latent.klr <- function(object, rows = NULL, links = "logit",
 #' @exportS3Method
 latent_draws.klr <- function(object, rows = NULL, take = NULL, response = FALSE,
                              threads = getOption("bayeskernel.threads", 2L)) {
+  core <- klr_core_draws(object, taken_draws(object, take))
   x <- rows_or_own(object, rows)
-  take <- taken_draws(object, take)
-  f <- if (nrow(x) == 0L) {
-    matrix(0, if (is.null(take)) prod(dim(object$draws)[1:2]) else length(take), 0L)
-  } else {
-    core_call(klr_latent_cpp(klr_core_draws(object, take), object$posterior$x, x, threads))
-  }
+  f <- core_call(klr_latent_cpp(core, object$posterior$x, x, threads))
   list(f = f, mean = colMeans(f))
 }
 
@@ -329,15 +316,19 @@ facts.klr <- function(object) {
     Fit = own_fit(object),
     Projection = c(
       sprintf("%d of %d directions", object$rank, length(object$columns)),
-      if (!is.null(object$ranks)) {
-        sprintf(
-          "chosen by cross-validation, log loss %s", paste(sprintf(
-            "%.3f at rank %d", object$ranks$log_loss, object$ranks$rank
-          ), collapse = ", ")
-        )
-      }
+      if (!is.null(object$ranks)) paste("chosen by cross-validation, log loss", toString(
+        sprintf("%.3f at rank %d", object$ranks$log_loss, object$ranks$rank)
+      ))
     ),
-    Spread = spread_fact(object), Agreement = if (!is.null(apart)) {
+    Spread = if (object$rank < length(object$columns)) {
+      angles <- projection(object)$angles
+      largest <- angles[, ncol(angles)]
+      sprintf(
+        "largest angle of a draw to the mean space %.0f degrees (median), 90 %% below %.0f",
+        stats::median(largest), stats::quantile(largest, 0.9, names = FALSE)
+      )
+    },
+    Agreement = if (!is.null(apart)) {
       sprintf(
         "probabilities of %d rows differ by at most %.2f between chains",
         length(object$reference), apart
@@ -448,27 +439,21 @@ principal_angles <- function(v, frames) {
   matrix(out, ncol = r, byrow = TRUE)
 }
 
-# How far the draws agree on one direction of the rows: the leading eigenvalue of the mean, over
-# draws, of the projection to the span of X U. 1 where that direction is known. X U and not U is
-# looked at: of correlated predictors many U give the same coordinates of the rows. `frames`: p x r
-# x draws.
-direction_agreement <- function(x, frames) {
-  rows <- svd(x, nu = 0L)
-  rows <- rows$d * t(rows$v)
-  r <- dim(frames)[2]
-  spans <- apply(frames, 3L, function(u) svd(rows %*% matrix(u, ncol = r), nv = 0L)$u)
-  spans <- matrix(spans, nrow(rows))
-  svd(spans, 0L, 0L)$d[1]^2 / dim(frames)[3]
-}
-
 # Where directions are uniform a priori, those of many predictors say little about new rows although
-# own rows are met: then the draws do not agree.
+# own rows are met: then the draws do not agree. `agreement`: the leading eigenvalue of the mean,
+# over draws, of the projection to the span of X U, 1 where that direction of the rows is known. X U
+# and not U is looked at: of correlated predictors many U give the same coordinates of the rows.
 warn_unknown_directions <- function(fit) {
   p <- length(fit$columns)
   if (fit$rank >= p) return(invisible())
   frames <- klr_frames(fit)
   take <- unique(round(seq(1, dim(frames)[3], length.out = 400L)))
-  agreement <- direction_agreement(fit$posterior$x, frames[, , take, drop = FALSE])
+  rows <- svd(fit$posterior$x, nu = 0L)
+  rows <- rows$d * t(rows$v)
+  spans <- apply(frames[, , take, drop = FALSE], 3L, function(u) {
+    svd(rows %*% matrix(u, ncol = fit$rank), nv = 0L)$u
+  })
+  agreement <- svd(matrix(spans, nrow(rows)), 0L, 0L)$d[1]^2 / length(take)
   if (agreement >= 0.75) return(invisible())
   bk_warn("identification", "The draws do not agree on any direction.",
   sprintf("Found: agreement %.2f, of %d rows and %d predictors; 1: known.", agreement, fit$n, p),
@@ -482,16 +467,6 @@ warn_unknown_directions <- function(fit) {
   ), agreement = agreement)
 }
 
-spread_fact <- function(object) {
-  if (object$rank == length(object$columns)) return(NULL)
-  angles <- projection(object)$angles
-  largest <- angles[, ncol(angles)]
-  sprintf(
-    paste("largest angle of a draw to the mean space %.0f degrees (median),", "90 %% below %.0f"),
-    stats::median(largest), stats::quantile(largest, 0.9, names = FALSE)
-  )
-}
-
 #' @rdname projection
 #' @param x What `projection()` returns.
 #' @param digits Significant digits.
@@ -502,33 +477,24 @@ print.klr_projection <- function(x, digits = 3, ...) {
   q <- apply(x$angles, 2, stats::quantile, c(0.5, 0.9), names = FALSE)
   cat(sprintf(
     "Principal angles of the draws to it: median %s, 90 %% below %s degrees\n",
-    paste(format(q[1, ], digits = 2), collapse = ", "),
-    paste(format(q[2, ], digits = 2), collapse = ", ")
+    toString(format(q[1, ], digits = 2)), toString(format(q[2, ], digits = 2))
   ))
   invisible(x)
 }
 
 # The model ----------------------------------------------------------------------
 
-#' @exportS3Method
-model_of.klr <- function(object) klr_model
-
-klr_model <- list(
-  name = "klr", title = "Kernel logistic regression",
-  methods = "rjmcmc", samplers = "rjmcmc", links = "logit",
-  families = "binomial", linear = FALSE, prior = "klr_prior",
-  arguments = function() {
-    list(
-      rank = check_ranks, folds = count_from(2), warmup = count_from(0),
-      ndraws = count_from(1), thin = count_from(1), until = check_auto_until
-    )
-  },
+delayedAssign("klr_model", list(
+  name = "klr", methods = c(rjmcmc = "sampler"), links = "logit",
+  arguments = list(
+    rank = check_ranks, folds = count_from(2), warmup = count_from(0),
+    ndraws = count_from(1), thin = count_from(1), until = check_auto_until
+  ),
   settle = function(settings) {
     settle_until(settings, stop_at(rhat = 1.05), c(warmup = 20000, draws = 1000, thin = 20))
   },
   rows = list(linear = FALSE, weights = FALSE, response = function(settings) "pair"),
-  job = klr_job, chains = klr_chains, draws = klr_draws,
-  watched = klr_watched,
+  job = klr_job, chains = klr_chains, draws = klr_draws, watched = klr_watched,
   collect = klr_collect,
   free_state = c("centre", "log_lambda", "coefficient", "variance")
-)
+))

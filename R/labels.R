@@ -203,9 +203,8 @@ match_levels <- function(y, levels) {
 
 # Labels of rows whose classes are known already: numbers of `levels`, NA for a missing label.
 # Logical values, 0/1 and -1/+1 mean each other.
-known_codes <- function(y, levels, name = "y",
-                        header = paste("`%s` has labels that the fit does not know.")) {
-  refuse_label_type(y, name, list())
+known_codes <- function(y, levels) {
+  refuse_label_type(y, "y", list())
   distinct <- if (is.factor(y)) levels(y) else as.character(unique(y))
   codes <- match(distinct, levels)
   codings <- list(c("FALSE", "TRUE"), c("0", "1"), c("-1", "1"))
@@ -217,12 +216,12 @@ known_codes <- function(y, levels, name = "y",
   strange <- which(is.na(codes) & !is.na(y))
   if (length(strange)) {
     bk_abort(
-      "response", fit_header(header, name),
+      "response", "`y` has labels that the fit does not know.",
       sprintf(
         "Found: %s, first in row %d.",
         list_some(quoted(unique(as.character(y[strange])))), strange[1]
       ),
-      paste0("Accepted: ", list_some(quoted(levels)), "."), column = name, row = strange[1],
+      paste0("Accepted: ", list_some(quoted(levels)), "."), column = "y", row = strange[1],
       found = unique(y[strange]), expected = levels
     )
   }

@@ -204,8 +204,6 @@ latent_draws_completed <- function(object, rows, take, response, threads) {
   out
 }
 
-has_completed <- function(object, rows) !is.null(object$holes$model) && !is.null(rows$holes)
-
 # Of the atoms' answers those of the rows, and the values that were missing.
 collect_completed <- function(core, job) {
   core <- move_shared(widen_completed(core, job), job)

@@ -140,7 +140,8 @@ pair_variance <- function(posterior, random) {
   for (pair in posterior$pairs) {
     u <- random[[pair$inner]]
     v <- random[[pair$outer]]
-    at <- match_pairs(pair, u$group, v$group)
+    width <- as.numeric(max(pair$level)) + 1
+    at <- match(u$group * width + v$group, pair$group * width + pair$level)
     known <- which(!is.na(at))
     own <- numeric(length(at))
     for (k in seq_len(ncol(u$z))) {
@@ -151,11 +152,6 @@ pair_variance <- function(posterior, random) {
     out <- out + own
   }
   out
-}
-
-match_pairs <- function(pair, group, level) {
-  width <- as.numeric(max(pair$level)) + 1
-  match(group * width + level, pair$group * width + pair$level)
 }
 
 # n draws of u - E(u | theta, shared directions) for the `levels` asked for, by eliminated term: n x

@@ -362,7 +362,3 @@ point_variance_rows <- function(object, t, level) {
     }
   }))
 }
-
-point_component_row <- function(object, k, level) {
-  point_row(object, function(own) sqrt(plain_components(own)[[k]]$value[1]), level)
-}

@@ -202,21 +202,15 @@ add_effects <- function(object, t, labels) {
 
 # --- the joint law of all effects --------------------------------------------
 
-# The term that is eliminated; NULL without.
-apart_term <- function(posterior) {
-  at <- which(vapply(posterior$random, function(t) is.null(t$index), NA))
-  if (length(at)) at
-}
-
 # Mean and covariance of theta and of the effects of the eliminated term, group by group.
 joint_effects <- function(object) {
   posterior <- object$posterior
   mean <- unname(posterior$theta_mean)
   cov <- unname(posterior$theta_cov)
-  t <- apart_term(posterior)
-  if (is.null(t)) return(list(mean = mean, cov = cov))
-  term <- posterior$random[[t]]
-  loading <- loading_matrix(term)
+  term <- Find(function(t) is.null(t$index), posterior$random)
+  if (is.null(term)) return(list(mean = mean, cov = cov))
+  # (r G) x p, group by group.
+  loading <- matrix(aperm(term$loading, c(1, 3, 2)), ncol = dim(term$loading)[2])
   # New effects among theta are apart from the others.
   loading <- cbind(loading, matrix(0, nrow(loading), ncol(cov) - ncol(loading)))
   cross <- -cov %*% t(loading)
@@ -227,11 +221,6 @@ joint_effects <- function(object) {
     own[at, at] <- own[at, at] + term$schur[, , g]
   }
   list(mean = c(mean, t(term$mean)), cov = rbind(cbind(cov, cross), cbind(t(cross), own)))
-}
-
-# (r G) x p, group by group.
-loading_matrix <- function(term) {
-  matrix(aperm(term$loading, c(1, 3, 2)), ncol = dim(term$loading)[2])
 }
 
 # The columns that these effects have in f.

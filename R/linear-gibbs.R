@@ -57,7 +57,9 @@ gibbs_influence <- function(fit, job) {
   size <- min(prod(dim(fit$draws)[1:2]), 1000)
   if (size < 2L) return(NULL)
   parts <- by_drawn_rows(fit, design, size, function(latent, at) {
-    drawn_influence(latent$f, design$y[at], job$data$weights[at])
+    core_call(stein_influence_cpp(
+      latent$f, as.double(design$y[at]), as.double(job$data$weights[at])
+    ))
   })
   out <- lapply(
     stats::setNames(nm = names(parts[[1L]])),

@@ -95,7 +95,9 @@ latent.bkm <- latent.bsvm
 latent_draws.bsvm <- function(object, rows = NULL, take = NULL, response = FALSE,
                               threads = getOption("bayeskernel.threads", 2L)) {
   if (has_shared(object, rows)) return(latent_draws_shared(object, rows, take, response, threads))
-  if (has_completed(object, rows)) return(latent_draws_completed(object, rows, take, response, threads))
+  if (!is.null(object$holes$model) && !is.null(rows$holes)) {
+    return(latent_draws_completed(object, rows, take, response, threads))
+  }
   if (is.null(take) && !is_sampled(object)) take <- 1000L
   rows <- fill_processes(object, rows, check_threads(threads))
   parts <- draw_parts(object, used_levels(rows), take)
@@ -268,7 +270,7 @@ linear_moments <- function(object, rows, threads) {
   used <- seq_along(posterior$theta_mean)
   columns <- seq_along(transform$center)
   if (!is.null(gamma) && !length(posterior$random) && is.null(rows$holes)) {
-    used <- columns <- which(in_model(posterior))
+    used <- columns <- which(gamma > 1e-12)
     rows$x <- rows$x[, used, drop = FALSE]
   }
   wide <- posterior$wide

@@ -267,10 +267,6 @@ effect_cov <- function(posterior) {
   out
 }
 
-in_model <- function(posterior) {
-  if (is.null(posterior$gamma)) TRUE else posterior$gamma > 1e-12
-}
-
 # Var of gamma_k theta_k that the indicator adds: gamma (1 - gamma) E theta^2.
 indicator_var <- function(posterior) {
   gamma <- posterior$gamma

@@ -1,15 +1,6 @@
 # The linear model, f = o + x'beta + z'u, of which bsvm() and bkm() are faces: the same rows, cores,
 # posterior and methods. A face has its arguments, the families that it fits and its defaults.
 
-linear_arguments <- function() {
-  list(
-    penalty = check_penalty, select = check_select, missing = check_missing_choice,
-    starts = check_starts, polish = check_polish, keep_ranef = check_flag,
-    keep_imputed = check_flag, tol = number_from(0), max_iter = count_from(1),
-    learning_rate = check_learning_rate, class_weights = check_class_weights
-  )
-}
-
 # What looks at several arguments. Selection is beyond expectation propagation here, and by sampling
 # means what it says. Passes end by another measure for "ep" than for the bound.
 settle_linear <- function(settings) {
@@ -145,17 +136,23 @@ check_starts <- function(starts, name) {
 
 # --- the two faces -----------------------------------------------------------
 
-linear_model <- list(
-  samplers = "gibbs", links = function(object) linear_links(object), linear = TRUE,
+# What the faces share.
+delayedAssign("linear_model", list(
+  methods = c(ep = "exact", vb = "exact", gibbs = "sampler", svi = "seeded"), links = linear_links,
+  arguments = list(
+    penalty = check_penalty, select = check_select, missing = check_missing_choice,
+    starts = check_starts, polish = check_polish, keep_ranef = check_flag,
+    keep_imputed = check_flag, tol = number_from(0), max_iter = count_from(1),
+    learning_rate = check_learning_rate, class_weights = check_class_weights,
+    family = check_linear_family, cov = check_cov
+  ),
   shared = shared_missing, job = linear_job, run = linear_run, chains = linear_chains,
   draws = linear_draws_of, collect = linear_collect, left_out = linear_left_out,
   limits = point_limits, watched = function(draws) !is_detail(dimnames(draws)[[3]])
-)
+))
 
-bsvm_model <- c(linear_model, list(
-  name = "bsvm", title = "Bayesian linear support vector machine",
-  methods = c("ep", "vb", "gibbs", "svi"), exact = c("ep", "vb"),
-  families = "binomial", prior = "bsvm_prior", arguments = linear_arguments,
+delayedAssign("bsvm_model", c(linear_model, list(
+  name = "bsvm",
   settle = function(settings) {
     settings$family <- "hinge"
     settle_linear(settings)
@@ -163,26 +160,16 @@ bsvm_model <- c(linear_model, list(
   rows = list(
     linear = TRUE, weights = TRUE, source = c("ep", "svi"), response = function(settings) "two"
   )
-))
+)))
 
-bkm_model <- c(linear_model, list(
-  name = "bkm", title = "Bayesian kernel machine",
-  methods = c("ep", "vb", "gibbs", "svi"), exact = c("ep", "vb"),
-  families = c("binomial", "gaussian"), prior = "bkm_prior",
-  arguments = function() c(linear_arguments(), list(family = check_linear_family, cov = check_cov)),
-  settle = function(settings) settle_linear(settle_hinge(settings)),
+delayedAssign("bkm_model", c(linear_model, list(
+  name = "bkm", settle = function(settings) settle_linear(settle_hinge(settings)),
   rows = list(
     linear = TRUE, weights = TRUE, source = c("ep", "vb", "svi"),
     response = function(settings) {
       switch(settings$family %||% "any", any = "any", gaussian = "number", "binary")
     }
   )
-))
+)))
 
-#' @export
-model_of.bsvm <- function(object) bsvm_model
-
-#' @export
-model_of.bkm <- function(object) bkm_model
-
-is_linear <- function(object) isTRUE(model_of(object)$linear)
+is_linear <- function(object) model_of(object)$rows$linear

@@ -11,10 +11,12 @@ link_probability <- function(mean, var, link) {
 
 # g(f) itself.
 link_curve <- function(f, link) {
-  switch(link,
+  # Where there are no rows pnorm() drops the dimensions.
+  f[] <- switch(link,
     probit = stats::pnorm(f), logit = stats::plogis(f), identity = f,
     hinge = stats::plogis(2 * (pmax(1 + f, 0) - pmax(1 - f, 0)))
   )
+  f
 }
 
 # Probabilities of one or more machines by each link; those of several are divided by their sum.

@@ -137,7 +137,7 @@ open_spaces <- function(rows, settings) {
       space$size <- mean(diag(points)[at])
     } else if (settings$normalize && space$kind == "kernel") {
       space$kernel <- scale_kernel(
-        space$kernel, 1 / mean_diagonal(space$kernel, points[, at, drop = FALSE])
+        space$kernel, 1 / mean(kernel_diagonal(space$kernel, points[, at, drop = FALSE]))
       )
     }
     space

@@ -55,10 +55,10 @@ mkprobit_parts <- function(object, points, width, threads, f) {
 mkprobit_moments <- function(object, points, threads) {
   classes <- length(object$levels)
   n <- ncol(points[[1]])
-  empty <- matrix(0, 0L, classes, dimnames = list(NULL, object$levels))
   if (n == 0L) {
+    empty <- matrix(0, 0L, classes, dimnames = list(NULL, object$levels))
     one <- if (classes == 2L) numeric() else empty
-    return(list(mean = one, var = one, prob = one, log_prob = empty))
+    return(list(mean = one, var = one, prob = one, log_prob = empty, prob_sd = one))
   }
   # Weights and length-scales of draws differ: kernels once a draw.
   m <- ncol(object$spaces[[1]]$z) %||% n

@@ -1,9 +1,6 @@
 # What mkprobit() tells of its fits, and what only it has: weights of kernels, several fits as one
 # classifier.
 
-#' @export
-model_of.mkprobit <- function(object) mkprobit_model
-
 #' Weights of the kernels
 #'
 #' @param object A fit of [mkprobit()].
@@ -361,9 +358,8 @@ predict.combined_classifiers <- function(object, newdata = NULL,
   orders <- row_orders(logs)
   if (is.null(newdata)) check_same_rows(fits, orders)
   logs <- Map(take_objects, logs, orders)
-  out <- unname_first(combined_logs(logs, object$rule))
-  colnames(out) <- object$levels
-  rownames(out) <- rownames(logs[[1]])
+  out <- combined_logs(logs, object$rule)
+  dimnames(out) <- list(rownames(logs[[1]]), object$levels)
   switch(type,
     class = chosen_class(list(levels = object$levels), exp(out)),
     prob = exp(out), logprob = out
@@ -407,11 +403,6 @@ check_same_rows <- function(fits, orders) {
       )
     }
   }
-}
-
-unname_first <- function(x) {
-  dimnames(x) <- list(NULL, NULL)
-  x
 }
 
 rows_by_fit <- function(fits, newdata) {

@@ -396,8 +396,6 @@ features_of <- function(points, degree) {
   do.call(rbind, parts)
 }
 
-mean_diagonal <- function(kernel, points) mean(kernel_diagonal(kernel, points))
-
 # A kernel of each point with itself.
 kernel_diagonal <- function(kernel, points) {
   value <- function(kernel) {

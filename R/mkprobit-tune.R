@@ -119,9 +119,6 @@ moved_process <- function(process, spaces, moves) {
   }, spaces, moves$scale))
 }
 
-# Weak: a factor of e costs as much as an eighth of a unit of log probability.
-moves_penalty <- function(moves) sum(unlist(moves, use.names = FALSE)^2) / 8
-
 # Rows that are looked at: of every class its share, and three if it has them.
 tuning_sample <- function(y, size, seed) {
   n <- length(y)
@@ -239,7 +236,8 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
     sums[!is.finite(sums)] <- -1e300
     best <- best_sharpness(sums, control$sharpness)
     list(
-      score = best$score - moves_penalty(moves),
+      # Weak: a factor of e costs as much as an eighth of a unit of log probability.
+      score = best$score - sum(unlist(moves, use.names = FALSE)^2) / 8,
       sharpness = best$sharpness, loss = -best$sum / sum(share)
     )
   }

@@ -126,24 +126,6 @@ mkprobit.default <- function(x, y, kernel = NULL, combine = c("sum", "product", 
   fit_model(mkprobit_model, match.call(), environment(), ...)
 }
 
-mkprobit_arguments <- function() {
-  list(
-    kernel = check_space_kernels, combine = one_of("sum", "product", "binary"),
-    coefficients = one_of("process", "weights"), kernel_weights = check_kernel_weights,
-    weights_method = one_of("loo", "profile", "map", "is", "slice", "enumerate"),
-    is_target = one_of("exact", "point"), latent_scales = one_of("class", "shared", "fixed"),
-    sparse = check_flag, tune = check_flag, bias = check_flag,
-    inducing = count_from(2), class_weights = check_class_weights, normalize = check_flag,
-    nodes = count_from(5, most_nodes), zeta_moment = one_of("exact", "point"),
-    tol = number_from(0),
-    tolw = function(x, name) {
-      if (identical(x, Inf)) x else check_number(x, 0, name = name)
-    },
-    max_iter = count_from(1), collapsed = check_flag, allow_empty = check_flag,
-    force = check_flag
-  )
-}
-
 check_space_kernels <- function(kernel, name) {
   kernel <- as_kernel(kernel)
   if (is.null(kernel) || is_kernel(kernel)) {
@@ -342,20 +324,29 @@ settle_weight_prior <- function(settings) {
   settings
 }
 
-mkprobit_model <- list(
-  name = "mkprobit", title = "Multinomial probit on combined kernels",
-  methods = c("vb", "gibbs"), samplers = "gibbs", links = "probit",
-  families = c("binomial", "multinomial"), linear = FALSE, joint = TRUE,
-  prior = "mkprobit_prior", arguments = mkprobit_arguments,
+delayedAssign("mkprobit_model", list(
+  name = "mkprobit", methods = c(vb = "seeded", gibbs = "sampler"), links = "probit",
+  arguments = list(
+    kernel = check_space_kernels, combine = one_of("sum", "product", "binary"),
+    coefficients = one_of("process", "weights"), kernel_weights = check_kernel_weights,
+    weights_method = one_of("loo", "profile", "map", "is", "slice", "enumerate"),
+    is_target = one_of("exact", "point"), latent_scales = one_of("class", "shared", "fixed"),
+    sparse = check_flag, tune = check_flag, bias = check_flag,
+    inducing = count_from(2), class_weights = check_class_weights, normalize = check_flag,
+    nodes = count_from(5, most_nodes), zeta_moment = one_of("exact", "point"),
+    tol = number_from(0),
+    tolw = function(x, name) {
+      if (identical(x, Inf)) x else check_number(x, 0, name = name)
+    },
+    max_iter = count_from(1), collapsed = check_flag, allow_empty = check_flag,
+    force = check_flag
+  ),
   settle = settle_mkprobit,
   rows = list(
     linear = FALSE, intercepts = TRUE, weights = TRUE, response = function(settings) "declared",
-    read = function(...) space_rows(...)
+    read = space_rows
   ),
-  job = function(...) mkprobit_job(...), run = function(...) mkprobit_run(...),
-  chains = function(control, data) mkprobit_gibbs_cpp(data, control),
-  draws = function(...) mkprobit_draws_of(...),
-  watched = function(draws) setdiff(dimnames(draws)[[3]], "log_lik"),
-  collect = function(...) mkprobit_collect(...),
-  free_state = character()
-)
+  job = mkprobit_job, run = mkprobit_run,
+  chains = function(control, data) mkprobit_gibbs_cpp(data, control), draws = mkprobit_draws_of,
+  watched = function(draws) setdiff(dimnames(draws)[[3]], "log_lik"), collect = mkprobit_collect
+))

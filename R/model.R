@@ -4,13 +4,17 @@
 
 # The facts of the model that a fit is of.
 # object: a fit.
-# Returns a list: `name`, of the function that fits; `title`, what print() calls the model;
-#   `methods`, engines, the first of them the default; `samplers`, those with draws; `links`, ways
-#   from f to a probability, the first of them the default; `families`, kinds of responses;
-#   `linear`, whether there are coefficients of predictors; `limits(object, rows, ask)`, of f where
-#   its posterior is not normal, else `NULL`; `traced(draws)`, names of draws for pictures of
-#   chains, and `words(names)`, what these say for them; and what fit_model() reads.
+# Returns a list: `name`, of the function that fits; `methods`, engines, the first of them the
+#   default, each a "sampler", with draws, "exact", without random numbers, or "seeded"; `links`,
+#   ways from f to a probability, the first of them the default; `limits(object, rows, ask)`, of f
+#   where its posterior is not normal, else `NULL`; and what fit_model() reads.
 model_of <- function(object) UseMethod("model_of")
+
+#' @exportS3Method
+model_of.bayeskernel_fit <- function(object) {
+  own <- class(object)[match("bayeskernel_fit", class(object)) - 1L]
+  get(paste0(own, "_model"), topenv())
+}
 
 # Ways from f to a probability, the first of them the default; of some models they depend on the
 # fit.
@@ -19,18 +23,16 @@ links_of <- function(object) {
   if (is.function(links)) links(object) else links
 }
 
-#' @export
-model_of.gpsvm <- function(object) gpsvm_model
-
-#' @export
-model_of.bark <- function(object) bark_model
+method_is <- function(model, method, kind) {
+  kind %in% model$methods[match(method, names(model$methods))]
+}
 
 # Fits a model. The one way from a call to a fit: settings, rows, what the core reads, its answer,
 # the fit object.
 # model: the facts of the model; fit_model() reads
-# * `arguments()`: checks of arguments of its own, or in place of those in house_arguments(), by
-#   name; `settle(settings)`: checks that look at several arguments; `prior`, the class of its
-#   prior;
+# * `arguments`: checks of arguments of its own, or in place of those in `house_arguments`, by
+#   name; `settle(settings)`: checks that look at several arguments; `families`: those among which
+#   the response chooses where none is given; a prior is made by <name>_prior();
 # * `rows`: what read_rows() may give it, see there;
 # * `job(rows, settings)`: a list with `settings`, with all that depended on the rows, and what
 #   follows reads;
@@ -57,20 +59,20 @@ fit_model <- function(model, call, front, ...) {
   shared <- if (!is.null(model$shared)) model$shared(rows, settings)
   done <- if (is.null(shared)) {
     fit_rows(model, rows, settings, call)
-  } else if (settings$method %in% model$samplers) {
+  } else if (method_is(model, settings$method, "sampler")) {
     sample_shared(model, rows, settings, call, shared)
   } else {
     fit_shared(model, rows, settings, call, shared)
   }
   settings <- done$job$settings
-  sampled <- settings$method %in% model$samplers
+  sampled <- method_is(model, settings$method, "sampler")
   fit <- done$fit
   if (!is.null(done$left_out)) fit <- add_link(fit, done$left_out)
   interrupted <- isTRUE(fit$diagnostics$interrupted)
   if (!sampled) warn_iteration(fit, settings$max_iter)
   jitter <- fit$diagnostics$jitter
   # Kernel matrices have some of it always.
-  if (isTRUE(jitter > model$jitter %||% 0)) {
+  if (isTRUE(jitter > if (is.null(fit$kernel)) 0 else 1.5e-6)) {
     bk_warn(
       "jitter", "A matrix was nearly singular.", sprintf("%.2g was added to its diagonal.", jitter)
     )
@@ -91,7 +93,7 @@ fit_model <- function(model, call, front, ...) {
 fit_rows <- function(model, rows, settings, call) {
   job <- model$job(rows, settings)
   settings <- job$settings
-  sampled <- settings$method %in% model$samplers
+  sampled <- method_is(model, settings$method, "sampler")
   if (sampled) {
     core <- sample_chains(model, job, rows)
     settings$seed <- core$seed

@@ -105,16 +105,12 @@ read_set <- function(set, at) {
   read <- set$files[[basename(at)]]
   tryCatch(read(at), error = function(e) {
     if (inherits(e, "bayeskernel_error")) stop(e)
-    bad_data_file(at, conditionMessage(e), "a table that can be read")
+    bk_abort(
+      "data", "A file of data is not what it should be.", sprintf("File: %s.", at),
+      sprintf("Found: %s.", conditionMessage(e)), "Accepted: a table that can be read.",
+      found = conditionMessage(e), expected = "a table that can be read"
+    )
   })
-}
-
-bad_data_file <- function(file, found, expected) {
-  bk_abort(
-    "data", "A file of data is not what it should be.",
-    sprintf("File: %s.", file), sprintf("Found: %s.", found), sprintf("Accepted: %s.", expected),
-    found = found, expected = expected
-  )
 }
 
 fetched_set <- function(name, download) {

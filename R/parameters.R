@@ -39,10 +39,10 @@ parameter_rows <- function(effect, table, group = NA_character_, term = rownames
 }
 
 # The way back: a matrix with the columns that any of the rows have.
-parameter_matrix <- function(rows, level = 0.95) {
+parameter_matrix <- function(rows) {
   out <- as.matrix(rows[c("estimate", "sd", "lower", "upper", "rhat", "ess", "inclusion", "prior")])
   dimnames(out) <- list(rownames(rows), c(
-    "Estimate", "SD", tail_names(level), "R-hat", "ESS", "Inclusion", "Prior"
+    "Estimate", "SD", tail_names(0.95), "R-hat", "ESS", "Inclusion", "Prior"
   ))
   has <- colSums(!is.na(out)) > 0 | seq_len(ncol(out)) <= 4L
   # R-hat is missing where chains stand still, or draws are too few.
@@ -75,8 +75,7 @@ parameters.bsvm <- function(object, level = 0.95) {
   # Units are random effects: ranef().
   rbind(
     fixed[setdiff(seq_len(nrow(fixed)), units), ],
-    random_parameters(object, level), component_parameters(object, level),
-    if (is_regression(object)) noise_parameters(object, level)
+    variance_parameters(object, level)
   )
 }
 
@@ -142,6 +141,13 @@ spike_quantile <- function(p, mean, sd, chance) {
   out[lower] <- (mean + sd * stats::qnorm(pmin(p / chance, 1)))[lower]
   out[upper] <- (mean + sd * stats::qnorm(pmin(pmax((p - 1 + chance) / chance, 0), 1)))[upper]
   out
+}
+
+variance_parameters <- function(object, level) {
+  rbind(
+    random_parameters(object, level), component_parameters(object, level),
+    if (is_regression(object)) noise_parameters(object, level)
+  )
 }
 
 # Standard deviations and correlations of random effects.
@@ -215,7 +221,9 @@ component_parameters <- function(object, level) {
   labels <- vapply(components, `[[`, "", "label")
   rows <- lapply(seq_along(components), function(k) {
     q <- components[[k]]
-    if (has_points(object)) return(point_component_row(object, k, level))
+    if (has_points(object)) {
+      return(point_row(object, function(own) sqrt(plain_components(own)[[k]]$value[1]), level))
+    }
     if (!is_sampled(object)) {
       return(if (q$type == "point") {
         coef_table(sqrt(q$value), NA_real_, NA_real_, NA_real_, level = level)

@@ -61,7 +61,10 @@ draw_smooths <- function(x, data, main) {
     switch(panel$kind,
       "2" = {
         plot_smooth_surface(at, panel$mean, title, limit = means)
-        plot_smooth_sd(at, panel$sd, paste("sd of", panel$label), sds)
+        draw_surface(
+          at, panel$sd, paste("sd of", panel$label), c(0, sds),
+          c("white", blend(bk_colours["purple"], 0.75))
+        )
       },
       "f" = plot_intervals(
         panel$mean, panel$quantiles[, 1], panel$quantiles[, 4],
@@ -134,10 +137,6 @@ plot_smooth_surface <- function(at, mean, main, middle = 0, points = NULL,
   # Not too dark for lines and points on top.
   ends <- blend(bk_colours[c("orange", "blue")], 0.75)
   draw_surface(at, mean, main, middle + c(-1, 1) * limit, c(ends[1], "white", ends[2]), points)
-}
-
-plot_smooth_sd <- function(at, sd, main, limit = largest(sd)) {
-  draw_surface(at, sd, main, c(0, limit), c("white", blend(bk_colours["purple"], 0.75)))
 }
 
 # A surface over two variables between `limits`, with the key of its colors.

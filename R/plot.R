@@ -242,9 +242,11 @@ bound_picture <- function(x) {
   )
 }
 
-trace_picture <- function(x) {
+# `names`: of the draws that may be shown; `words`: what these say for them.
+trace_picture <- function(x, names = dimnames(x$draws)[[3]], words = identity) {
   picture(
-    data = trace_data, gg = gg_trace, draw = function(x, data) {
+    data = function(x, pars) trace_data(x, pars, names, words), gg = gg_trace,
+    draw = function(x, data) {
       names <- unique(data$variable)
       draws <- array(data$value, c(dim(x$draws)[1:2], length(names)), list(NULL, NULL, names))
       plot_traces(draws)
@@ -253,24 +255,19 @@ trace_picture <- function(x) {
   )
 }
 
-trace_data <- function(x, pars) {
-  known <- dimnames(x$draws)[[3]]
-  shown <- if (is.null(pars)) trace_names(x) else check_pars(pars, known)
+trace_data <- function(x, pars, names, words) {
+  shown <- if (is.null(pars)) trace_names(names) else check_pars(pars, dimnames(x$draws)[[3]])
   draws <- x$draws[, , shown, drop = FALSE]
-  words <- model_of(x)$words
-  names <- if (is.null(words)) shown else words(shown)
   size <- dim(draws)
   data.frame(
     draw = rep(seq_len(size[1]), prod(size[2:3])),
     chain = rep(rep(seq_len(size[2]), each = size[1]), size[3]),
-    variable = rep(names, each = prod(size[1:2])), value = as.vector(draws)
+    variable = rep(words(shown), each = prod(size[1:2])), value = as.vector(draws)
   )
 }
 
 # Six variables: those of few values that all draws share, and of a function some from low to high.
-trace_names <- function(x, most = 6L) {
-  traced <- model_of(x)$traced %||% function(draws) dimnames(draws)[[3]]
-  known <- traced(x$draws)
+trace_names <- function(known, most = 6L) {
   known <- known[!is_detail(known)]
   at <- grepl("^[fu]\\[", known)
   first <- utils::head(known[!at], if (any(at)) 4L else most)
@@ -384,7 +381,8 @@ pictures.bark <- function(object) {
     ),
     scales = picture(draw_scales, data = scale_data, gg = gg_scales), partial = partial_picture(object),
     fit = fit_picture(object), calibration = calibration_picture(object),
-    kernels = picture(draw_kernels, data = kernel_data, gg = gg_kernels), trace = trace_picture(object)
+    kernels = picture(draw_kernels, data = kernel_data, gg = gg_kernels),
+    trace = trace_picture(object, watched_names(object$draws), bark_words)
   )
   if (is_regression(object)) all <- c(all, residual_pictures(object))
   # The scale of one predictor tells little.

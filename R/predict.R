@@ -173,7 +173,7 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = 
   ask$joint <- draws_classes(object) && !ask$latent &&
     (ask$interval != "none" || (ask$se.fit && length(object$levels) > 2L))
   # Engines of one model share one meaning: limits are normal unless all sample.
-  always <- setequal(model_of(object)$methods, model_of(object)$samplers)
+  always <- all(model_of(object)$methods == "sampler")
   ask$sampled <- draws || (ask$interval != "none" && always)
   check_prediction(object, ask)
   if (type == "class") resolve_threshold(threshold, object)
@@ -198,7 +198,7 @@ known_types <- function(object) {
 }
 
 # One model of all classes at once, whose probabilities have a distribution.
-is_joint <- function(object) isTRUE(model_of(object)$joint)
+is_joint <- function(object) inherits(object, "mkprobit")
 
 # And those of ordered classes, which have one function.
 draws_classes <- function(object) {
@@ -237,8 +237,6 @@ check_re_form <- function(re.form) {
   "none"
 }
 
-type_has_spread <- function(type) type %in% c("prob", "response")
-
 # What cannot be asked for together.
 check_prediction <- function(object, ask) {
   refuse_if <- function(wrong, column, header, cure) {
@@ -273,7 +271,7 @@ check_prediction <- function(object, ask) {
     "`threshold` applies to classes only.", "Use type = \"class\"."
   )
   refuse_if(
-    interval && !ask$latent && !type_has_spread(ask$type),
+    interval && !ask$latent && !(ask$type %in% c("prob", "response")),
     "interval", "Intervals are of latent values and of probabilities.",
     "Use type = \"link\", \"response\" or \"prob\"."
   )
@@ -395,7 +393,8 @@ answer_moments <- function(object, rows, ask) {
   sd <- moments$prob_sd[[ask$link]]
   if (ask$link == "calibrated") {
     at <- moments_of_link(object$link, moments)
-    sd <- calibrated_sd(object$link, at$mean, at$var)
+    f <- calibrated_f(object$link, at$mean, at$mean, at$var)
+    sd <- probability_sd(f, object$link$slope^2 * at$var, "logit")
   } else if (is.null(sd) && is.null(object$draws)) {
     sd <- probability_sd(moments$mean, moments$var, ask$link)
   }
@@ -455,7 +454,7 @@ class_spread <- function(object, rows, ask, most = 400L) {
   flat <- matrix(draws, size[1])
   if (ask$interval == "none") {
     centred <- flat - rep(colMeans(flat), each = size[1])
-    sd <- matrix(sqrt(colSums(centred^2) / (size[1] - 1)), n)
+    sd <- matrix(sqrt(colSums(centred^2) / (size[1] - 1)), n, NCOL(prob))
     dimnames(sd) <- dimnames(prob)
     return(list(fit = prob, se.fit = sd))
   }
@@ -514,16 +513,4 @@ taken_draws <- function(object, n) {
   if (is.null(n) || n >= total) return(rows)
   at <- round(seq(1, total, length.out = n))
   if (is.null(rows)) at else rows[at]
-}
-
-# Mean, variance and the probability by one link of any rows, NA in incomplete ones.
-moments_for <- function(object, newdata = NULL, link = NULL,
-                        threads = getOption("bayeskernel.threads", 2L)) {
-  link <- prediction_link(object, link)
-  rows <- if (!is.null(newdata)) new_rows(object, newdata)
-  out <- latent_by_link(object, rows, link, threads)
-  out$prob <- out$prob[[link]]
-  out$prob_sd <- out$prob_sd[[link]]
-  if (is.null(rows)) return(fill_excluded(by_unit(object, out), object$na.action))
-  fill_incomplete(out, rows)
 }

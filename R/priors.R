@@ -514,7 +514,7 @@ format.mkprobit_prior <- function(x, digits = 4, ...) {
 
 # The arguments of each prior in the order of its list, and what each may be: a function of the
 # value and its name. Defaults stand in the signatures.
-prior_arguments <- function() {
+delayedAssign("prior_arguments", local({
   number <- or_null(prior_number)
   # The linear models; noise and slabs are of those with a family.
   linear <- list(
@@ -571,10 +571,10 @@ prior_arguments <- function() {
       max_kernels = prior_count(0, 1000)
     )
   )
-}
+}))
 
 new_prior <- function(class, given) {
-  checks <- prior_arguments()[[class]]
+  checks <- prior_arguments[[class]]
   values <- lapply(stats::setNames(nm = names(checks)), function(name) {
     checks[[name]](given[[name]], name)
   })

@@ -293,12 +293,11 @@ place_process <- function(x, term, d, center, scale, coded) {
     term$process$inducing, distinct, term$process$n %||% nrow(x), d, center, scale, term
   )
   # No mean of codes is a category: the rows nearest to the centres.
-  if (coded) z <- unique(distinct[nearest_rows(z, distinct), , drop = FALSE])
+  if (coded) {
+    nearest <- apply(z, 1L, function(center) which.min(colSums((t(distinct) - center)^2)))
+    z <- unique(distinct[nearest, , drop = FALSE])
+  }
   list(kernel = unit_variance(kernel), free = free, z = z)
-}
-
-nearest_rows <- function(z, x) {
-  vapply(seq_len(nrow(z)), function(k) which.min(colSums((t(x) - z[k, ])^2)), 1L)
 }
 
 # Columns that categorical() alone looks at, and so may be factors.

@@ -80,7 +80,7 @@ published_rows <- function(model, name) {
   out <- lapply(names(given), function(argument) {
     value <- given[[argument]]
     nested <- argument %in% c("prior", "control")
-    from <- if (nested) deparse1(value[[1L]]) else front_of(model$fitter)
+    from <- if (nested) deparse1(value[[1L]]) else paste0(model$fitter, ".formula")
     values <- if (nested) as.list(value)[-1L] else given[argument]
     keys <- if (nested) paste0(argument, "$", names(values)) else names(values)
     reasons <- papers_code("models.R")$published_reasons[[model$fitter]][keys]
@@ -94,8 +94,6 @@ published_rows <- function(model, name) {
   })
   do.call(rbind, out)
 }
-
-front_of <- function(fitter) paste0(fitter, ".formula")
 
 # The default of an argument, of a choice its first.
 default_text <- function(fitter, argument) {

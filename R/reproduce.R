@@ -135,13 +135,11 @@ run_item <- function(paper, item, size, seed, threads) {
   new_reproduction(
     compared(result, published_numbers(paper, item)), paper, item,
     list(
-      size = size, seed = seed, seconds = sum(time[1:2]), version = own_version(),
-      warnings = table(told)
+      size = size, seed = seed, seconds = sum(time[1:2]),
+      version = as.character(utils::packageVersion("bayeskernel")), warnings = table(told)
     ), attr(result, "raw")
   )
 }
-
-own_version <- function() as.character(utils::packageVersion("bayeskernel"))
 
 new_reproduction <- function(table, paper, item, how, raw = NULL) {
   about <- load_item(paper, item)$about

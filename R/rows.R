@@ -59,7 +59,7 @@ read_rows <- function(model, front, settings) {
 }
 
 # A row source, as `x` or as the data of a formula; NULL: none was given.
-given_source <- function(model, front, settings) {
+given_source <- function(model, front) {
   if (inherits(front$x, "row_source")) return(front$x)
   if (!("data" %in% ls(front)) || eval(quote(missing(data)), front) ||
     !inherits(front$data, "row_source")) {
@@ -434,7 +434,9 @@ source_rows <- function(model, source, settings, formula = NULL) {
     )
   }
   path <- tempfile("bayeskernel-rows-")
-  release <- if (apart) part_closer(source, path) else function() unlink(path)
+  release <- function() {
+    if (apart) close_workers(source$cluster, basename(path), part_close) else unlink(path)
+  }
   linear <- model$rows$linear
   text <- source$type == "text" || isTRUE(source$text)
   layout <- if (!is.null(formula)) source_layout(formula, source)

@@ -173,7 +173,7 @@ pictures.seqkr <- function(object) {
   c(list(
     fit = if (one) picture(draw_curve, data = curve_data, gg = gg_curve) else fit_picture(object),
     kernels = picture(draw_kernels, data = kernel_data, gg = gg_kernels),
-    trace = picture(draw_stream, data = stream_data, gg = gg_stream),
+    trace = picture(draw_stream, data = function(x) x$trace$steps, gg = gg_stream),
     calibration = calibration_picture(object), partial = partial_picture(object)
   ), if (is_regression(object)) residual_pictures(object))
 }
@@ -237,8 +237,6 @@ draw_curve <- function(x, data, main) {
 }
 
 # Evidence and effective particles, by row.
-stream_data <- function(x) x$trace$steps
-
 draw_stream <- function(x, data, main) {
   steps <- data
   at <- seq_len(nrow(steps))

@@ -109,37 +109,6 @@ seqkr.default <- function(x, y, family = NULL, kernel = rbf(), particles = 250,
   fit_model(seqkr_model, match.call(), environment(), ...)
 }
 
-seqkr_arguments <- function() {
-  list(
-    family = function(family, name) check_family(family, name, c("gaussian", "binomial")),
-    kernel = function(kernel, name) {
-      kernel <- as_kernel(kernel)
-      check_kernel(kernel, name)
-      refuse_rank(kernel, "seqkr()")
-      if (stands_alone(kernel)) {
-        bk_abort(
-          "kernel", if (is_precomputed(kernel)) {
-            "A precomputed kernel has no inputs that could be centers."
-          } else {
-            "A basis is no kernel."
-          },
-          paste(
-            "Accepted: rbf(), matern(), periodic(), linear(), polynomial(),",
-            "categorical() and combinations of them."
-          ),
-          column = name, found = kernel$kind
-        )
-      }
-      kernel
-    },
-    particles = count_from(2), moves = one_of("rj", "corrected"), sweeps = count_from(0),
-    ess = number_from(0),
-    resampling = one_of("systematic", "stratified", "residual", "multinomial"), temper = check_flag,
-    order = one_of("random", "given"), grid = check_grid, grid_max = count_from(1),
-    unique_grid = check_flag, final_moves = count_from(0), tune = check_flag
-  )
-}
-
 check_grid <- function(grid, name) {
   if (is.data.frame(grid)) grid <- as.matrix(grid)
   matrix <- is.numeric(grid) && is.matrix(grid) && nrow(grid) > 0L && all(is.finite(grid))
@@ -203,11 +172,37 @@ format.seqkr_prior <- function(x, digits = 4, ...) {
   )
 }
 
-seqkr_model <- list(
-  name = "seqkr", title = "Sequential kernel regression", methods = "smc",
-  links = "probit", families = c("gaussian", "binomial"),
-  asks_response = TRUE, linear = FALSE,
-  prior = "seqkr_prior", arguments = seqkr_arguments,
+delayedAssign("seqkr_model", list(
+  name = "seqkr", methods = c(smc = "seeded"), links = "probit",
+  families = c("gaussian", "binomial"),
+  arguments = list(
+    family = function(family, name) check_family(family, name, c("gaussian", "binomial")),
+    kernel = function(kernel, name) {
+      kernel <- as_kernel(kernel)
+      check_kernel(kernel, name)
+      refuse_rank(kernel, "seqkr()")
+      if (stands_alone(kernel)) {
+        bk_abort(
+          "kernel", if (is_precomputed(kernel)) {
+            "A precomputed kernel has no inputs that could be centers."
+          } else {
+            "A basis is no kernel."
+          },
+          paste(
+            "Accepted: rbf(), matern(), periodic(), linear(), polynomial(),",
+            "categorical() and combinations of them."
+          ),
+          column = name, found = kernel$kind
+        )
+      }
+      kernel
+    },
+    particles = count_from(2), moves = one_of("rj", "corrected"), sweeps = count_from(0),
+    ess = number_from(0),
+    resampling = one_of("systematic", "stratified", "residual", "multinomial"), temper = check_flag,
+    order = one_of("random", "given"), grid = check_grid, grid_max = count_from(1),
+    unique_grid = check_flag, final_moves = count_from(0), tune = check_flag
+  ),
   settle = settle_regression,
   rows = list(
     linear = FALSE, weights = FALSE,
@@ -217,7 +212,4 @@ seqkr_model <- list(
   ),
   job = seqkr_job, run = seqkr_run, collect = seqkr_collect,
   limits = particle_limits
-)
-
-#' @export
-model_of.seqkr <- function(object) seqkr_model
+))

@@ -45,17 +45,16 @@
 NULL
 
 # Checks of the arguments that mean the same in every model; each takes a value and its name. A
-# model adds its own, or others in their place.
-house_arguments <- function() {
-  list(
-    standardize = check_flag, chains = count_from(1), warmup = count_from(0),
-    ndraws = count_from(1), thin = count_from(1), tol = number_from(0), max_iter = count_from(1),
-    accelerate = check_flag, batch_size = count_from(1), epochs = count_from(0),
-    threads = count_from(1, 1024), cluster = check_cluster, progress = check_flag,
-    on_interrupt = one_of("stop", "keep"), resume = function(x, name) x, until = check_until,
-    model = check_flag
-  )
-}
+# model adds its own, or others in their place. Tables of functions, this and those of the models,
+# are made when they are first read: some of their functions stand in files that R reads later.
+delayedAssign("house_arguments", list(
+  standardize = check_flag, chains = count_from(1), warmup = count_from(0),
+  ndraws = count_from(1), thin = count_from(1), tol = number_from(0), max_iter = count_from(1),
+  accelerate = check_flag, batch_size = count_from(1), epochs = count_from(0),
+  threads = count_from(1, 1024), cluster = check_cluster, progress = check_flag,
+  on_interrupt = one_of("stop", "keep"), resume = function(x, name) x, until = check_until,
+  model = check_flag
+))
 
 count_from <- function(lower, upper = .Machine$integer.max) {
   function(x, name) check_count(x, lower, upper, name = name)
@@ -74,7 +73,7 @@ or_null <- function(check) {
 }
 
 # Its own checks, or in place of those of all models.
-argument_checks <- function(model) utils::modifyList(house_arguments(), model$arguments())
+argument_checks <- function(model) utils::modifyList(house_arguments, model$arguments)
 
 # Checked settings of a fit.
 # model: the facts of the model.
@@ -90,10 +89,10 @@ read_settings <- function(model, front) {
   defaults <- c(if (!is.null(method)) formals(method), if (!is.null(maker)) formals(maker))
   checks <- checks[names(checks) %in% c(has, names(defaults))]
   out <- list(method = if (!("method" %in% has)) {
-    model$methods[1]
+    names(model$methods)[1]
   } else if (!is.null(front$method)) {
     # NULL: the model chooses by the size of the data.
-    check_choice(front$method, model$methods, "method")
+    check_choice(front$method, names(model$methods), "method")
   })
   for (name in names(checks)) {
     value <- if (name %in% names(control)) {
@@ -110,13 +109,14 @@ read_settings <- function(model, front) {
   if ("ndraws" %in% names(checks)) out["draws"] <- out["ndraws"]
   out$ndraws <- NULL
   out["prior"] <- list(read_prior(model, front, defaults))
-  if (is.null(out$family) && isTRUE(model$asks_response)) {
+  if (is.null(out$family) && !is.null(model$families)) {
     out["family"] <- list(response_family(typed_response(front), model$families))
   }
   if (!is.null(model$settle)) out <- model$settle(out)
   seed <- get0("seed", front, inherits = FALSE)
   # R's generator stays as it is where nothing is random.
-  out["seed"] <- list(if (!is.null(seed) || !any(out$method %in% model$exact)) check_seed(seed))
+  exact <- method_is(model, out$method, "exact")
+  out["seed"] <- list(if (!is.null(seed) || !exact) check_seed(seed))
   out
 }
 
@@ -139,8 +139,10 @@ read_prior <- function(model, front, defaults) {
   }
   # Where NULL is the default, other settings say what it is.
   if (is.null(prior) && is.null(defaults$prior)) return(NULL)
-  if (!is.null(model$prior) && !inherits(prior, model$prior)) {
-    abort_argument(prior, "prior", sprintf("a prior made by %s()", model$prior), kind = "prior")
+  maker <- paste0(model$name, "_prior")
+  if (!exists(maker, topenv(), inherits = FALSE)) return(prior)
+  if (!inherits(prior, maker)) {
+    abort_argument(prior, "prior", sprintf("a prior made by %s()", maker), kind = "prior")
   }
-  if (is.null(model$prior)) prior else remade(prior, "prior", model$prior)
+  remade(prior, "prior", maker)
 }

@@ -213,7 +213,7 @@ score_of_columns <- function(at, x, noise, both) {
 
 # The derivatives that atoms have: what is missing of a row knows the other responses, and is
 # independent of the effects and of what other rows miss.
-apart_score <- function(at, theta, precision, noise) {
+apart_score <- function(at, theta, precision) {
   n <- length(at$y)
   r <- ncol(at$z)
   slope <- missing_slopes(at, theta)
@@ -232,7 +232,7 @@ apart_score <- function(at, theta, precision, noise) {
   x <- at$x
   x[cbind(at$use$row, at$use$column)] <- at$use$value +
     at$use$slope * extra[cbind(at$use$row, at$use$place)]
-  s <- noise / at$weight
+  s <- 1 / at$weight
   total <- s + rowSums(slope * spread)
   share <- s / total
   gap <- at$y - drop(x %*% theta)
@@ -290,7 +290,7 @@ shared_step <- function(at, job, theta, precision, held) {
   cov <- inverse_curvature(score, phi, score(phi), free, p)
   if (is.null(cov)) return(NULL)
   all <- shared_score(at, theta, psi, 1)
-  alone <- apart_score(at, theta, psi, 1)
+  alone <- apart_score(at, theta, psi)
   move <- drop(cov %*% c(all$theta - alone$theta, all$scale - alone$scale)[free])
   size <- max(abs(move) / sqrt(diag(cov)))
   if (!is.finite(size)) return(NULL)

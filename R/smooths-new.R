@@ -9,10 +9,6 @@ smooth_new <- function(smooth, frame, holes = NULL) {
 
 smooth_at <- function(smooth, data, n) smooth_kind(smooth)$at(smooth, data, n)
 
-correlated_new <- function(smooth, frame, ...) correlated_columns(smooth, frame[[smooth$names]])
-
-correlated_at <- function(smooth, data, n) correlated_columns(smooth, data[[1L]])
-
 # The place of the features, which need all rows.
 process_place <- function(smooth, frame, holes) {
   own <- process_new(smooth, frame)

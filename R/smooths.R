@@ -115,7 +115,11 @@ smooth_kind <- function(term) {
   if (is_process(term)) {
     list(build = build_process, columns = process_place, at = process_at)
   } else if (is_correlated(term)) {
-    list(build = build_correlated, columns = correlated_new, at = correlated_at)
+    list(
+      build = build_correlated,
+      columns = function(smooth, frame, ...) correlated_columns(smooth, frame[[smooth$names]]),
+      at = function(smooth, data, n) correlated_columns(smooth, data[[1L]])
+    )
   } else {
     list(build = build_smooth, columns = curve_new, at = curve_at)
   }
@@ -349,8 +353,6 @@ smooth_summary <- function(smooth) {
     ranges = smooth$ranges, levels = smooth$levels
   )
 }
-
-smooth_info <- function(smooth) smooth[setdiff(names(smooth), c("x", "rows"))]
 
 # --- how wiggly a smooth is ---------------------------------------------------
 

@@ -81,12 +81,7 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
   rows <- parameters(object, 0.95)
   exp <- check_flag(exp, "exp")
   if (exp) rows <- odds_ratios(object, rows, "exp")
-  tables <- split(rows, factor(table_of_row(rows), table_names))
-  for (name in c("selection", "scales")) {
-    own <- tables[[name]]
-    inclusion <- ifelse(is.na(own$inclusion), 0, own$inclusion)
-    tables[[name]] <- own[order(-inclusion, -abs(own$estimate)), ]
-  }
+  tables <- parameter_tables(rows)
   matrices <- lapply(tables, function(table) {
     if (nrow(table) > 0L) parameter_matrix(table)
   })
@@ -94,23 +89,40 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
   if (is.null(matrices$coefficients) && any(rows$effect == "ran_pars")) {
     matrices$coefficients <- parameter_matrix(tables$coefficients)
   }
-  # They belong to the curve, whose table says more.
-  curves <- length(object$smooths) > 0L
-  hidden <- if (curves) smooth_columns(object)
-  tables$coefficients <- tables$coefficients[!(rownames(tables$coefficients) %in% hidden), ]
   structure(
-    c(matrices, list(
-      smooths = if (curves) smooth_table(object), rows = tables, facts = facts(object),
-      call = object$call, n = object$n, levels = object$levels, method = object$method,
+    c(matrices, shown_parts(object, tables), list(
+      n = object$n, method = object$method,
       measures = if (!is.null(newdata)) prediction_measures(object, newdata, y),
-      diagnostics = fit_quality(object), elapsed = object$elapsed, exp = exp, notes = extra$notes,
-      detail = detail, details = extra$details
+      exp = exp, notes = extra$notes, detail = detail, details = extra$details
     ), extra$summary),
     class = "summary.bayeskernel_fit"
   )
 }
 
-table_names <- c("coefficients", "selection", "scales", "variances", "parameters")
+# Rows of parameters() by the table that they are in.
+parameter_tables <- function(rows) {
+  names <- c("coefficients", "selection", "scales", "variances", "parameters")
+  tables <- split(rows, factor(table_of_row(rows), names))
+  for (name in c("selection", "scales")) {
+    own <- tables[[name]]
+    inclusion <- ifelse(is.na(own$inclusion), 0, own$inclusion)
+    tables[[name]] <- own[order(-inclusion, -abs(own$estimate)), ]
+  }
+  tables
+}
+
+# What both a fit and its summary print.
+shown_parts <- function(object, tables) {
+  # They belong to the curve, whose table says more.
+  curves <- length(object$smooths) > 0L
+  hidden <- if (curves) smooth_columns(object)
+  tables$coefficients <- tables$coefficients[!(rownames(tables$coefficients) %in% hidden), ]
+  list(
+    smooths = if (curves) smooth_table(object), rows = tables, facts = facts(object),
+    call = object$call, levels = object$levels, diagnostics = fit_quality(object),
+    elapsed = object$elapsed
+  )
+}
 
 # Fixed coefficients as odds ratios.
 odds_ratios <- function(object, rows, name) {
@@ -169,7 +181,8 @@ print_head <- function(x) {
 
 # Facts that are not at the head, or those of `names`.
 print_rest <- function(facts, names = NULL) {
-  facts <- Filter(length, facts[setdiff(names(facts), c("title", "Posterior", "Rows", "Groups", "Smooths"))])
+  head <- c("title", "Posterior", "Rows", "Groups", "Smooths")
+  facts <- Filter(length, facts[setdiff(names(facts), head)])
   if (!is.null(names)) facts <- facts[intersect(names(facts), names)]
   if (length(facts)) {
     print_facts(facts)
@@ -190,25 +203,27 @@ print_line <- function(text) writeLines(gsub("~", " ", strwrap(text, text_width(
 #' @export
 print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
   digits <- check_digits(digits)
-  summary <- summary.bayeskernel_fit(x)
-  print_head(summary)
+  check_whole(x)
+  tables <- parameter_tables(parameters(x, 0.95))
+  parts <- shown_parts(x, tables)
+  print_head(parts)
   # What the chains are worth is said in one line below.
-  summary$rows <- lapply(summary$rows, function(rows) {
+  parts$rows <- lapply(parts$rows, function(rows) {
     rows$rhat <- rows$ess <- rep(NA_real_, nrow(rows))
     rows[!(rows$effect %in% c("ran_pars", "function")), ]
   })
-  print_tables(summary, digits, max_rows = 15L)
+  print_tables(parts, digits, max_rows = 15L)
   if (length(x$posterior$random) > 0L) {
     cat("Variance components:\n")
-    print_varcorr(VarCorr.bayeskernel_fit(x), digits)
+    print_varcorr(varcorr_of(x, tables$variances), digits)
     cat("\n")
   }
-  facts <- summary$facts
+  facts <- parts$facts
   # The last line says it, too.
   if (any(grepl("they agree", facts$Chains))) facts$Chains <- NULL
   print_rest(facts, facts_in_short)
-  print_line(convergence_line(summary))
-  if (!is.null(x$draws)) for (line in until_line(summary$diagnostics)) print_line(line)
+  print_line(convergence_line(parts))
+  if (!is.null(x$draws)) for (line in until_line(parts$diagnostics)) print_line(line)
   invisible(x)
 }
 

@@ -96,20 +96,22 @@ glance.bayeskernel_fit <- function(x, ...) {
   d <- fit_quality(x)
   sampled <- !is.null(x$draws)
   number <- function(value) if (length(value)) value else NA_real_
+  end <- x$diagnostics$until
   as_table(as.data.frame(c(
     list(nobs = stats::nobs(x), method = x$method), extras(x)$glance,
     list(
       elbo = number(d$elbo), passes = as.integer(number(d$passes)),
-      converged = if (sampled) chains_converged(x, d) else d$converged %||% NA,
+      # What `until` asked for where it was given, else R-hat at most 1.05.
+      converged = if (!sampled) {
+        d$converged %||% NA
+      } else if (is.null(end)) {
+        isTRUE(d$max_rhat <= 1.05)
+      } else {
+        isTRUE(end$reached)
+      },
       rhat.max = number(d$max_rhat), ess.min = number(d$min_ess), seconds = x$elapsed[["total"]]
     )
   )))
-}
-
-# What `until` asked for where it was given, else R-hat at most 1.05.
-chains_converged <- function(x, quality) {
-  end <- x$diagnostics$until
-  if (is.null(end)) isTRUE(quality$max_rhat <= 1.05) else isTRUE(end$reached)
 }
 
 #' @rdname tidy.bayeskernel_fit

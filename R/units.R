@@ -2,16 +2,10 @@
 # `fit$units` has the number of the row of the data that each is part of. Users see one unit a row,
 # with so many trials. NULL: rows are units.
 
-# The first row of each unit, or all.
-first_of_unit <- function(object) {
-  if (is.null(object$units)) return(seq_len(object$n))
-  which(!duplicated(object$units))
-}
-
 # Parts of an answer for the rows of the fit, by unit.
 by_unit <- function(object, x, draws = FALSE) {
   if (is.null(object$units)) return(x)
-  at <- first_of_unit(object)
+  at <- which(!duplicated(object$units))
   each_part(x, draws, function(part) {
     if (is.matrix(part)) part[at, , drop = FALSE] else part[at]
   })

@@ -7,9 +7,8 @@ toy.formula <- function(formula, data, model = TRUE, ...) {
 toy_columns <- function(x, fit) cbind(constant = rep(1, nrow(x)), scale(x, fit$center, fit$scale))
 toy_moments <- function(q, x) list(mean = drop(x %*% q$mean), var = rowSums((x %*% q$cov) * x))
 toy_model <- list(
-  name = "toy", title = "Linear regression", methods = "exact",
-  exact = "exact", families = "gaussian", linear = FALSE,
-  arguments = function() list(), rows = list(
+  name = "toy", methods = c(exact = "exact"),
+  arguments = list(), rows = list(
     linear = FALSE, weights = FALSE, response = function(settings) "gaussian"
   ),
   job = function(rows, settings) {
@@ -49,7 +48,7 @@ toy_methods <- list(
       c(q$mean, sigma = q$sigma), c(sqrt(diag(q$cov)), 0), level = level
     ))
   },
-  facts = function(object) list(title = toy_model$title, Prior = "flat")
+  facts = function(object) list(title = "Linear regression", Prior = "flat")
 )
 for (name in names(toy_methods)) {
   registerS3method(name, "toy", toy_methods[[name]], asNamespace("bayeskernel"))

@@ -75,11 +75,6 @@ test_that("only the same model goes on", {
   refuse(fit(resume = "fit"), "bark")
 })
 
-test_that("a fit with as many draws as are asked for is handed back", {
-  part <- fit(ndraws = 5)
-  expect_identical(same(fit(resume = part, ndraws = 5)), same(part))
-})
-
 test_that("workers of a cluster share the chains", {
   skip_on_cran()
   workers <- local_workers(2)

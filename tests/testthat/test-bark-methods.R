@@ -294,29 +294,12 @@ test_that("tidy tables have their rows", {
   expect_equal(out$estimate[out$effect == "scale"], unname(colMeans(bark_scales(chosen))))
   expect_equal(out$inclusion[out$effect == "scale"], unname(inclusion(chosen)))
   expect_true(all(is.na(out$inclusion[out$effect == "parameter"])))
-  expect_true(all(out$conf.low <= out$conf.high))
-  narrow <- tidy(chosen, conf.int = TRUE, conf.level = 0.5)
-  expect_true(all(narrow$conf.high <= out$conf.high))
-  expect_false("conf.low" %in% names(tidy(chosen)))
   row <- glance(number)
   expect_equal(row$kernels, mean(number$draws[, , "J"]))
   expect_equal(row$sigma, mean(number$draws[, , "sigma"]))
   own <- augment(number)
   expect_equal(own$.fitted, fitted(number))
   expect_equal(augment(number, newdata = d)$.se.fit, predict(number, d, se.fit = TRUE)$se.fit)
-  expect_equal(augment(chosen)$.fitted, fitted(chosen))
-  lean <- chosen
-  lean$stamp <- NULL
-  lean$data <- list(digest = c(y = "another"), at = NULL)
-  expect_bk_error(augment(lean), "argument", "model = TRUE")
-})
-
-test_that("formula, terms and frame are those of the call", {
-  expect_equal(formula(number), y ~ a + b + g, ignore_attr = TRUE)
-  expect_equal(attr(terms(number), "term.labels"), c("a", "b", "g"))
-  expect_equal(model.frame(number)$a, d$a)
-  expect_equal(model.frame(chosen), model.frame(number))
-  expect_bk_error(formula(blocks), "argument", "matrix")
 })
 
 test_that("update() changes what it is told", {

@@ -134,7 +134,6 @@ test_that("update() changes the call, by formula and by argument", {
   by_matrix <- bsvm(x, d$y, threads = 1, method = "vb")
   expect_equal(update(by_matrix, penalty = 2)$penalty, 2)
   expect_bk_error(update(by_matrix, . ~ . - x1), "argument", "matrix")
-  expect_bk_error(formula(by_matrix), "argument", "matrix")
 })
 
 test_that("the model frame is made from kept data, or those of the call", {
@@ -165,10 +164,6 @@ test_that("tidy tables have the columns that other packages expect", {
   expect_bk_error(tidy(fit, effects = "random"), "argument", "ran_vals")
   expect_equal(nrow(glance(fit)), 1L)
   expect_named(glance(sampled), names(glance(fit)))
-  rows <- augment(fit, newdata = d[1:4, ])
-  expect_equal(rows$.prob, fitted(fit)[1:4])
-  expect_equal(rows$.class, predict(fit)[1:4])
-  expect_equal(nrow(augment(fit)), 80L)
 })
 
 test_that("print and summary fill a screen and say what a fit is worth", {

@@ -100,6 +100,13 @@ test_that("no rows give no predictions", {
     expect_equal(NROW(answer_of(one, none)), 0L)
     if (one$classes) expect_equal(ncol(answer_of(one, none)), classes)
     expect_length(predict(object, none, type = "link"), 0L)
+    if (!one$two) return(invisible())
+    f <- predict(object, none, type = "prob", draws = TRUE, ndraws = 3)
+    expect_equal(dim(f), c(3L, 0L), info = one$name)
+    spread <- predict(object, none, type = "prob", se.fit = TRUE)
+    expect_equal(lengths(spread), c(fit = 0L, se.fit = 0L), info = one$name)
+    limits <- predict(object, none, type = "prob", interval = "credible")
+    expect_equal(dim(limits), c(0L, 3L, 2L), info = one$name)
   })
 })
 

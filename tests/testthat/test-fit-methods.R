@@ -74,6 +74,16 @@ test_that("what a model does not have is an error that says why", {
   expect_bk_error(lme4::ngrps(process), "argument", "no groups")
 })
 
+test_that("sigma() is the noise's, whatever predictors are called", {
+  set.seed(1)
+  d <- data.frame(sigma = rnorm(60), x = rnorm(60), g = gl(6, 10))
+  d$y <- 3 * d$sigma + d$x + rnorm(60)
+  fit <- bkm(y ~ sigma + x + (1 | g), d, threads = 1)
+  again <- bkm(y ~ z + x + (1 | g), transform(d, z = sigma), threads = 1)
+  expect_equal(sigma(fit), sigma(again))
+  expect_equal(attr(VarCorr(fit), "sc"), sigma(again))
+})
+
 test_that("simulated responses are of the kind of the response", {
   logit <- bkm(y ~ x1 + x2 + (1 | g), d, method = "vb", threads = 1)
   for (fit in list(logit, kernels)) {

@@ -49,7 +49,7 @@ test_that("families are given as in glm()", {
     )
     expect_identical(logit$draws, two$draws)
   }
-  for (read in list(seqkr_arguments()$family, bark_arguments()$family)) {
+  for (read in list(seqkr_model$arguments$family, bark_model$arguments$family)) {
     expect_message(read(binomial(), "family"), "probit, not logit")
     expect_no_message(read(binomial, "family"))
   }
