@@ -91,7 +91,8 @@ bsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, max
 #'   the averaged bound at which the epochs end early.
 #' @param kernel_steps For `"svi"` and two classes: after so many stochastic steps one of the
 #'   kernel's parameters and of the inducing points, along the gradient of the bound, in the first
-#'   half of the steps; 0 (default) for none. The paper has 10. Then `tune` is `FALSE` unless it is given.
+#'   half of the steps; 0 (default) for none. The paper has 10. Then `tune` is `FALSE` unless it is
+#'   given.
 #' @param tune_rows Most rows that `tune` looks at, default 10000; not asked for
 #'   by name, 1000. Where rows x m^2 is above 1e8 it has fewer inducing points
 #'   than the fit, but a hundred, unless they are given or moved.

@@ -187,8 +187,8 @@ choose_method <- function(rows, settings) {
 # Kernel and inducing points, on the scale of the model.
 open_process <- function(rows, data, sample, settings) {
   # What is open is NA.
-  asked <- settings$kernel_steps > 0 || has_open_scale(settings$kernel) || settings$optimize_inducing ||
-    !isFALSE(settings$tune %||% FALSE)
+  asked <- settings$kernel_steps > 0 || has_open_scale(settings$kernel) ||
+    settings$optimize_inducing || !isFALSE(settings$tune %||% FALSE)
   # Of rows as often as they count.
   points <- sample$x
   if (any(data$copies > 1)) {

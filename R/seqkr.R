@@ -59,8 +59,8 @@
 #'   than 100 candidates of a matrix `grid` or once `grid_max` is reached: there the coefficients
 #'   are held back a little.
 #'
-#' @section The printed algorithm: The algorithm of the paper is not a valid sampler, whatever the
-#'   number of particles. See `vignette("streaming")`.
+#' @section The printed algorithm: The algorithm of the paper, `moves = "printed"`, is not a valid
+#'   sampler, whatever the number of particles. See `vignette("streaming")`.
 #'
 #' @section Errors: All inherit from `bayeskernel_error`: `_response`, `_missing`, `_dimension`,
 #'   `_prior`, `_kernel`, `_argument`, `_numeric`. A constant column is dropped with a warning; a
@@ -92,8 +92,9 @@ seqkr <- function(x, ...) UseMethod("seqkr")
 #' @rdname seqkr
 #' @export
 seqkr.formula <- function(formula, data, family = NULL, kernel = rbf(), particles = 250,
-                          moves = c("rj", "corrected", "printed"), sweeps = 3, order = c("random", "given"),
-                          grid = "seen", tune = NULL, prior = seqkr_prior(), standardize = TRUE,
+                          moves = c("rj", "corrected", "printed"), sweeps = 3,
+                          order = c("random", "given"), grid = "seen", tune = NULL,
+                          prior = seqkr_prior(), standardize = TRUE,
                           subset, na.action = stats::na.fail, seed = NULL,
                           threads = getOption("bayeskernel.threads", 2L), control = seqkr_control(),
                           model = TRUE, ...) {
@@ -103,8 +104,9 @@ seqkr.formula <- function(formula, data, family = NULL, kernel = rbf(), particle
 #' @rdname seqkr
 #' @export
 seqkr.default <- function(x, y, family = NULL, kernel = rbf(), particles = 250,
-                          moves = c("rj", "corrected", "printed"), sweeps = 3, order = c("random", "given"),
-                          grid = "seen", tune = NULL, prior = seqkr_prior(), standardize = TRUE,
+                          moves = c("rj", "corrected", "printed"), sweeps = 3,
+                          order = c("random", "given"), grid = "seen", tune = NULL,
+                          prior = seqkr_prior(), standardize = TRUE,
                           na.action = stats::na.fail, seed = NULL,
                           threads = getOption("bayeskernel.threads", 2L), control = seqkr_control(),
                           model = TRUE, ...) {
@@ -138,7 +140,8 @@ seqkr_arguments <- function() {
     ess = number_from(0),
     resampling = one_of("systematic", "stratified", "residual", "multinomial"), temper = check_flag,
     order = one_of("random", "given"), grid = check_grid, grid_max = count_from(1),
-    unique_grid = check_flag, final_moves = count_from(0), move_rate = check_move_rate, tune = check_flag
+    unique_grid = check_flag, final_moves = count_from(0), move_rate = check_move_rate,
+    tune = check_flag
   )
 }
 
@@ -167,8 +170,8 @@ check_grid <- function(grid, name) {
 #' @param coef The same of the variance of the coefficients; default `c(1, 1)`.
 #' @section Vanishing priors: The paper sets a = b = 0. The posterior is improper then, for any
 #'   number of rows: towards a variance 0 of the coefficients the likelihood tends to a constant,
-#'   and 1 / x has no finite integral there. `c(0, 0)` and shapes below 0.01 are accepted by [seqkr()] with a
-#'   warning; the first variances come from the default prior then.
+#'   and 1 / x has no finite integral there. `c(0, 0)` and shapes below 0.01 are accepted by
+#'   [seqkr()] with a warning; the first variances come from the default prior then.
 #' @return An object of class `c("seqkr_prior", "bayeskernel_prior")`, a list
 #'   with the arguments as elements.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found

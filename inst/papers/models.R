@@ -68,7 +68,7 @@ published_models <- list(
     stochastic_tuned = published_model(
       "gpsvm", method = "svi", kernel = rbf(5 / sqrt(2)), tune = FALSE,
       control = gpsvm_control(
-        batch_size = 10, epochs = 2, rate = "adaptive", max_iter = 0, kernel_steps = 10
+        batch_size = 10, epochs = 100, rate = "adaptive", max_iter = 0, kernel_steps = 10
       )
     ),
     ecm = published_model("gpsvm", method = "ecm", kernel = rbf(5 / sqrt(2)), tune = FALSE),

@@ -309,7 +309,8 @@ printed_shares <- function(x, y, lambda, noise, coef, c) {
     send <- function(set, amount, from) {
       key <- paste(set, collapse = "_")
       weight <- amount * likelihood(set, t) / likelihood(from, t - 1)
-      new[[key]] <<- list(set = set, share = weight + if (is.null(new[[key]])) 0 else new[[key]]$share)
+      before <- if (is.null(new[[key]])) 0 else new[[key]]$share
+      new[[key]] <<- list(set = set, share = weight + before)
     }
     for (old in shares) {
       k <- length(old$set)
