@@ -89,7 +89,8 @@ seqkr_core_control <- function(settings, grid, classes) {
     particles = as.double(settings$particles), corrected = settings$moves != "rj",
     printed = settings$moves == "printed", classes = classes, sweeps = as.double(settings$sweeps),
     ess = as.double(settings$ess), temper = settings$temper, resampling = settings$resampling,
-    seed = as.double(settings$seed), grid = grid, grid_max = as.double(settings$grid_max), unique = settings$unique_grid,
+    seed = as.double(settings$seed), grid = grid, grid_max = as.double(settings$grid_max),
+    unique = settings$unique_grid,
     move_rate = settings$move_rate %||% 0.25, finish = as.double(settings$final_moves),
     threads = settings$threads, progress = settings$progress
   )
