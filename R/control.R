@@ -89,6 +89,10 @@ bsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, max
 #'   step size, `"rm"` for (t + 1)^-0.7 with averaging of the last half, or `"adaptive"` for the
 #'   rule of Ranganath et al. (2013), never below the other; and, if above 0, the relative change of
 #'   the averaged bound at which the epochs end early.
+#' @param kernel_steps For `"svi"` and two classes: after so many stochastic steps one of the
+#'   kernel's parameters and of the inducing points, along the gradient of the bound, in the first
+#'   half of the steps; 0 (default) for none. The paper has 10. Then `tune` is `FALSE` unless it is
+#'   given.
 #' @param tune_rows Most rows that `tune` looks at, default 10000; not asked for
 #'   by name, 1000. Where rows x m^2 is above 1e8 it has fewer inducing points
 #'   than the fit, but a hundred, unless they are given or moved.
@@ -112,7 +116,8 @@ bsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, max
 #' @export
 gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, max_iter = 500,
                           accelerate = TRUE, batch_size = NULL, epochs = 1,
-                          rate = c("rm", "adaptive"), epoch_tol = 0, tune_rows = 10000,
+                          rate = c("rm", "adaptive"), epoch_tol = 0, kernel_steps = 0,
+                          tune_rows = 10000,
                           optimize_inducing = FALSE, seeding = c("kmeans", "random"),
                           cluster = NULL,
                           progress = getOption("bayeskernel.progress", interactive()),
@@ -354,6 +359,8 @@ klr_control <- function(warmup = NULL, thin = NULL, resume = NULL, cluster = NUL
 #' @param final_moves Rounds of moves and draws of variances after the last row,
 #'   on a copy: particles that resampling has made equal part, and what is left
 #'   are draws from the posterior; default 5. Streams go on from before them.
+#' @param move_rate Fraction c of birth and of death moves with `"corrected"` and `"printed"`: as
+#'   many at most are births, and deaths. Above 0 and at most 0.5; default 0.25, the paper's.
 #' @param progress Show progress and time left.
 #' @inherit bkm_control return
 #' @inheritSection bkm_control Errors
@@ -364,6 +371,7 @@ klr_control <- function(warmup = NULL, thin = NULL, resume = NULL, cluster = NUL
 seqkr_control <- function(ess = 0.5,
                           resampling = c("systematic", "stratified", "residual", "multinomial"),
                           temper = TRUE, grid_max = 5000, unique_grid = FALSE, final_moves = 5,
+                          move_rate = 0.25,
                           progress = getOption("bayeskernel.progress", interactive())) {
   new_control("seqkr", environment())
 }

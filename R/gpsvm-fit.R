@@ -1,7 +1,7 @@
 # From rows and settings to a fit of gpsvm(): inducing points, kernel, engine.
 
 gpsvm_job <- function(rows, settings) {
-  settings <- choose_method(rows, settings)
+  settings <- settle_kernel_steps(rows, choose_method(rows, settings))
   data <- weigh_machines(process_data(rows), rows, settings)
   rate <- settings$learning_rate %||% 1
   if (is.numeric(rate)) data <- scale_powers(data, rate)
@@ -29,6 +29,12 @@ gpsvm_job <- function(rows, settings) {
   labels <- machine_labels(rows$levels, data_positive(data))
   control <- gpsvm_core_control(settings, labels)
   control$machine_weights <- data$machine_weights
+  if (settings$kernel_steps > 0) {
+    control$kernel_steps <- as.double(settings$kernel_steps)
+    parameters <- kernel_parameters(process$kernel)
+    box <- tuning_box(parameters, process, settings$prior)
+    control[c("lower", "upper")] <- lapply(box, utils::head, length(parameters))
+  }
   if (length(process$messages)) control$messages <- process$messages
   list(
     settings = settings, process = process, sample = sample, data = data, labels = labels,
@@ -51,7 +57,7 @@ process_data <- function(rows) {
 
 gpsvm_collect <- function(fit, core, job, rows) {
   settings <- job$settings
-  process <- job$process
+  process <- climbed_process(job$process, core, settings)
   fit[c("chosen", "exact", "learning_rate", "calibrated")] <-
     settings[c("chosen", "exact", "learning_rate", "calibrated")]
   fit$class_weights <- job$data$class_weights
@@ -78,6 +84,38 @@ gpsvm_collect <- function(fit, core, job, rows) {
   }
   if (!is.null(fit$fitted)) warn_given_up(fit$levels, rows$y + 1, fit$fitted$mean, fit$weights)
   fit
+}
+
+# Steps of the kernel between those of q need minibatches of rows as they are, and one machine.
+settle_kernel_steps <- function(rows, settings) {
+  if (settings$kernel_steps == 0) return(settings)
+  found <- c(
+    "more than two classes" = length(rows$levels) > 2L,
+    "a method other than \"svi\"" = settings$method != "svi",
+    "a point in every row" = settings$exact, "a cluster" = !is.null(settings$cluster),
+    "a kernel of codes" = has_kind(settings$kernel, "categorical"),
+    "a kernel with `rank`" = has_rank(settings$kernel)
+  )
+  if (any(found)) {
+    bk_abort(
+      "argument", "The kernel cannot be moved by minibatches.",
+      sprintf("Found: %s.", list_some(names(found)[found])),
+      "Accepted: kernel_steps = 0, which moves none.",
+      column = "kernel_steps", found = names(found)[found]
+    )
+  }
+  settings$keep <- FALSE
+  settings$tune <- settings$tune %||% FALSE
+  settings
+}
+
+# The process as stochastic steps have moved it.
+climbed_process <- function(process, core, settings) {
+  if (settings$kernel_steps == 0) return(process)
+  process$kernel <- update_kernel(process$kernel, core$kernel)
+  process$z <- core$z
+  process$kernel_core <- kernel_to_core(process$kernel, nrow(process$z))
+  process
 }
 
 # The default number of inducing points.
@@ -149,8 +187,8 @@ choose_method <- function(rows, settings) {
 # Kernel and inducing points, on the scale of the model.
 open_process <- function(rows, data, sample, settings) {
   # What is open is NA.
-  asked <- has_open_scale(settings$kernel) || settings$optimize_inducing ||
-    !isFALSE(settings$tune %||% FALSE)
+  asked <- settings$kernel_steps > 0 || has_open_scale(settings$kernel) ||
+    settings$optimize_inducing || !isFALSE(settings$tune %||% FALSE)
   # Of rows as often as they count.
   points <- sample$x
   if (any(data$copies > 1)) {
@@ -283,6 +321,7 @@ gpsvm_core_control <- function(settings, classes) {
     accelerate = settings$accelerate, exact = settings$exact, keep = settings$keep,
     nugget = settings$nugget, epochs = if (svi) settings$epochs else 0L, rate = settings$rate,
     batch_size = as.double(settings$batch_size), epoch_tol = settings$epoch_tol,
+    kernel_steps = 0,
     seed = as.double(settings$seed), threads = settings$threads, progress = settings$progress,
     remote = NULL, warmup = settings$warmup, draws = settings$draws, thin = settings$thin,
     chain_id = seq_len(settings$chains), states = list()

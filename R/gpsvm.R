@@ -184,7 +184,8 @@ delayedAssign("gpsvm_model", list(
     tune_rows = count_from(50), nugget = number_from(0), optimize_inducing = check_flag,
     seeding = one_of("kmeans", "random"), tol = number_from(0), max_iter = count_from(0),
     epochs = count_from(1), rate = one_of("rm", "adaptive"), epoch_tol = number_from(0),
-    learning_rate = check_learning_rate, class_weights = check_class_weights
+    kernel_steps = count_from(0), learning_rate = check_learning_rate,
+    class_weights = check_class_weights
   ),
   rows = list(
     linear = FALSE, weights = TRUE, source = c("vb", "svi", "ep"),

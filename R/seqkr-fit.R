@@ -8,6 +8,7 @@ seqkr_job <- function(rows, settings) {
   x <- t(scaled_rows(x, rows$center, rows$scale))
   n <- ncol(x)
   warn_vanishing(settings$prior, classes)
+  if (settings$moves == "printed") warn_printed()
   list(
     settings = settings, y_scale = y_scale, x = x, y = core_response(rows$y, classes, y_scale),
     order = if (settings$order == "given") seq_len(n) else with_seed(settings$seed, sample.int(n)),
@@ -64,6 +65,14 @@ warn_vanishing <- function(prior, classes) {
   }
 }
 
+warn_printed <- function() {
+  bk_warn(
+    "convergence", "The weight as it is printed makes no valid sampler.",
+    "More particles do not bring its answer nearer to the posterior.",
+    "Use moves = \"corrected\", the same moves with a valid weight, or \"rj\"."
+  )
+}
+
 core_sets_prior <- function(prior, classes) {
   noise <- if (classes) 1 else prior$noise
   first <- function(variance, default) {
@@ -77,12 +86,13 @@ core_sets_prior <- function(prior, classes) {
 
 seqkr_core_control <- function(settings, grid, classes) {
   list(
-    particles = as.double(settings$particles), corrected = settings$moves == "corrected",
-    classes = classes, sweeps = as.double(settings$sweeps), ess = as.double(settings$ess),
-    temper = settings$temper, resampling = settings$resampling, seed = as.double(settings$seed),
-    grid = grid, grid_max = as.double(settings$grid_max), unique = settings$unique_grid,
-    move_rate = 0.25, finish = as.double(settings$final_moves), threads = settings$threads,
-    progress = settings$progress
+    particles = as.double(settings$particles), corrected = settings$moves != "rj",
+    printed = settings$moves == "printed", classes = classes, sweeps = as.double(settings$sweeps),
+    ess = as.double(settings$ess), temper = settings$temper, resampling = settings$resampling,
+    seed = as.double(settings$seed), grid = grid, grid_max = as.double(settings$grid_max),
+    unique = settings$unique_grid,
+    move_rate = settings$move_rate %||% 0.25, finish = as.double(settings$final_moves),
+    threads = settings$threads, progress = settings$progress
   )
 }
 
@@ -176,10 +186,10 @@ seqkr_collect <- function(fit, core, job, rows) {
   settings <- job$settings
   fit[c(
     "family", "moves", "particles", "sweeps", "ess", "resampling", "temper",
-    "grid_max", "unique_grid", "final_moves"
+    "grid_max", "unique_grid", "final_moves", "move_rate"
   )] <- settings[c(
     "family", "moves", "particles", "sweeps", "ess", "resampling", "temper",
-    "grid_max", "unique_grid", "final_moves"
+    "grid_max", "unique_grid", "final_moves", "move_rate"
   )]
   fit$transform$response <- job$y_scale
   fit$kernel <- core$kernel
@@ -222,7 +232,7 @@ warn_few_particles <- function(steps, fit) {
   low <- steps$ess < 0.05 * fit$particles
   if (!any(alone) && sum(low) < 3L) return(invisible())
   cure <- c(
-    "Use more `particles` or `sweeps`", if (fit$moves == "corrected") "`moves = \"rj\"`",
+    "Use more `particles` or `sweeps`", if (fit$moves != "rj") "`moves = \"rj\"`",
     if (!fit$temper) "`temper = TRUE`"
   )
   found <- if (any(alone)) {
@@ -253,7 +263,7 @@ extend.seqkr <- function(object, newdata, y = NULL, retune = FALSE,
   check_whole(object, ...)
   settings <- object[c(
     "particles", "moves", "sweeps", "ess", "temper", "resampling", "seed",
-    "grid_max", "unique_grid", "final_moves"
+    "grid_max", "unique_grid", "final_moves", "move_rate"
   )]
   settings$threads <- check_threads(threads)
   settings$progress <- check_flag(progress, "progress")

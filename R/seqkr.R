@@ -23,6 +23,8 @@
 #' @param particles Number of particles. Default 250.
 #' @param moves `"rj"` (default): every new input joins the centers with its exact conditional
 #'   probability, and reversible jumps follow. `"corrected"`: the paper's moves with a valid weight.
+#'   `"printed"`: with the weight as the paper prints it, which warns: it makes no valid sampler,
+#'   and its `log_evidence` means nothing.
 #' @param sweeps Reversible jumps for each particle and row, with `"rj"`. Default 3. More are more
 #'   accurate and slower.
 #' @param order `"random"` (default): the rows are taken in random order. `"given"`: in their own
@@ -57,8 +59,8 @@
 #'   than 100 candidates of a matrix `grid` or once `grid_max` is reached: there the coefficients
 #'   are held back a little.
 #'
-#' @section The printed algorithm: The algorithm of the paper is not a valid sampler, whatever the
-#'   number of particles. See `vignette("streaming")`.
+#' @section The printed algorithm: The algorithm of the paper, `moves = "printed"`, is not a valid
+#'   sampler, whatever the number of particles. See `vignette("streaming")`.
 #'
 #' @section Errors: All inherit from `bayeskernel_error`: `_response`, `_missing`, `_dimension`,
 #'   `_prior`, `_kernel`, `_argument`, `_numeric`. A constant column is dropped with a warning; a
@@ -90,8 +92,9 @@ seqkr <- function(x, ...) UseMethod("seqkr")
 #' @rdname seqkr
 #' @export
 seqkr.formula <- function(formula, data, family = NULL, kernel = rbf(), particles = 250,
-                          moves = c("rj", "corrected"), sweeps = 3, order = c("random", "given"),
-                          grid = "seen", tune = NULL, prior = seqkr_prior(), standardize = TRUE,
+                          moves = c("rj", "corrected", "printed"), sweeps = 3,
+                          order = c("random", "given"), grid = "seen", tune = NULL,
+                          prior = seqkr_prior(), standardize = TRUE,
                           subset, na.action = stats::na.fail, seed = NULL,
                           threads = getOption("bayeskernel.threads", 2L), control = seqkr_control(),
                           model = TRUE, ...) {
@@ -101,13 +104,16 @@ seqkr.formula <- function(formula, data, family = NULL, kernel = rbf(), particle
 #' @rdname seqkr
 #' @export
 seqkr.default <- function(x, y, family = NULL, kernel = rbf(), particles = 250,
-                          moves = c("rj", "corrected"), sweeps = 3, order = c("random", "given"),
-                          grid = "seen", tune = NULL, prior = seqkr_prior(), standardize = TRUE,
+                          moves = c("rj", "corrected", "printed"), sweeps = 3,
+                          order = c("random", "given"), grid = "seen", tune = NULL,
+                          prior = seqkr_prior(), standardize = TRUE,
                           na.action = stats::na.fail, seed = NULL,
                           threads = getOption("bayeskernel.threads", 2L), control = seqkr_control(),
                           model = TRUE, ...) {
   fit_model(seqkr_model, match.call(), environment(), ...)
 }
+
+check_move_rate <- function(x, name) check_number(x, 0, 0.5, name, c(FALSE, TRUE))
 
 check_grid <- function(grid, name) {
   if (is.data.frame(grid)) grid <- as.matrix(grid)
@@ -128,12 +134,12 @@ check_grid <- function(grid, name) {
 #' @param kmax Most kernels, a whole number; default 50. With 0 there is the constant alone.
 #' @param noise `c(a, b)`: the variance of the noise has a density proportional
 #'   to x^(-a - 1) exp(-b / x), default `c(1, 0.01)`; or one number, the
-#'   variance itself, if it is known. Not read with `family = "binomial"`.
+#'   variance itself, if it is known; or `c(0, 0)`, see below. Not read with `family = "binomial"`.
 #' @param coef The same of the variance of the coefficients; default `c(1, 1)`.
 #' @section Vanishing priors: The paper sets a = b = 0. The posterior is improper then, for any
 #'   number of rows: towards a variance 0 of the coefficients the likelihood tends to a constant,
-#'   and 1 / x has no finite integral there. Shapes below 0.01 are accepted by [seqkr()] with a
-#'   warning; the first variances come from the default prior then.
+#'   and 1 / x has no finite integral there. `c(0, 0)` and shapes below 0.01 are accepted by
+#'   [seqkr()] with a warning; the first variances come from the default prior then.
 #' @return An object of class `c("seqkr_prior", "bayeskernel_prior")`, a list
 #'   with the arguments as elements.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found
@@ -148,7 +154,8 @@ check_grid <- function(grid, name) {
 seqkr_prior <- function(lambda = 4, kmax = 50, noise = c(1, 0.01), coef = c(1, 1)) {
   variance <- function(x, name) {
     if (length(x) == 1L) return(prior_number(x, name))
-    positive_numbers(x, name, c("a", "b"), "one positive number, or ")
+    if (is.numeric(x) && length(x) == 2L && all(x %in% 0)) return(c(0, 0))
+    positive_numbers(x, name, c("a", "b"), "c(0, 0), one positive number, or ")
   }
   structure(
     list(
@@ -197,11 +204,12 @@ delayedAssign("seqkr_model", list(
       }
       kernel
     },
-    particles = count_from(2), moves = one_of("rj", "corrected"), sweeps = count_from(0),
+    particles = count_from(2), moves = one_of("rj", "corrected", "printed"), sweeps = count_from(0),
     ess = number_from(0),
     resampling = one_of("systematic", "stratified", "residual", "multinomial"), temper = check_flag,
     order = one_of("random", "given"), grid = check_grid, grid_max = count_from(1),
-    unique_grid = check_flag, final_moves = count_from(0), tune = check_flag
+    unique_grid = check_flag, final_moves = count_from(0), move_rate = check_move_rate,
+    tune = check_flag
   ),
   settle = settle_regression,
   rows = list(

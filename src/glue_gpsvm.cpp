@@ -4,6 +4,7 @@
 #include "glue_predict.h"
 #include "glue_state.h"
 #include "glue_workers.h"
+#include "gp/climb.hpp"
 #include "gp/exact.hpp"
 #include "gp/exact_ep.hpp"
 #include "gp/more_points.hpp"
@@ -30,6 +31,7 @@ Rcpp::List moments_list(const VectorXd& mean, const MatrixXd& whitener) {
 struct BatchSource {
   const RowSource& rows;
   StochasticFit::RowMap map;
+  StochasticFit::Visit visit;
 };
 
 // One machine: variational passes, after stochastic epochs if there are any.
@@ -44,7 +46,7 @@ Rcpp::List fit_machine(const RowSource& rows, const BatchSource& batches,
                                  std::min<Index>(rows.rows() / 400, 2048)}));
   const bayeskernel::Epochs epochs = bayeskernel::run_epochs(
       batches.rows, prior, executor, stochastic, batches.map,
-      bayeskernel::RowModel(), false, user.keep_going());
+      bayeskernel::RowModel(), false, user.keep_going(), batches.visit);
   const bayeskernel::MeanFieldSettings passes =
       read_mean_field_settings(settings);
   MeanFieldResult result;
@@ -99,6 +101,18 @@ Rcpp::List fit_exact(const Features& features, const PackedRows& rows,
   }
   out["status"] = pass_status(result);
   return out;
+}
+
+// What moves the kernel during stochastic steps, if settings$kernel_steps says
+// so.
+std::unique_ptr<bayeskernel::KernelClimb> read_climb(const Rcpp::List& settings,
+                                                     Features& features,
+                                                     Executor& executor) {
+  const Index every = read<Index>(settings, "kernel_steps");
+  if (every == 0) return nullptr;
+  return std::make_unique<bayeskernel::KernelClimb>(
+      features, every, map_vector(settings["lower"]),
+      map_vector(settings["upper"]), executor);
 }
 
 // A fit by expectation propagation as far as it gets: `answer` makes the list
@@ -226,12 +240,21 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
       bayeskernel::keep_features(input.rows, kept);
     }
     executor.ask(false);
-    const BatchSource batches =
-        keep ? BatchSource{kept, nullptr}
-             : BatchSource{*input.base, [&](const RowSource& batch) {
-                             return std::make_unique<bayeskernel::FeatureRows>(
-                                 batch, features, executor);
-                           }};
+    const std::unique_ptr<bayeskernel::KernelClimb> climb =
+        read_climb(settings, input.features, executor);
+    BatchSource batches{
+        keep ? static_cast<const RowSource&>(kept) : *input.base, nullptr,
+        nullptr};
+    if (!keep) {
+      batches.map = [&](const RowSource& batch) {
+        return std::make_unique<bayeskernel::FeatureRows>(batch, features,
+                                                          executor);
+      };
+    }
+    if (climb) {
+      batches.visit = [&](const RowSource& batch, const GaussianPosterior& q,
+                          double times) { climb->visit(batch, q, times); };
+    }
     // Likelihood powers of each machine, where these differ.
     const Rcpp::List powers = settings.containsElementNamed("machine_weights")
                                   ? Rcpp::List(settings["machine_weights"])
@@ -276,6 +299,8 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
     return r_list({{"fits", fits},
                    {"interrupted", interrupted},
                    {"usable", usable},
+                   {"kernel", features.kernel().log_parameters()},
+                   {"z", features.kernel_columns().z()},
                    {"jitter", features.jitter()},
                    {"factor", features.factor()},
                    {"seconds", seconds_since(began)}});

@@ -42,6 +42,7 @@ FilterSettings read_filter(const Rcpp::List& settings,
   FilterSettings out;
   out.particles = read<Index>(settings, "particles");
   out.corrected = read<bool>(settings, "corrected");
+  out.printed = read<bool>(settings, "printed");
   out.classes = read<bool>(settings, "classes");
   out.sweeps = read<Index>(settings, "sweeps");
   out.ess = read<double>(settings, "ess");

@@ -65,6 +65,12 @@ published_models <- list(
       "gpsvm", method = "svi", kernel = rbf(5 / sqrt(2)), tune = FALSE,
       control = gpsvm_control(batch_size = 10, epochs = 2, rate = "adaptive", max_iter = 0)
     ),
+    stochastic_tuned = published_model(
+      "gpsvm", method = "svi", kernel = rbf(5 / sqrt(2)), tune = FALSE,
+      control = gpsvm_control(
+        batch_size = 10, epochs = 100, rate = "adaptive", max_iter = 0, kernel_steps = 10
+      )
+    ),
     ecm = published_model("gpsvm", method = "ecm", kernel = rbf(5 / sqrt(2)), tune = FALSE),
     susy = published_model(
       "gpsvm", method = "svi", kernel = rbf(5 / sqrt(2)), inducing = 64, tune = FALSE,
@@ -120,6 +126,11 @@ published_models <- list(
       "seqkr", kernel = rbf(1.6 / sqrt(2)), moves = "rj", sweeps = 1, standardize = FALSE,
       prior = seqkr_prior(lambda = 1, kmax = 50), control = seqkr_control(ess = 1)
     ),
+    sinc_printed = published_model(
+      "seqkr", kernel = rbf(1.6 / sqrt(2)), moves = "printed", standardize = FALSE,
+      prior = seqkr_prior(lambda = 1, kmax = 50, noise = c(0, 0), coef = c(0, 0)),
+      control = seqkr_control(ess = 1, move_rate = 0.25, final_moves = 0)
+    ),
     boston = published_model(
       "seqkr", kernel = rbf(5 / sqrt(2)), moves = "rj", sweeps = 1,
       prior = seqkr_prior(lambda = 5, kmax = 50), control = seqkr_control(ess = 1)
@@ -156,7 +167,10 @@ published_reasons <- list(
     "control$batch_size" = c("at least 256", "sections 5.1 and 5.4"),
     "control$epochs" = c("", "the number of passes is not given"),
     "control$rate" = c("", "section 4.3: the rule of Ranganath et al."),
-    "control$max_iter" = c("", "no full passes after the stochastic ones")
+    "control$max_iter" = c("", "no full passes after the stochastic ones"),
+    "control$kernel_steps" = c(
+      "", "eq. 12, section 5.4: a step of kernel and points for ten of q; here in their first half"
+    )
   ),
   mkprobit = list(
     coefficients = c("", "a gamma precision for every object and class, eq. 2"),
@@ -187,13 +201,18 @@ published_reasons <- list(
     kernel = c("rbf()", "width 1.6, Boston 5: the length-scale, root 2 smaller"),
     moves = c(
       "", paste(
-        "corrected: the paper's moves, whose printed weight is wrong;", "rj: moves that mix better"
+        "corrected: the paper's moves, whose printed weight is wrong;",
+        "printed: with that weight; rj: moves that mix better"
       )
     ),
     sweeps = c("", "one jump a row, as there"),
     standardize = c("", "x and y as they are"),
     "prior$lambda" = c("", "section 4.1, Boston section 4.2"),
     "prior$kmax" = c("", "section 4.1"),
-    "control$ess" = c("", "resampling after every row")
+    "prior$noise" = c("", "section 4.1: all 0, under which the posterior is improper"),
+    "prior$coef" = c("", "see noise"),
+    "control$ess" = c("", "resampling after every row"),
+    "control$move_rate" = c("", "section 4.1: c"),
+    "control$final_moves" = c("", "none")
   )
 )

@@ -1,3 +1,4 @@
+#include "gp/climb.cpp"
 #include "gp/inducing.cpp"
 #include "gp/more_points.cpp"
 #include "gp/process_rows.cpp"

@@ -88,3 +88,36 @@ test_that("the method is chosen by size and named", {
   expect_identical(large$method, "svi")
   expect_output(print(large), "minibatches")
 })
+
+test_that("steps of the kernel and its points climb to what the bound is tuned to", {
+  start <- rbf(3, variance = 1)
+  from <- function(...) {
+    process(method = "svi", kernel = start, batch_size = 10, epochs = 20, rate = "adaptive", ...)
+  }
+  held <- from()
+  fit <- from(kernel_steps = 10)
+  best <- process(kernel = start, tune = "bound", optimize_inducing = TRUE)
+  gain <- last_bound(best) - last_bound(held)
+  expect_gt(gain, 100)
+  expect_gt(last_bound(fit), last_bound(held) + 0.8 * gain)
+  # What is stored is what q was found with: passes from there gain nothing.
+  again <- process(kernel = fit$kernel, inducing = fit$inducing, tol = 1e-10)
+  expect_equal(last_bound(again), last_bound(fit), tolerance = 1e-4)
+  expect_equal(predict(fit, svi_x, type = "link"), predict(again, svi_x, type = "link"),
+    tolerance = 0.01
+  )
+  alone <- from(kernel_steps = 10, max_iter = 0)
+  expect_gt(bound_of(alone, svi_x, svi_y), last_bound(held) + 0.7 * gain)
+})
+
+test_that("a kernel that minibatches cannot move is refused", {
+  three <- curved_data(150, classes = 3)
+  refused <- function(y, ...) {
+    expect_bk_error(gpsvm(
+      curved_matrix(three), y, ..., kernel = rbf(1), control = list(kernel_steps = 10)
+    ), "argument", "cannot be moved")
+  }
+  refused(three$y, method = "svi", inducing = 10)
+  refused(three$y == "low", method = "vb", inducing = 10)
+  refused(three$y == "low", method = "svi", inducing = "all")
+})

@@ -94,7 +94,7 @@ test_that("impossible arguments are errors that name them", {
     expect_identical(error$column, column)
   }
   refuse("argument", "particles", particles = 1)
-  refuse("argument", "moves", moves = "printed")
+  refuse("argument", "moves", moves = "other")
   refuse("argument", "ess", ess = -1)
   refuse("argument", "grid", grid = "none")
   refuse("argument", "grid", grid = matrix(NA_real_))
@@ -293,4 +293,98 @@ test_that("a length-scale that nobody gave is chosen by the evidence", {
     quick_seqkr(class ~ x, long, family = "binomial", particles = 20,
       kernel = classes$kernel)$posterior
   )
+})
+
+# Shares of sets after each row under the printed weight of the paper, with endlessly many particles
+# and fixed variances: every set's share is what its predecessors send it.
+printed_shares <- function(x, y, lambda, noise, coef, c) {
+  likelihood <- function(set, t) {
+    h <- cbind(1, exp(-outer(x[seq_len(t)], x[set], "-")^2))
+    v <- noise * diag(t) + coef * tcrossprod(h)
+    exp(-0.5 * (determinant(2 * pi * v)$modulus[1] + sum(y[seq_len(t)] * solve(v, y[seq_len(t)]))))
+  }
+  shares <- list("1" = list(set = 1L, share = 1))
+  for (t in 2:length(x)) {
+    new <- list()
+    send <- function(set, amount, from) {
+      key <- paste(set, collapse = "_")
+      weight <- amount * likelihood(set, t) / likelihood(from, t - 1)
+      before <- if (is.null(new[[key]])) 0 else new[[key]]$share
+      new[[key]] <<- list(set = set, share = weight + before)
+    }
+    for (old in shares) {
+      k <- length(old$set)
+      birth <- if (k == t) 0 else c * min(1, lambda / (k + 1))
+      death <- if (k == 1) 0 else c * min(1, k / lambda)
+      send(old$set, old$share * (1 - birth - death), old$set)
+      # A move to each of the sets has 1 / (t - k) or 1 / k of its probability, which the weight
+      # divides by.
+      if (birth > 0) {
+        for (at in setdiff(seq_len(t), old$set)) {
+          send(sort(c(old$set, at)), old$share * birth * lambda / k, old$set)
+        }
+      }
+      if (death > 0) {
+        for (at in seq_len(k)) {
+          send(old$set[-at], old$share * death * (k - 1) / lambda, old$set)
+        }
+      }
+    }
+    total <- sum(vapply(new, `[[`, 1, "share"))
+    shares <- lapply(new, function(each) list(set = each$set, share = each$share / total))
+  }
+  vapply(shares, `[[`, 1, "share")
+}
+
+test_that("the printed weight is that of the paper, and warns", {
+  x <- c(-1, 0.2, 0.9, 2, -0.4)
+  y <- c(0.3, 1.1, 0.2, -0.5, 0.9)
+  found <- function(moves, c) {
+    fit <- suppressWarnings(seqkr(
+      cbind(x = x), y, kernel = rbf(1 / sqrt(2)), moves = moves, particles = 40000,
+      order = "given", standardize = FALSE, seed = 2, threads = 1,
+      prior = seqkr_prior(lambda = 2, noise = 0.3, coef = 1),
+      control = list(ess = 1, final_moves = 0, move_rate = c)
+    ))
+    of <- rep(seq_along(fit$posterior$size), fit$posterior$size)
+    centre <- split(fit$posterior$grid_point[fit$posterior$centre + 1L] + 1L, of)
+    table(vapply(centre, function(set) paste(sort(set), collapse = "_"), "")) / 40000
+  }
+  distance <- function(c, other = c, moves = "printed") {
+    expected <- printed_shares(x, y, 2, 0.3, 1, c)
+    share <- found(moves, other)
+    all <- union(names(expected), names(share))
+    sum(abs(replace(expected[all], is.na(expected[all]), 0) -
+      replace(share[all], is.na(share[all]), 0))) / 2
+  }
+  for (c in c(0.25, 0.5)) expect_lt(distance(c), 0.02)
+  # Another fraction of moves, or the valid weight, is elsewhere.
+  expect_gt(distance(0.5, 0.1), 0.05)
+  expect_gt(distance(0.25, moves = "corrected"), 0.05)
+  expect_warning(
+    seqkr(dist ~ speed, cars, moves = "printed", seed = 1),
+    "valid sampler", class = "bayeskernel_warning_convergence"
+  )
+  for (c in c(0, 0.6)) {
+    expect_bk_error(seqkr_control(move_rate = c), "argument", "move_rate")
+  }
+})
+
+test_that("variances have the improper prior of the paper where it is asked for", {
+  y <- c(1.2, -0.7, 0.4, 2.1, -0.3, 0.8)
+  expect_warning(
+    fit <- quick_seqkr(
+      cbind(x = 1:6), y, kernel = rbf(1), particles = 4000, standardize = FALSE,
+      prior = seqkr_prior(kmax = 0, noise = c(0, 0), coef = 4), final_moves = 20
+    ),
+    class = "bayeskernel_warning_prior"
+  )
+  # p(v) = 1 / v, and y normal with variance v I + 4 1 1'.
+  log_v <- seq(-3, 4, 0.01)
+  density <- vapply(exp(log_v), function(v) {
+    exp(-0.5 * (5 * log(v) + log(v + 24) + sum(y^2) / v - 4 * sum(y)^2 / (v * (v + 24))))
+  }, 0)
+  exact <- sum(sqrt(exp(log_v)) * density) / sum(density)
+  expect_equal(sigma(fit), exact, tolerance = 0.03)
+  expect_bk_error(seqkr_prior(noise = c(0, 1)), "prior", "noise")
 })

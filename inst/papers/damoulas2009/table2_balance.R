@@ -1,7 +1,9 @@
-# Ten folds of balance: a Gaussian, a linear and a quadratic kernel.
+# Ten folds of balance: a Gaussian, a linear and a quadratic kernel; K nearest
+# neighbors.
 
 about <- list(
-  title = "balance", where = "Tables 2 and 3", data = "balance", minutes = c(quick = 1.5, paper = 4)
+  title = "balance", where = "Tables 2 and 3", data = "balance",
+  minutes = c(quick = 1.5, paper = 4), packages = "class"
 )
 
 run <- function() table2("balance")

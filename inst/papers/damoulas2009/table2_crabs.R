@@ -1,7 +1,9 @@
-# Ten folds of crabs: a Gaussian, a linear and a quadratic kernel.
+# Ten folds of crabs: a Gaussian, a linear and a quadratic kernel; K nearest
+# neighbors.
 
 about <- list(
-  title = "crabs", where = "Tables 2 and 3", data = "crabs", minutes = c(quick = 0.3, paper = 0.3)
+  title = "crabs", where = "Tables 2 and 3", data = "crabs",
+  minutes = c(quick = 0.3, paper = 0.3), packages = "class"
 )
 
 run <- function() table2("crabs")

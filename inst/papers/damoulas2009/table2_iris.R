@@ -1,7 +1,9 @@
-# Ten folds of iris: a Gaussian, a linear and a quadratic kernel.
+# Ten folds of iris: a Gaussian, a linear and a quadratic kernel; K nearest
+# neighbors.
 
 about <- list(
-  title = "iris", where = "Tables 2 and 3", data = "iris", minutes = c(quick = 0.2, paper = 0.2)
+  title = "iris", where = "Tables 2 and 3", data = "iris",
+  minutes = c(quick = 0.2, paper = 0.2), packages = "class"
 )
 
 run <- function() table2("iris")

@@ -1,8 +1,9 @@
-# Ten folds of soybean: a Gaussian, a linear and a quadratic kernel.
+# Ten folds of soybean: a Gaussian, a linear and a quadratic kernel; K nearest
+# neighbors.
 
 about <- list(
   title = "soybean", where = "Tables 2 and 3", data = "soybean",
-  minutes = c(quick = 0.1, paper = 0.1)
+  minutes = c(quick = 0.1, paper = 0.1), packages = "class"
 )
 
 run <- function() table2("soybean")

@@ -1,7 +1,9 @@
-# Ten folds of vehicle: a Gaussian, a linear and a quadratic kernel.
+# Ten folds of vehicle: a Gaussian, a linear and a quadratic kernel; K nearest
+# neighbors.
 
 about <- list(
-  title = "vehicle", where = "Tables 2 and 3", data = "vehicle", minutes = c(quick = 2, paper = 10)
+  title = "vehicle", where = "Tables 2 and 3", data = "vehicle",
+  minutes = c(quick = 2, paper = 10), packages = "class"
 )
 
 run <- function() table2("vehicle")

@@ -49,7 +49,8 @@ BoundGradient exact_bound_gradient(const Features& features, const VectorXd& a,
 
 BoundGradient BoundGradientPass::run(const VectorXd& a, const MatrixXd& s,
                                      bool locations,
-                                     const BesideFeatures* beside) {
+                                     const BesideFeatures* beside,
+                                     double times) {
   a_ = &a;
   covariance_ = &s;
   beside_ = beside;
@@ -74,6 +75,7 @@ BoundGradient BoundGradientPass::run(const VectorXd& a, const MatrixXd& s,
         for (Index s = 0; s < count; ++s) add(slots[s], total);
       },
       most);
+  if (times != 1.0) scale(times, total);
   return finish(total);
 }
 
@@ -93,6 +95,14 @@ void BoundGradientPass::add(const Parts& part, Parts& total) {
   total.gram += part.gram;
   total.locations += part.locations;
   total.slope += part.slope;
+}
+
+void BoundGradientPass::scale(double times, Parts& total) {
+  total.kernel *= times;
+  total.gradient *= times;
+  total.gram *= times;
+  total.locations *= times;
+  total.slope *= times;
 }
 
 void BoundGradientPass::tile(const TileSpan& span, Scratch& scratch,

@@ -32,15 +32,14 @@ struct BoundGradient {
 
 // Adds the part of K_mm, whose derivative is L^-T inner L^-1; `inner` is used
 // up.
-void add_kernel_matrix_gradient(const Features& features,
-                                       MatrixXd& inner, BoundGradient& out);
+void add_kernel_matrix_gradient(const Features& features, MatrixXd& inner,
+                                BoundGradient& out);
 
 // The exact process, whose features are the rows of L itself: of the kernel
 // depends the divergence alone, dF/dK = L^-T (S + a a' - I) L^-1 / 2. `slope`
 // is the sum of the rows' derivatives in the nugget.
-BoundGradient exact_bound_gradient(const Features& features,
-                                          const VectorXd& a, MatrixXd s,
-                                          double slope);
+BoundGradient exact_bound_gradient(const Features& features, const VectorXd& a,
+                                   MatrixXd s, double slope);
 
 // Columns beside the features, those of an intercept, say: their values
 // (columns x rows), coefficients, and Cov(v, coefficients).
@@ -58,9 +57,10 @@ class BoundGradientPass {
                     Executor& executor, const SiteRows* sites = nullptr)
       : sweep_{base, executor, nullptr}, features_(features), sites_(sites) {}
 
-  // q(v) = N(a, S). Columns beside the features go with sites only.
+  // q(v) = N(a, S). Columns beside the features go with sites only. Of a sample
+  // each row counts `times`.
   BoundGradient run(const VectorXd& a, const MatrixXd& s, bool locations,
-                    const BesideFeatures* beside = nullptr);
+                    const BesideFeatures* beside = nullptr, double times = 1.0);
 
  private:
   struct Parts {
@@ -77,6 +77,7 @@ class BoundGradientPass {
   Parts zero() const;
 
   static void add(const Parts& part, Parts& total);
+  static void scale(double times, Parts& total);
 
   void tile(const TileSpan& span, Scratch& scratch, Parts& out) const;
 
@@ -84,8 +85,8 @@ class BoundGradientPass {
   void bound_rows(const Tile& raw, const Eigen::Ref<const MatrixXd>& phi,
                   const Eigen::Ref<const MatrixXd>& g, Scratch& scratch) const;
 
-  void site_rows(const TileSpan& span, const Tile& raw,
-                 Eigen::Ref<MatrixXd> g, Scratch& scratch) const;
+  void site_rows(const TileSpan& span, const Tile& raw, Eigen::Ref<MatrixXd> g,
+                 Scratch& scratch) const;
 
   BoundGradient finish(Parts& total) const;
 

@@ -7,13 +7,14 @@ namespace bayeskernel {
 Epochs run_epochs(const RowSource& rows, const Prior& prior, Executor& executor,
                   const StochasticSettings& settings,
                   const StochasticFit::RowMap& map, const RowModel& model,
-                  bool tolerant, const KeepGoing& keep_going) {
+                  bool tolerant, const KeepGoing& keep_going,
+                  const StochasticFit::Visit& visit) {
   Epochs out;
   if (settings.epochs == 0) return out;
   StochasticFit fit(rows, prior, executor, settings, map, model);
   bool ran = false;
   try {
-    out.interrupted = !fit.run(keep_going);
+    out.interrupted = !fit.run(keep_going, visit);
     ran = true;
     out.start = fit.state();
   } catch (const NumericError&) {

@@ -25,7 +25,8 @@ struct Epochs {
 Epochs run_epochs(const RowSource& rows, const Prior& prior, Executor& executor,
                   const StochasticSettings& settings,
                   const StochasticFit::RowMap& map, const RowModel& model,
-                  bool tolerant, const KeepGoing& keep_going);
+                  bool tolerant, const KeepGoing& keep_going,
+                  const StochasticFit::Visit& visit = nullptr);
 
 // Full passes; after an interrupt of the epochs a single one, for what there is
 // of each row.

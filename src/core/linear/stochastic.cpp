@@ -44,14 +44,19 @@ StochasticFit::StochasticFit(const RowSource& rows, const Prior& prior,
   }
 }
 
-bool StochasticFit::run(const KeepGoing& keep_going) {
+bool StochasticFit::run(const KeepGoing& keep_going, const Visit& visit) {
   const Index per_epoch = batches_.steps_of_epoch();
   const Index total = per_epoch * settings_.epochs;
   watch_.length = std::max<Index>(50, per_epoch);
   adaptive_.first = std::clamp<Index>(total / 4, 1, adaptive_.first);
   for (int e = 0; e < settings_.epochs && !settled_; ++e) {
     const bool finished = batches_.epoch(e, [&] {
-      take_step(2 * (steps_ + 1) > total);
+      const Index before = steps_;
+      const bool in_average = 2 * (steps_ + 1) > total;
+      take_step(in_average);
+      if (visit && !in_average && steps_ > before) {
+        visit(batches_.rows(), q_, scale_);
+      }
       return !settled_ && keep_going({static_cast<double>(steps_),
                                       static_cast<double>(total), "epochs"});
     });

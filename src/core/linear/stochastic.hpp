@@ -36,6 +36,11 @@ class StochasticFit {
   // What the model sees of the rows of a minibatch.
   using RowMap = std::function<std::unique_ptr<DerivedRows>(const RowSource&)>;
 
+  // What looks at q after a step of those that are not averaged, from a
+  // minibatch whose rows count so many times each; the map may depend on it.
+  using Visit =
+      std::function<void(const RowSource&, const GaussianPosterior&, double)>;
+
   // Without `map` it sees the rows themselves.
   StochasticFit(const RowSource& rows, const Prior& prior, Executor& executor,
                 const StochasticSettings& settings, const RowMap& map = nullptr,
@@ -43,7 +48,7 @@ class StochasticFit {
 
   // False when it was told to stop. Throws NumericError when the steps leave
   // no proper q.
-  bool run(const KeepGoing& keep_going);
+  bool run(const KeepGoing& keep_going, const Visit& visit = nullptr);
 
   // Whether the bound settled before the epochs were over.
   bool settled() const { return settled_; }

@@ -221,20 +221,25 @@ void ParticleFilter::propose_moves(Index before, double y) {
       Purpose::selection, 0, [&](Index i, Stream& stream, ParticleWork& work) {
         Particle& particle = next_[i] = particles_[i];
         const Index old = particle.size();
-        const double birth = prior_.birth(old, g), death = prior_.death(old);
+        double birth = prior_.birth(old, g), death = prior_.death(old);
+        if (settings_.printed) {
+          // There k is at least 1, and 0 before the first row alone.
+          if (old == 0 && prior_.most(g) > 0) birth = 1.0;
+          if (old == 1) death = 0.0;
+        }
         load(particle, work);
         const double u = stream.uniform();
-        double log = -prior_.log(old, before);
+        double log = -prior_.log(old, before), change = 0.0;
         if (u < birth) {
           const Index c = work.vacant(particle, uniform_index(stream, g - old));
-          const double change = work.propose(particle, grid_, c);
+          change = work.propose(particle, grid_, c);
           work.accept(particle, grid_, c);
           const double k = static_cast<double>(old + 1);
           log += change + std::log(static_cast<double>(g - old) / birth);
           if (c < before) log += std::log(prior_.death(old + 1) / k);
         } else if (u < birth + death) {
           const Index at = uniform_index(stream, old);
-          const double change = work.remove(at);
+          change = work.remove(at);
           work.drop(particle, grid_, at);
           const Index k = old - 1;
           log += change + std::log(static_cast<double>(old) / death) +
@@ -244,6 +249,9 @@ void ParticleFilter::propose_moves(Index before, double y) {
           log += std::log(prior_.stay(old, before) / prior_.stay(old, g));
         }
         log += prior_.log(particle.size(), g);
+        if (settings_.printed) {
+          log = change + prior_.printed_ratio(old, particle.size(), g);
+        }
         const NextRow f = work.next(particle, grid_);
         gain_[i] = number(log + log_predictive(f, particle.noise, y, 1.0));
         take_row(particle, f, y, stream, work);

@@ -44,6 +44,7 @@ namespace bayeskernel {
 struct FilterSettings {
   Index particles = 250;
   bool corrected = false;  // moves of the paper in place of inclusion
+  bool printed = false;    // these with the weight as it is printed
   bool classes = false;    // probit; responses are -1 and +1
   Index sweeps = 3;        // moves a particle and row
   double ess = 0.5;        // resampling below this power of particles
@@ -166,7 +167,7 @@ class ParticleFilter {
 
   void redraw_latent(Particle& particle, Stream& stream, ParticleWork& work);
 
-  // ---- The paper's moves, properly weighted -------------------------------
+  // ---- The paper's moves, properly weighted unless `printed` -------------
 
   void propose_moves(Index before, double y);
 

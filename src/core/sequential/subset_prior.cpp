@@ -42,4 +42,11 @@ double SubsetPrior::death(Index k) const {
   return rate_ * std::min(1.0, static_cast<double>(k) / lambda_);
 }
 
+double SubsetPrior::printed_ratio(Index k, Index next, Index g) const {
+  if (k == 0 || next == k) return 0.0;
+  const double from = static_cast<double>(k);
+  return next > k ? std::log(lambda_ / from * static_cast<double>(g - k))
+                  : std::log((from - 1.0) / lambda_ * from);
+}
+
 }  // namespace bayeskernel

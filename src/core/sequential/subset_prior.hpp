@@ -35,6 +35,10 @@ class SubsetPrior {
 
   double birth(Index k, Index g) const;
   double death(Index k) const;
+  // The log of prior and proposal in the weight of a move from k to `next` as
+  // it is printed below eq. 8, less what is the same for all particles. No
+  // valid weight: nothing in it stands for the way back.
+  double printed_ratio(Index k, Index next, Index g) const;
   double stay(Index k, Index g) const { return 1.0 - birth(k, g) - death(k); }
 
  private:
