@@ -6,7 +6,8 @@
 # are below, and m is damped towards its center (src/core/predict/calibrated_link.hpp). Rows
 # are not kept: the fit has `link`, a list of `intercept`, `slope`, `center`, `offset`, 0 in the
 # first form, `rows`, `value`, minus what they maximise, `by_variance`, the same by the first form,
-# `loss`, the mean log-loss of these rows, `robust`, whether m and v are those of a normal law with
+# `loss`, the mean log-loss of these rows, `log_prob`, of each row's class given the other rows where
+# these are all, `robust`, whether m and v are those of a normal law with
 # the quantiles of the draws, and `new`, another such list for rows of groups that the fit has not
 # seen; or of `why` there is none.
 
@@ -28,6 +29,7 @@ add_link <- function(fit, left_out) {
   calibrated <- function(rows) calibrate_link(rows, length(fit$levels), fit$seed)
   fit$link <- say_refused(calibrated(left_out))
   if (!is_calibrated(fit)) return(fit)
+  if (NROW(left_out$mean) == fit$n) fit$link$log_prob <- left_out_log_prob(fit$link, left_out)
   if (!is.null(left_out$own)) {
     fit$link$robust <- TRUE
     fit$fitted[c("middle", "spread")] <- left_out$own
@@ -39,6 +41,19 @@ add_link <- function(fit, left_out) {
     if (is.null(new$refused)) fit$link$new <- new
   }
   fit
+}
+
+# Of the class of each row, given the others.
+left_out_log_prob <- function(link, rows) {
+  prob <- calibrated_probability(link, as.matrix(rows$mean), as.matrix(rows$var))
+  log(pmax(own_probability(prob, rows$y + 1L), 1e-300))
+}
+
+# Of the class of each row, from those of the second of two classes or of all.
+own_probability <- function(prob, y) {
+  if (NCOL(prob) > 1L) return(prob[cbind(seq_along(y), y)])
+  prob <- drop(prob)
+  ifelse(y == 2L, prob, 1 - prob)
 }
 
 calibrate_link <- function(rows, classes, seed = NULL) {
@@ -79,14 +94,7 @@ judge_link <- function(link, mean, var, y, weights) {
   machines <- ncol(mean)
   classes <- max(machines, 2L)
   mean_loss <- function(prob) -sum(weights * log(pmax(prob, 1e-300))) / total
-  own <- function(prob) {
-    if (machines == 1L) {
-      prob <- drop(prob)
-      return(ifelse(y == 2L, prob, 1 - prob))
-    }
-    prob[cbind(seq_along(y), y)]
-  }
-  loss <- mean_loss(own(calibrated_probability(link, mean, var)))
+  loss <- mean_loss(own_probability(calibrated_probability(link, mean, var), y))
   share <- vapply(seq_len(classes), function(k) sum(weights[y == k]), 0) / total
   chosen <- if (machines == 1L) 1L + (mean[, 1L] >= 0) else max.col(mean, "first")
   right <- (sum(weights[chosen == y]) + 0.5) / (total + 1)
@@ -98,7 +106,7 @@ judge_link <- function(link, mean, var, y, weights) {
   more <- loss - other[[best]]
   probit <- link_probability(mean, var, "probit")
   if (machines > 1L) probit <- normalise_rows(matrix(probit, ncol = machines))
-  probit <- mean_loss(own(probit))
+  probit <- mean_loss(own_probability(probit, y))
   if (total * more > refused_from[["sum"]] && more > refused_from[["mean"]] && loss > probit) {
     return(list(refused = TRUE, why = sprintf(
       "Its log-loss of rows left out, %s, is above that of %s, %s.", format(loss, digits = 2),

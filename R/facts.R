@@ -107,8 +107,8 @@ missing_note <- function(object) {
 # comes out too small.
 one_class_note <- function(object) {
   sprintf(paste(
-    "%.0f %% of the groups have rows of one class only: the variance of",
-    "groups comes out too small, method = \"gibbs\" repairs that."
+    "%.0f %% of the groups have rows of one class only: this method takes",
+    "their variance for smaller than method = \"gibbs\" does."
   ), 100 * object$check$one_class)
 }
 

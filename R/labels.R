@@ -260,7 +260,7 @@ new_labels <- function(object, newdata, y, n, declared = FALSE) {
 
 # Counts -----------------------------------------------------------------------
 
-is_counts <- function(y) is.matrix(y) && is.numeric(y) && ncol(y) == 2L
+is_counts <- function(y) is.matrix(y) && !is.object(y) && is.numeric(y) && ncol(y) == 2L
 
 # cbind(successes, failures): each row becomes a row of either class whose weights are its counts,
 # none for a count of zero. `at` are the rows that they come from. NULL if the response is no such

@@ -226,7 +226,7 @@ extras.mkprobit <- function(object) {
 pictures.mkprobit <- function(object) {
   single <- object$design$type != "spaces"
   flat <- single && !(is.null(object$inducing) && is.null(object$plane))
-  list(
+  all <- list(
     boundary = boundary_picture(object, if (!single) {
       "It has several feature spaces, or a kernel without predictors."
     } else if (!flat) {
@@ -258,6 +258,8 @@ pictures.mkprobit <- function(object) {
     },
     bound = bound_picture(object), trace = trace_picture(object)
   )
+  # Weights that were held show nothing.
+  if (object$learned) all else all[c(setdiff(names(all), "weights"), "weights")]
 }
 
 # Several fits as one ----------------------------------------------------------

@@ -271,7 +271,7 @@ refuse_missing <- function(frame, names, rows, choice) {
   if (!choice || any(names %in% fixed)) abort_missing(count, first, rows)
   abort_missing(
     count, first, rows, cure = paste(
-      "Drop such rows by `missing = \"omit\"`, model those of numbers by",
+      "Drop such rows by `missing = \"omit\"`, average over them by",
       "`missing = \"model\"`, or impute them."
     )
   )

@@ -6,12 +6,14 @@ prediction <- function(x, newdata, type, link = NULL, ...) {
   do.call(stats::predict, Filter(Negate(is.null), asked))
 }
 
-# The probability of each class given the other rows, where the fit has it, else NULL.
+# The probability of each class given the other rows by the link of predict(), where the fit has it,
+# else NULL.
 left_out_prob <- function(x) {
-  usable <- length(x$levels) == 2L && isTRUE(length(x$loo) == x$n) && is.null(x$units) &&
-    !anyNA(x$loo)
+  log_prob <- if (is_calibrated(x)) x$link$log_prob else x$loo
+  usable <- length(x$levels) == 2L && isTRUE(length(log_prob) == x$n) && is.null(x$units) &&
+    !anyNA(log_prob)
   if (!usable) return(NULL)
-  own <- exp(x$loo)
+  own <- exp(log_prob)
   positive <- ifelse(own_classes(x) == 2L, own, 1 - own)
   matrix(c(1 - positive, positive), ncol = 2L, dimnames = list(NULL, x$levels))
 }

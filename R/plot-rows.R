@@ -17,15 +17,19 @@ coefficient_quantiles <- function(x, scale) {
   out
 }
 
+# The intercept is no effect, and its size would hide the others; the coefficients of a smooth mean
+# nothing one by one.
+plain_coefficients <- function(x, names) {
+  labels <- paste0(vapply(x$smooths, `[[`, "", "label"), ".", recycle0 = TRUE)
+  curves <- vapply(names, function(name) any(startsWith(name, labels)), NA)
+  setdiff(names[!curves], "(Intercept)")
+}
+
 coefficient_data <- function(x, pars, scale) {
   q <- coefficient_quantiles(x, scale)
   names <- rownames(q)
   if (is.null(pars) && length(names) > 1) {
-    # The intercept is no effect, and its size would hide the others; the coefficients of a smooth
-    # mean nothing one by one.
-    labels <- paste0(vapply(x$smooths, `[[`, "", "label"), ".", recycle0 = TRUE)
-    curves <- vapply(names, function(name) any(startsWith(name, labels)), NA)
-    others <- setdiff(names[!curves], "(Intercept)")
+    others <- plain_coefficients(x, names)
     pars <- if (length(others)) others else setdiff(names, "(Intercept)")
   }
   pars <- check_pars(pars, names)

@@ -353,6 +353,10 @@ pictures.bsvm <- function(object) {
     partial = partial_picture(object), bound = bound_picture(object), trace = trace_picture(object)
   )
   if (is_regression(object)) all <- c(all, residual_pictures(object))
+  # Of smooth terms alone the coefficients are those of a basis.
+  if (length(object$smooths) && !length(plain_coefficients(object, fixed_names(object)))) {
+    all <- all[union(c("inclusion", "smooth"), names(all))]
+  }
   Filter(Negate(is.null), all)
 }
 

@@ -337,6 +337,14 @@ print_measures <- function(measures, digits) {
 
 # --- how far a fit can be trusted --------------------------------------------
 
+# Sum of log probabilities of the rows, each given the others, by the link of predict().
+left_out_score <- function(object) {
+  if (is.null(object$loo)) return(NULL)
+  if (!is_calibrated(object)) return(sum(cavity_elpd(object)))
+  log_prob <- object$link$log_prob
+  if (length(log_prob) == length(object$loo)) sum(log_prob * (object$weights %||% 1))
+}
+
 fit_quality <- function(object) {
   d <- object$diagnostics
   last <- function(trace) if (length(trace)) trace[length(trace)] else NA_real_
@@ -344,7 +352,7 @@ fit_quality <- function(object) {
     return(list(
       particles = object$particles, rows = nrow(object$trace$steps),
       log_evidence = if (!is_pseudo(object)) object$log_evidence,
-      loo = if (!is.null(object$loo)) sum(cavity_elpd(object)), elbo = last(object$trace$elbo),
+      loo = left_out_score(object), elbo = last(object$trace$elbo),
       objective = last(object$trace$objective), passes = d$passes, steps = d$steps,
       batch_size = d$batch_size, jitter = d$jitter, converged = d$converged,
       watched = length(object$trace$epochs) > 0L || isTRUE(d$passes > 0)

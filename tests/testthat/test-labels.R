@@ -180,3 +180,10 @@ test_that("a constant number is pointed to the family of numbers", {
     fixed = TRUE, class = "bayeskernel_error_response"
   )
 })
+
+test_that("times until an event are no pair of counts", {
+  rows <- data.frame(x = rnorm(20), time = 1:20, status = rep(0:1, 10))
+  times <- structure(cbind(time = rows$time, status = rows$status), class = "Surv")
+  rows$times <- times
+  expect_bk_error(bkm(times ~ x, rows), "response", "times")
+})

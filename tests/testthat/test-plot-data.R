@@ -53,6 +53,36 @@ test_that("calibration is of left-out rows where the fit has them", {
   )
 })
 
+test_that("the left-out rows of a support vector machine have the probabilities of predict()", {
+  set.seed(8)
+  rows <- data.frame(x = rnorm(150), z = rnorm(150))
+  rows$y <- factor(ifelse(runif(150) < plogis(0.5 + rows$x), "yes", "no"))
+  some <- c(1:8, 101:108)
+  for (fit in list(
+    bsvm(y ~ x + z, rows, threads = 1),
+    gpsvm(y ~ x + z, rows, kernel = rbf(2, variance = 1), seed = 1, threads = 1)
+  )) {
+    refits <- vapply(some, function(i) {
+      p <- predict(update(fit, data = rows[-i, ]), rows[i, ], type = "prob")
+      log(p[1, as.character(rows$y[i])])
+    }, 0)
+    left_out <- left_out_prob(fit)[cbind(some, as.integer(rows$y)[some])]
+    expect_lt(max(abs(log(left_out) - refits)), 0.06)
+    expect_lt(abs(mean(log(left_out) - refits)), 0.01)
+    expect_equal(fit_quality(fit)$loo, sum(log(left_out_prob(fit)[cbind(1:150, as.integer(rows$y))])))
+  }
+})
+
+test_that("curves come first where nothing else has coefficients, and weights that are held last", {
+  rows <- data.frame(x = seq(0, 3, length.out = 80), g = gl(8, 10))
+  rows$y <- sin(rows$x) + cos(7 * rows$x) / 5
+  expect_identical(names(pictures(bkm(y ~ s(x) + (1 | g), rows, threads = 1)))[2], "smooth")
+  expect_identical(names(pictures(bkm(y ~ x + (1 | g), rows, threads = 1)))[2], "coef")
+  spaces <- list(sepal = iris[1:2], petal = iris[3:4])
+  held <- mkprobit(spaces, iris$Species, tune = FALSE, threads = 1)
+  expect_identical(tail(names(pictures(held)), 1), "weights")
+})
+
 test_that("autoplot() draws every type", {
   skip_if_not_installed("ggplot2")
   two <- droplevels(iris[51:150, ])
