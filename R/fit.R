@@ -109,7 +109,11 @@ changed_element <- function(fit) {
 trace_of <- function(x) {
   none <- if (is.null(x)) "NULL"
   if (!is.list(x)) x <- list(x)
-  numbers <- unlist(x, use.names = FALSE)
+  # Beside a text all numbers would be written out.
+  plain <- all(unlist(rapply(x, function(leaf) {
+    is.numeric(leaf) || is.logical(leaf) || is.factor(leaf)
+  }, how = "list"), use.names = FALSE))
+  numbers <- if (plain) unlist(x, use.names = FALSE)
   if (!is.numeric(numbers)) {
     numbers <- unlist(rapply(x, function(leaf) {
       if (is.numeric(leaf) || is.logical(leaf) || is.factor(leaf)) some_of(leaf)
