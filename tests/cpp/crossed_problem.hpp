@@ -13,7 +13,8 @@ struct CrossedShape {
   Index fixed = 2, penalised = 0;
   std::vector<Index> levels = {12, 9};
   std::vector<Index> widths = {1, 1};
-  bool nested = false;  // level g of a term lies in level g mod levels of the next
+  bool nested =
+      false;  // level g of a term lies in level g mod levels of the next
   double sd = 1.0;
   bool weights = false;
 };
@@ -57,8 +58,8 @@ inline CrossedProblem make_crossed(const CrossedShape& shape, unsigned seed) {
     const MatrixXd effect = shape.sd * draw.matrix(r, levels);
     for (Index i = 0; i < n; ++i) {
       const Index g = shape.nested && k > 0 ? before[i] % levels
-                      : k == 0             ? i * levels / n
-                                           : draw.below(levels);
+                      : k == 0              ? i * levels / n
+                                            : draw.below(levels);
       before[i] = static_cast<int>(g);
       for (Index j = 0; j < r; ++j) {
         out.rows.column(at + j, i) = static_cast<int>(effects + g * r + j);

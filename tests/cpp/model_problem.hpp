@@ -21,7 +21,7 @@ struct ModelShape {
   Index extra = 0;       // complete selection columns
   bool selection = true;
   bool holes = true;
-  double share = 0.3;    // of values that are missing
+  double share = 0.3;  // of values that are missing
 };
 
 struct ModelProblem {
@@ -34,8 +34,7 @@ struct ModelProblem {
 };
 
 // Columns of x: intercept, product, predictors, extra.
-inline ModelProblem make_model(const ModelShape& shape,
-                                         unsigned seed) {
+inline ModelProblem make_model(const ModelShape& shape, unsigned seed) {
   Draw draw(seed);
   ModelProblem out;
   const Index n = shape.n, predictors = shape.predictors;

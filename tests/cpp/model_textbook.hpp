@@ -12,7 +12,8 @@
 #include "dense_bound.hpp"
 #include "model_problem.hpp"
 
-// Variational parameters. Missing values are numbered as in MissingPattern::rows.
+// Variational parameters. Missing values are numbered as in
+// MissingPattern::rows.
 struct TextbookQ {
   VectorXd mean;
   MatrixXd covariance;
@@ -118,9 +119,8 @@ class Textbook {
   std::pair<double, double> row_moments(Index i, const TextbookQ& at) const {
     const VectorXd x = row(i, at);
     const VectorXd gamma = inclusion(at);
-    const MatrixXd second =
-        (at.covariance + at.mean * at.mean.transpose())
-            .cwiseProduct(second_of_gamma(gamma));
+    const MatrixXd second = (at.covariance + at.mean * at.mean.transpose())
+                                .cwiseProduct(second_of_gamma(gamma));
     const double effect = x.dot(gamma.cwiseProduct(at.mean));
     double e_square = x.dot(second * x);
     const Index hole = hole_row(i);
@@ -139,8 +139,8 @@ class Textbook {
     for (Index i = 0; i < rows.rows(); ++i) {
       const auto moments = row_moments(i, at);
       const double slack = 1.0 - rows.y[i] * moments.first;
-      sum -= rows.weight[i] *
-             (slack + std::sqrt(slack * slack + moments.second));
+      sum -=
+          rows.weight[i] * (slack + std::sqrt(slack * slack + moments.second));
     }
     for (Index k = 0; k < in_.prior.columns(); ++k) {
       const double precision = in_.prior.precision[k];
@@ -200,9 +200,8 @@ class Textbook {
 
   Index dense_column(const MissingPattern::Use& use, Index row) const {
     const Index p = in_.rows.x_columns();
-    return use.column < p
-               ? use.column
-               : use.column + group_[row] * in_.rows.z_columns();
+    return use.column < p ? use.column
+                          : use.column + group_[row] * in_.rows.z_columns();
   }
 
   // T_i, d x holes.
@@ -257,8 +256,7 @@ class Textbook {
     VectorXd gamma = inclusion(q);
     for (Index k = 0; k < prior.size(); ++k) {
       const Index at = prior.columns[k];
-      double logit =
-          odds + q.mean[at] * h[at] - 0.5 * a(at, at) * s(at, at);
+      double logit = odds + q.mean[at] * h[at] - 0.5 * a(at, at) * s(at, at);
       for (Index j = 0; j < d_; ++j) {
         if (j != at) logit -= a(at, j) * s(at, j) * gamma[j];
       }
@@ -349,10 +347,10 @@ class Textbook {
     }
     for (Index k = 0; k < prior.size(); ++k) {
       const Index column = prior.columns[k];
-      const double second = at.covariance(column, column) +
-                            at.mean[column] * at.mean[column];
-      sum -= 0.5 / at.expected_b[k] +
-             0.5 * e_inverse * at.expected_b[k] * second;
+      const double second =
+          at.covariance(column, column) + at.mean[column] * at.mean[column];
+      sum -=
+          0.5 / at.expected_b[k] + 0.5 * e_inverse * at.expected_b[k] * second;
       const double in = at.inclusion[k], out = 1.0 - in;
       sum += in * log_in + out * log_out;
       if (in > 0.0) sum -= in * std::log(in);
@@ -392,9 +390,9 @@ class Textbook {
       e_log -= psi(0.5 * (at.df + 1.0 - static_cast<double>(j)));
     }
     const auto log_density = [&](double df, const MatrixXd& scale) {
-      return 0.5 * df * log_det_dense(scale) -
-             0.5 * df * pp * std::log(2.0) - log_gamma_sum(0.5 * df, P) -
-             0.5 * (df + pp + 1.0) * e_log - 0.5 * (scale * o).trace();
+      return 0.5 * df * log_det_dense(scale) - 0.5 * df * pp * std::log(2.0) -
+             log_gamma_sum(0.5 * df, P) - 0.5 * (df + pp + 1.0) * e_log -
+             0.5 * (scale * o).trace();
     };
     sum += -0.5 * n * (pp * log_two_pi + e_log) - 0.5 * (o * squares).trace();
     sum += -0.5 * pp * std::log(holes.mean_var) -

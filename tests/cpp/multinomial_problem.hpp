@@ -55,8 +55,7 @@ struct MultinomialProblem {
     using View = Source::View;
     const View x1(first.data(), first.rows(), first.cols());
     const View x2(second.data(), second.rows(), second.cols());
-    const Kernel rbf =
-        Kernel::rbf(VectorXd::Constant(1, lengthscale), 1.0);
+    const Kernel rbf = Kernel::rbf(VectorXd::Constant(1, lengthscale), 1.0);
     std::vector<Source> sources{
         Source::of_kernel(poly ? Kernel::polynomial(2, 1.0, 1.0) : rbf, x1, x1),
         Source::of_kernel(Kernel::rbf(VectorXd::Constant(1, 0.7), 1.0), x2,

@@ -128,11 +128,11 @@ TEST("derivatives of the optimised bound are its differences") {
                  Kernel::sum({Kernel::matern(5, ard, 1.4),
                               Kernel::matern(3, one, 0.6).on({1})}),
                  false, 0.1);
-  check_gradient("periodic on a column",
-                 Kernel::product(
-                     {Kernel::rbf(one, 1.3).on({1}),
-                      Kernel::periodic(2.5, one, 0.9, 1.1).on({0})}),
-                 false, 0.1);
+  check_gradient(
+      "periodic on a column",
+      Kernel::product({Kernel::rbf(one, 1.3).on({1}),
+                       Kernel::periodic(2.5, one, 0.9, 1.1).on({0})}),
+      false, 0.1);
   MatrixXd one_row(1, 2);
   one_row << 0.9, -0.4;
   check_gradient("projected", Kernel::projected(one_row, 1.2), false, 0.1);

@@ -425,8 +425,8 @@ TEST("a further column that is almost there keeps its digits") {
     MatrixXd swapped = k.leftCols(m);
     swapped.col(2) = k.col(m);
     const ColumnEdit gone = gaussian.remove(2);
-    CHECK_NEAR(gone.change +
-                   gaussian.add(cross.data(), own, response, v, gone).change,
-               exact(swapped) - before, 1e-3);
+    CHECK_NEAR(
+        gone.change + gaussian.add(cross.data(), own, response, v, gone).change,
+        exact(swapped) - before, 1e-3);
   }
 }

@@ -107,8 +107,7 @@ static MatrixXd written_out(const CrossedProblem& problem, const Solved& s) {
     }
   }
   const MatrixXd d = s.exact.block(p, p, inner, inner);
-  const MatrixXd f =
-      d.llt().solve(s.exact.block(p, p + inner, inner, outer));
+  const MatrixXd f = d.llt().solve(s.exact.block(p, p + inner, inner, outer));
   MatrixXd noise(rows.effects(), rows.effects());
   noise << MatrixXd(d.inverse()) + f * v * f.transpose(), -f * v,
       -v * f.transpose(), v;
@@ -130,9 +129,8 @@ TEST("solutions and the covariance of theta are those of dense algebra") {
     const Index p = problem.rows.x_columns();
     if (p == 0) continue;
     const MatrixXd exact = MatrixXd(s.exact.inverse()).topLeftCorner(p, p);
-    CHECK_NEAR(
-        (s.q.whitener().transpose() * s.q.whitener() - exact).norm(), 0.0,
-        1e-7 * exact.norm());
+    CHECK_NEAR((s.q.whitener().transpose() * s.q.whitener() - exact).norm(),
+               0.0, 1e-7 * exact.norm());
   }
 }
 
@@ -150,15 +148,14 @@ TEST("variances of rows and levels and the entropy are those of one Gaussian") {
     const VectorXd expected =
         (twin.rows.x.transpose() * sigma * twin.rows.x).diagonal();
     CHECK_NEAR((found - expected).cwiseAbs().maxCoeff(), 0.0, 1e-9);
-    CHECK_NEAR(s.q.log_det(),
-               std::log(MatrixXd(sigma).determinant()), 1e-7);
+    CHECK_NEAR(s.q.log_det(), std::log(MatrixXd(sigma).determinant()), 1e-7);
     for (const auto& term : problem.rows.terms) {
       const Index a = term.first + (1 % term.levels) * term.width;
       const Index at = problem.rows.x_columns() + a;
-      CHECK_NEAR((s.q.covariance(a) -
-                  sigma.block(at, at, term.width, term.width))
-                     .norm(),
-                 0.0, 1e-9);
+      CHECK_NEAR(
+          (s.q.covariance(a) - sigma.block(at, at, term.width, term.width))
+              .norm(),
+          0.0, 1e-9);
     }
   }
 }
@@ -243,8 +240,7 @@ TEST("nested terms, and a single one, give what dense columns give") {
     MeanFieldFit dense(twin.rows, twin.prior, serial);
     const double bound = fit.run(settings(1e-10), always).bound.back();
     CHECK_NEAR(bound, dense.run(settings(1e-10), always).bound.back(), 1e-8);
-    CHECK_NEAR((fit.theta() - dense.posterior().mean.x).norm(), 0.0,
-               2e-4);
+    CHECK_NEAR((fit.theta() - dense.posterior().mean.x).norm(), 0.0, 2e-4);
     CHECK_NEAR((fit.variance() - dense.variance()).norm(), 0.0, 2e-4);
     CHECK_NEAR((fit.mean() - dense.mean()).norm(), 0.0, 2e-4);
   }
@@ -425,10 +421,10 @@ TEST("the chain has the stationary law of the chain with dense columns") {
     CrossedShape shape;
     shape.n = 60;
     shape.penalised = seed == 1 ? 2 : 0;
-    shape.levels = seed == 0 ? std::vector<Index>{6, 5}
-                             : std::vector<Index>{5, 4, 3};
-    shape.widths = seed == 0 ? std::vector<Index>{1, 2}
-                             : std::vector<Index>{1, 1, 1};
+    shape.levels =
+        seed == 0 ? std::vector<Index>{6, 5} : std::vector<Index>{5, 4, 3};
+    shape.widths =
+        seed == 0 ? std::vector<Index>{1, 2} : std::vector<Index>{1, 1, 1};
     shape.weights = seed == 1;
     const CrossedProblem problem = make_crossed(shape, 20 + seed);
     const Problem twin = dense_twin(problem);
@@ -441,10 +437,10 @@ TEST("the chain has the stationary law of the chain with dense columns") {
     const Batches b(sample(dense, sweeps, [](const GibbsChain& chain) {
       return chain.state.point.x;
     }));
-    const double z = ((a.mean - b.mean).array().abs() /
-                      (a.error.array().square() + b.error.array().square() +
-                       1e-30).sqrt())
-                         .maxCoeff();
+    const double z =
+        ((a.mean - b.mean).array().abs() /
+         (a.error.array().square() + b.error.array().square() + 1e-30).sqrt())
+            .maxCoeff();
     CHECK(z < 5.0);
   }
 }
@@ -482,10 +478,9 @@ TEST("the chain agrees with quadrature") {
   }
   SerialExecutor serial;
   CrossedGibbs chain(rows, problem.prior, serial, 3, 1);
-  const Batches found(sample(chain, check::slow() ? 100000 : 20000,
-                             [](const CrossedGibbs& c) {
-                               return c.state.point.x;
-                             }));
+  const Batches found(
+      sample(chain, check::slow() ? 100000 : 20000,
+             [](const CrossedGibbs& c) { return c.state.point.x; }));
   for (int j = 0; j < 3; ++j) {
     CHECK(std::abs(found.mean[j] - first[j] / total) < 5.0 * found.error[j]);
     CHECK(std::abs(found.mean[3 + j] - second[j] / total) <

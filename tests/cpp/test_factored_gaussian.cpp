@@ -122,9 +122,9 @@ static void check_against_rows(double spread, double tolerance) {
   const VectorXd next = more.h.row(60);
   const NextRow f = gaussian.next(next.data());
   const double total = rows.noise + f.variance, left = 0.3 - f.mean;
-  CHECK_NEAR(
-      -0.5 * (std::log(2.0 * M_PI * total) + left * left / total),
-      by_reflections(more.h, more.y, rows.noise, spread) - before, tolerance);
+  CHECK_NEAR(-0.5 * (std::log(2.0 * M_PI * total) + left * left / total),
+             by_reflections(more.h, more.y, rows.noise, spread) - before,
+             tolerance);
   gaussian.add_row(next.data(), 0.3);
   gaussian.factor();
   CHECK_NEAR(gaussian.log_marginal(),

@@ -284,7 +284,8 @@ TEST("wide cavities and rows that are certain keep their signs") {
           const Tilted at = moments(1.0, w, m, v, 1.0);
           CHECK(std::isfinite(at.log_z) && at.log_z <= 1e-9);
           CHECK(at.alpha1 >= 0.0 && at.alpha1 * std::sqrt(v) < 1e9);
-          CHECK(at.alpha2 >= 1e-12 && at.variance_ratio >= -1e-9 && at.variance_ratio < 1.0001);
+          CHECK(at.alpha2 >= 1e-12 && at.variance_ratio >= -1e-9 &&
+                at.variance_ratio < 1.0001);
           const Site factor = site(at, m, v, 0.0);
           CHECK(factor.kappa > 0.0 && std::isfinite(factor.kappa + factor.b));
         }

@@ -106,8 +106,7 @@ TEST("the direct rule takes few passes and the higher bound") {
       Shape shape;
       shape.n = 200;
       shape.fixed = 4;
-      const Problem problem =
-          problem_of(model_of(family, true), shape, seed);
+      const Problem problem = problem_of(model_of(family, true), shape, seed);
       const Fitted direct(problem, model_of(family, true), 1e-6);
       const Fitted augmented(problem, model_of(family, false), 1e-6);
       CHECK(direct.bound() > augmented.bound());
@@ -192,8 +191,7 @@ TEST("known noise: the bound is the log density of the data, in one step") {
   const Index n = rows.rows(), p = rows.x_columns();
   VectorXd precision = prior.precision;
   for (const Block& block : prior.blocks) {
-    precision.segment(block.first, block.members)
-        .setConstant(block.precision);
+    precision.segment(block.first, block.members).setConstant(block.precision);
   }
   // N(y; f, v)^w = N(y; f, v / w) times what does not depend on f.
   MatrixXd covariance =
@@ -208,9 +206,9 @@ TEST("known noise: the bound is the log density of the data, in one step") {
   const VectorXd gap =
       rows.y - rows.offset - rows.x.transpose() * prior.mean.head(p);
   const double density =
-      rest - 0.5 * (static_cast<double>(n) * std::log(2.0 * M_PI) +
-                    log_det_dense(covariance) +
-                    gap.dot(covariance.llt().solve(gap)));
+      rest -
+      0.5 * (static_cast<double>(n) * std::log(2.0 * M_PI) +
+             log_det_dense(covariance) + gap.dot(covariance.llt().solve(gap)));
   const Fitted fitted(problem, model, 1e-9);
   CHECK_NEAR(fitted.result.bound[0], density, 1e-12);
   CHECK_NEAR(fitted.bound(), density, 1e-12);
@@ -258,7 +256,7 @@ TEST("learned noise: the bound is the textbook bound") {
 
 // Every row is `copies` completions of equal probability.
 static Problem with_completions(const Problem& problem, Index copies,
-                          Completions& units) {
+                                Completions& units) {
   Problem out;
   out.prior = problem.prior;
   const Index n = problem.rows.rows();

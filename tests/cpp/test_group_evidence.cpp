@@ -126,11 +126,11 @@ TEST("the evidence of whole groups beside the truth, with a coefficient") {
       Problem moved = problem;
       for (double t = -7.0; t <= 7.0; t += 0.25) {
         const double beta = middle + spread * t;
-        moved.rows.offset = problem.rows.offset +
-                            beta * problem.rows.x.row(0).transpose();
-        double value = -0.5 * precision *
-                           std::pow(beta - problem.prior.mean[0], 2) +
-                       0.5 * std::log(precision / (2.0 * M_PI));
+        moved.rows.offset =
+            problem.rows.offset + beta * problem.rows.x.row(0).transpose();
+        double value =
+            -0.5 * precision * std::pow(beta - problem.prior.mean[0], 2) +
+            0.5 * std::log(precision / (2.0 * M_PI));
         for (Index g = 0; g < shape.groups; ++g) {
           value += log_group_evidence(moved, family, problem.group_begin[g],
                                       problem.group_begin[g + 1], root);
@@ -142,4 +142,3 @@ TEST("the evidence of whole groups beside the truth, with a coefficient") {
     }
   }
 }
-

@@ -432,15 +432,14 @@ TEST("an interrupt at any time leaves the last accepted fit") {
   for (int stop = 1; stop <= calls; ++stop) {
     int asked = 0;
     MeanFieldFit fit(problem.rows, problem.prior, serial);
-    const MeanFieldResult result = fit.run(
-        settings, [&](const Progress&) { return ++asked < stop; });
+    const MeanFieldResult result =
+        fit.run(settings, [&](const Progress&) { return ++asked < stop; });
     CHECK(result.interrupted && !result.converged);
     if (result.bound.empty()) continue;
     const std::size_t last = result.bound.size() - 1;
     CHECK(result.bound[last] == all.bound[last]);
     // The moments by row are those of q.
-    const VectorXd mean =
-        problem.rows.x.transpose() * fit.posterior().mean.x;
+    const VectorXd mean = problem.rows.x.transpose() * fit.posterior().mean.x;
     CHECK((fit.mean() - mean).cwiseAbs().maxCoeff() < 1e-10);
   }
 }

@@ -51,8 +51,8 @@ TEST("the linear response solves its equations in dense algebra") {
     const RowInfluence& rows = mean_field.response.influence;
     const Problem dense = dense_twin(problem);
     const Index p = problem.rows.x_columns(), r = problem.rows.z_columns();
-    MatrixXd precision = dense.rows.x * rows.kappa.asDiagonal() *
-                         dense.rows.x.transpose();
+    MatrixXd precision =
+        dense.rows.x * rows.kappa.asDiagonal() * dense.rows.x.transpose();
     precision.diagonal() += dense.prior.precision;
     for (std::size_t l = 0; l < problem.prior.blocks.size(); ++l) {
       const Block& block = problem.prior.blocks[l];
@@ -63,9 +63,8 @@ TEST("the linear response solves its equations in dense algebra") {
             mean_field.fit.precisions()[l];
       }
     }
-    const MatrixXd cov =
-        precision.llt().solve(MatrixXd::Identity(p + r * problem.rows.groups(),
-                                                 precision.cols()));
+    const MatrixXd cov = precision.llt().solve(
+        MatrixXd::Identity(p + r * problem.rows.groups(), precision.cols()));
     for (Index i = 0; i < problem.rows.rows(); ++i) {
       const auto x = dense.rows.x.col(i);
       const double s = x.dot(cov * x);
@@ -103,8 +102,8 @@ TEST("cavities of messages are kappa, gradient and variance") {
   }
   // The gradients balance the prior.
   const VectorXd gradient = problem.rows.x * rows.gradient -
-                        problem.prior.precision.cwiseProduct(
-                            fit.posterior().mean.x - problem.prior.mean);
+                            problem.prior.precision.cwiseProduct(
+                                fit.posterior().mean.x - problem.prior.mean);
   CHECK(gradient.cwiseAbs().maxCoeff() < 1e-6);
 }
 
@@ -136,9 +135,9 @@ static void compare_refits(bool messages) {
     } else {
       moved = whole - MeanField(less).fit.posterior().mean.x;
     }
-    const VectorXd one = cov * problem.rows.x.col(i) *
-                         (rows.gradient[i] /
-                          (1.0 - rows.kappa[i] * rows.variance[i]));
+    const VectorXd one =
+        cov * problem.rows.x.col(i) *
+        (rows.gradient[i] / (1.0 - rows.kappa[i] * rows.variance[i]));
     step += one * one.transpose();
     refit += moved * moved.transpose();
     both += one * moved.transpose();
@@ -148,8 +147,8 @@ static void compare_refits(bool messages) {
     // Mean field's own means move more than its response to first order: by a
     // tenth to a quarter here, by a half in other problems.
     CHECK(ratio > (messages ? 0.88 : 0.75) && ratio < 1.1);
-    CHECK(both(k, k) > (messages ? 0.98 : 0.9) *
-                           std::sqrt(step(k, k) * refit(k, k)));
+    CHECK(both(k, k) >
+          (messages ? 0.98 : 0.9) * std::sqrt(step(k, k) * refit(k, k)));
   }
 }
 
@@ -166,7 +165,8 @@ TEST("the linear response of the exact process is that of its columns") {
   const MatrixXd root = draw.matrix(n, n);
   const MatrixXd k = root * root.transpose() / static_cast<double>(n);
   Problem problem;
-  problem.rows.x = Eigen::LLT<MatrixXd>(k).matrixL().toDenseMatrix().transpose();
+  problem.rows.x =
+      Eigen::LLT<MatrixXd>(k).matrixL().toDenseMatrix().transpose();
   problem.rows.z.resize(0, n);
   problem.rows.y.resize(n);
   for (Index i = 0; i < n; ++i) problem.rows.y[i] = draw.normal() > 0 ? 1 : -1;
@@ -175,9 +175,9 @@ TEST("the linear response of the exact process is that of its columns") {
   problem.rows.finish({});
   problem.prior = bayeskernel::unit_prior(n);
   const MeanField columns(problem);
-  const RowInfluence rows = bayeskernel::exact_response(
-      k, 0.0, problem.rows.y, problem.rows.weight, columns.fit.mean(),
-      columns.fit.variance());
+  const RowInfluence rows =
+      bayeskernel::exact_response(k, 0.0, problem.rows.y, problem.rows.weight,
+                                  columns.fit.mean(), columns.fit.variance());
   const RowInfluence& other = columns.response.influence;
   CHECK((rows.kappa - other.kappa).cwiseAbs().maxCoeff() < 1e-3);
   CHECK((rows.variance - other.variance).cwiseAbs().maxCoeff() < 1e-3);
@@ -200,8 +200,7 @@ TEST("Stein's form finds the moments of a Gaussian") {
   for (Index i = 0; i < n; ++i) {
     const double z = (1.0 - y[i] * 0.3 * static_cast<double>(i)) / 0.8;
     const double gradient = 2.0 * weight[i] * y[i] * bayeskernel::normal_cdf(z);
-    const double kappa =
-        2.0 * weight[i] * bayeskernel::normal_density(z) / 0.8;
+    const double kappa = 2.0 * weight[i] * bayeskernel::normal_density(z) / 0.8;
     // Six standard errors of a mean, of a covariance.
     CHECK(std::abs(rows.gradient[i] - gradient) <
           6.0 * weight[i] / std::sqrt(static_cast<double>(draws)) + 1e-9);
@@ -210,8 +209,8 @@ TEST("Stein's form finds the moments of a Gaussian") {
   }
 }
 
-// An intercept and penalised slopes of unknown scale; labels by a logistic model
-// of prevalence about .2.
+// An intercept and penalised slopes of unknown scale; labels by a logistic
+// model of prevalence about .2.
 static Problem rare_problem(Index n, unsigned seed) {
   Draw draw(seed);
   Problem out;
@@ -246,11 +245,12 @@ static bayeskernel::EpOutcome grid_of(const Problem& problem,
   EpSettings settings = exact();
   settings.tolerance = 1e-7;
   EpFit fit(problem.rows, problem.prior, serial(), Family::hinge);
-  bayeskernel::EpOutcome out = bayeskernel::fit_linear_ep(
-      fit, noise, true, settings, false, copies);
+  bayeskernel::EpOutcome out =
+      bayeskernel::fit_linear_ep(fit, noise, true, settings, false, copies);
   if (at_mode != nullptr) {
     *at_mode = bayeskernel::jackknife(problem.rows, serial(), fit.posterior(),
-                                      fit.sites).cov;
+                                      fit.sites)
+                   .cov;
   }
   return out;
 }
@@ -266,9 +266,8 @@ TEST("a grid without a row is what refits of the grid say") {
     for (Index i = 0; i < n; ++i) {
       Problem less = problem;
       less.rows.weight[i] = 1e-10;
-      const VectorXd moved =
-          whole.moments.theta_mean -
-          grid_of(less, VectorXd()).moments.theta_mean;
+      const VectorXd moved = whole.moments.theta_mean -
+                             grid_of(less, VectorXd()).moments.theta_mean;
       refit += moved * moved.transpose();
     }
     for (Index k = 0; k < 4; ++k) {

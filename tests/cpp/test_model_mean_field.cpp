@@ -13,8 +13,7 @@ static const auto always = [](const Progress&) { return true; };
 struct Fitted {
   Fitted(const ModelProblem& problem, const MeanFieldSettings& settings,
          Executor& executor)
-      : fit(problem, executor),
-        result(fit.run(settings, always)) {}
+      : fit(problem, executor), result(fit.run(settings, always)) {}
   double bound() const { return result.bound.back(); }
 
   ModelFit fit;
@@ -186,8 +185,7 @@ TEST("the moments by row are those of the reported fit") {
 }
 
 static bool same_bits(const Fitted& a, const Fitted& b) {
-  return a.result.bound == b.result.bound &&
-         a.fit.mean().x == b.fit.mean().x &&
+  return a.result.bound == b.result.bound && a.fit.mean().x == b.fit.mean().x &&
          a.fit.mean().group == b.fit.mean().group &&
          a.fit.theta_covariance() == b.fit.theta_covariance() &&
          a.fit.log_odds() == b.fit.log_odds() &&
@@ -215,8 +213,7 @@ TEST("any executor gives the same bits") {
 
 // Selection columns x_k with effects by column; intercept fixed.
 static ModelProblem sparse_problem(Index n, const VectorXd& effect,
-                                        const VectorXd& spread,
-                                        unsigned seed) {
+                                   const VectorXd& spread, unsigned seed) {
   Draw draw(seed);
   ModelProblem out;
   const Index p = 1 + effect.size();
@@ -358,9 +355,8 @@ TEST("an interrupt inside a pass is heard, with missing values too") {
   const ModelProblem problem = make_model(shape, 1200);
   SerialExecutor serial;
   ModelFit fit(problem, serial);
-  const MeanFieldResult result =
-      fit.run(MeanFieldSettings(),
-              [](const Progress& now) { return now.done < 3.5; });
+  const MeanFieldResult result = fit.run(
+      MeanFieldSettings(), [](const Progress& now) { return now.done < 3.5; });
   CHECK(result.interrupted && !result.converged);
   CHECK(!result.bound.empty() && result.passes == 3);
   const VectorXd mean = fit.fitted_mean();

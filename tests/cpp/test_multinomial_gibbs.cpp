@@ -190,9 +190,9 @@ TEST("sweeps on features of a process leave its joint law as it is") {
     now.push_back((f(0, 0) * f(1, 0) + f(0, 2) * f(2, 1)) / 2.0);
     now.push_back(f.col(1).array().pow(4).mean());
     for (Index c = 0; c < classes; ++c) {
-      now.push_back(static_cast<double>(
-                        std::count(chain.t.begin(), chain.t.end(), c)) /
-                    static_cast<double>(n));
+      now.push_back(
+          static_cast<double>(std::count(chain.t.begin(), chain.t.end(), c)) /
+          static_cast<double>(n));
     }
     check.add(now);
     chain.state.y = f;

@@ -38,8 +38,8 @@ TEST("the bound rises for every composite and kind of scales") {
   SerialExecutor serial;
   for (const auto how : {Combination::sum, Combination::product}) {
     const Composite composite = problem.composite(how, true);
-    for (const auto scales : {LatentScales::by_class, LatentScales::shared,
-                              LatentScales::fixed}) {
+    for (const auto scales :
+         {LatentScales::by_class, LatentScales::shared, LatentScales::fixed}) {
       const Design design(composite, two(1.0, 0.6), serial);
       MultinomialSettings settings = tight(scales);
       settings.accelerate = false;
@@ -56,8 +56,8 @@ TEST("acceleration ends where plain steps end, in fewer") {
   const MultinomialProblem problem(24, 3);
   SerialExecutor serial;
   const Composite composite = problem.composite(Combination::sum);
-  for (const auto scales : {LatentScales::by_class, LatentScales::shared,
-                            LatentScales::fixed}) {
+  for (const auto scales :
+       {LatentScales::by_class, LatentScales::shared, LatentScales::fixed}) {
     const Design design(composite, two(0.5, 0.5), serial);
     MultinomialSettings settings = tight(scales);
     MultinomialFit fast(problem.t, 3, settings, serial);
@@ -97,9 +97,9 @@ TEST("what the profile finds is a maximum of the bound in every direction") {
     settings.tolerance = 1e-11;
     Composite composite = problem.composite(how, true);
     MultinomialFit fit(problem.t, 3, settings, serial);
-    bayeskernel::KernelLearner learner(
-        composite, sum ? two(0.8, 0.2) : two(0.8, 0.4), {}, {true, sum}, fit,
-        settings, serial);
+    bayeskernel::KernelLearner learner(composite,
+                                       sum ? two(0.8, 0.2) : two(0.8, 0.4), {},
+                                       {true, sum}, fit, settings, serial);
     const MultinomialResult result = learner.profile(go_on);
     CHECK(largest_fall(result) < 1e-9);
     const VectorXd at = learner.weights();
@@ -249,8 +249,7 @@ TEST("irrelevant regressors leave, and nobody misses them") {
         CHECK((fit.mean().row(c).array() != 0.0).count() <=
               static_cast<Index>(active.size()));
       }
-      const bayeskernel::MultinomialPosterior q(fit.mean(),
-                                                std::move(factors));
+      const bayeskernel::MultinomialPosterior q(fit.mean(), std::move(factors));
       prob[sparse] = bayeskernel::predict_classes(q, design, 0, serial)
                          .log_prob.array()
                          .exp();
@@ -360,16 +359,15 @@ TEST("what is left out is one step of Newton's without an object") {
           h(j, j) = bend(c, i);
           target[j++] = fit.y()(c, i) - (1.0 - bend(c, i)) * f(c, i);
         }
-        const MatrixXd v =
-            (rest.k * rest.k.transpose() + a).inverse();
-        const VectorXd w = (rest.k * h * rest.k.transpose() + a)
-                               .ldlt()
-                               .solve(rest.k * target);
+        const MatrixXd v = (rest.k * rest.k.transpose() + a).inverse();
+        const VectorXd w =
+            (rest.k * h * rest.k.transpose() + a).ldlt().solve(rest.k * target);
         mean[c] = rest.column.dot(w);
         sd[c] = std::sqrt(1.0 + rest.column.dot(v * rest.column));
       }
-      CHECK_NEAR(ours[n], rule.log_probability(mean.data(), sd.data(),
-                                               problem.t[n]), 1e-6);
+      CHECK_NEAR(ours[n],
+                 rule.log_probability(mean.data(), sd.data(), problem.t[n]),
+                 1e-6);
     }
   }
 }
@@ -420,9 +418,9 @@ TEST("the search for weights ends where what is left out is best") {
     const bool sum = how == Combination::sum;
     Composite composite = problem.composite(how);
     MultinomialFit fit(problem.t, 3, settings, serial);
-    bayeskernel::KernelLearner learner(
-        composite, sum ? two(0.5, 0.5) : two(1.0, 1.0), {}, {true, false}, fit,
-        settings, serial);
+    bayeskernel::KernelLearner learner(composite,
+                                       sum ? two(0.5, 0.5) : two(1.0, 1.0), {},
+                                       {true, false}, fit, settings, serial);
     const MultinomialResult result = learner.left_out(true, go_on);
     CHECK(result.converged);
     CHECK(largest_fall(result) < 1e-9);

@@ -67,9 +67,8 @@ TEST("mean, variance and Laplace transform are those of any power") {
   for (const double w : {0.05, 0.2, 0.5, 1.0, 2.0, 3.0, 3.7, 40.0}) {
     for (const double c : {0.0, 0.6, -2.0, 9.0, 60.0}) {
       const int count = check::draws();
-      const auto draws = sample(++seed, count, [&](Stream& s) {
-        return bk::polya_gamma(s, w, c);
-      });
+      const auto draws = sample(
+          ++seed, count, [&](Stream& s) { return bk::polya_gamma(s, w, c); });
       const auto [mean, variance] = bk::polya_gamma_moments(w, c);
       // Of g(X) against its expectation.
       const auto z = [&](auto&& g, double expected) {
@@ -90,8 +89,9 @@ TEST("mean, variance and Laplace transform are those of any power") {
         const double log_value =
             w * (std::log(std::cosh(0.5 * c)) -
                  std::log(std::cosh(std::sqrt(0.25 * c * c + 0.5 * t))));
-        largest = std::max(largest, z([&](double x) { return std::exp(-t * x); },
-                                      std::exp(log_value)));
+        largest = std::max(
+            largest,
+            z([&](double x) { return std::exp(-t * x); }, std::exp(log_value)));
       }
     }
   }
@@ -105,8 +105,7 @@ static double cut_transform(double w, double c, int terms, double t) {
   auto [mean, variance] = bk::polya_gamma_moments(1.0, c);
   double sum = 0.0;
   for (int k = 0; k < terms; ++k) {
-    const double part =
-        unit / ((k + 0.5) * (k + 0.5) + 0.5 * unit * c * c);
+    const double part = unit / ((k + 0.5) * (k + 0.5) + 0.5 * unit * c * c);
     sum -= w * std::log1p(part * t);
     mean -= part;
     variance -= part * part;

@@ -118,21 +118,23 @@ TEST("the evidence has the derivatives that it names") {
                  (at(up, 0.2, z, kNoise) - at(down, 0.2, z, kNoise)) / (2 * h),
                  1e-6);
     }
-    CHECK_NEAR(found.gradient.nugget,
-               (at(kernel, 0.2 + h, z, kNoise) -
-                at(kernel, 0.2 - h, z, kNoise)) / (2 * h),
-               1e-6);
+    CHECK_NEAR(
+        found.gradient.nugget,
+        (at(kernel, 0.2 + h, z, kNoise) - at(kernel, 0.2 - h, z, kNoise)) /
+            (2 * h),
+        1e-6);
     MatrixXd up = z, down = z;
     up(1, 2) += h;
     down(1, 2) -= h;
-    CHECK_NEAR(found.gradient.locations(1, 2),
-               (at(kernel, 0.2, up, kNoise) - at(kernel, 0.2, down, kNoise)) /
-                   (2 * h),
-               1e-6);
+    CHECK_NEAR(
+        found.gradient.locations(1, 2),
+        (at(kernel, 0.2, up, kNoise) - at(kernel, 0.2, down, kNoise)) / (2 * h),
+        1e-6);
     if (family == Family::gaussian) {
       CHECK_NEAR(found.noise_slope,
                  (at(kernel, 0.2, z, kNoise * std::exp(h)) -
-                  at(kernel, 0.2, z, kNoise * std::exp(-h))) / (2 * h),
+                  at(kernel, 0.2, z, kNoise * std::exp(-h))) /
+                     (2 * h),
                  1e-6);
     }
   }
@@ -174,14 +176,15 @@ TEST("the exact process is that of inducing points at every row") {
       const GaussianPosterior& other = fit.posterior();
       CHECK((q.mean - other.mean.x).cwiseAbs().maxCoeff() < 1e-6);
       CHECK((q.whitener.transpose() * q.whitener - other.theta_covariance())
-                .cwiseAbs().maxCoeff() < 1e-6);
+                .cwiseAbs()
+                .maxCoeff() < 1e-6);
       for (Index i = 0; i < n; ++i) {
         CHECK_NEAR(exact.sites.kappa[i], fit.sites.kappa[i], 1e-6);
         CHECK_NEAR(exact.sites.b[i], fit.sites.b[i], 1e-6);
         CHECK_NEAR(exact.variance()[i], fit.sites.variance[i] + nugget, 1e-6);
         CHECK_NEAR(exact.mean()[i], fit.sites.mean[i], 1e-6);
-        CHECK_NEAR(exact.sites.cavity_variance[i],
-                   fit.sites.cavity_variance[i], 1e-5);
+        CHECK_NEAR(exact.sites.cavity_variance[i], fit.sites.cavity_variance[i],
+                   1e-5);
       }
       if (family == Family::gaussian) {
         CHECK_NEAR(exact.noise_slope(), fit.noise_slope(), 1e-6);
@@ -217,10 +220,12 @@ TEST("a residual is an explicit effect of each row") {
     }
     CHECK_NEAR(fit.log_z(), other.log_z(), 1e-9);
     CHECK((fit.posterior().mean.x - other.posterior().mean.x.head(p))
-              .cwiseAbs().maxCoeff() < 1e-7);
+              .cwiseAbs()
+              .maxCoeff() < 1e-7);
     CHECK((fit.posterior().theta_covariance() -
            other.posterior().theta_covariance().topLeftCorner(p, p))
-              .cwiseAbs().maxCoeff() < 1e-7);
+              .cwiseAbs()
+              .maxCoeff() < 1e-7);
   }
 }
 
@@ -244,8 +249,8 @@ TEST("messages to start from spare passes and change nothing") {
   plain.y = rows.y;
   plain.weight = rows.weight;
   plain.offset = rows.offset;
-  const Features own(Kernel::rbf(Eigen::Vector2d(0.9, 1.4), 1.6),
-                     problem.raw.x, 0.0);
+  const Features own(Kernel::rbf(Eigen::Vector2d(0.9, 1.4), 1.6), problem.raw.x,
+                     0.0);
   ExactEp exact(own.gram(), plain, Family::hinge);
   const EpResult third = exact.run(tight());
   ExactEp again(own.gram(), plain, Family::hinge);

@@ -25,8 +25,8 @@ class TwoThreads final : public Executor {
   }
 };
 
-// 1, z, (x1, x2) of a process, a multiple and x3 of another; groups of rows, one
-// of them larger than a tile, another than a block.
+// 1, z, (x1, x2) of a process, a multiple and x3 of another; groups of rows,
+// one of them larger than a tile, another than a block.
 struct Problem {
   MatrixXd x;  // n x 6
   VectorXd center = VectorXd::Zero(6), scale = VectorXd::Ones(6);
@@ -48,9 +48,9 @@ struct Problem {
     if (!grouped) return;
     group.resize(n);
     for (Index i = 0; i < n; ++i) {
-      group[i] = i % 5 == 0                ? 0
+      group[i] = i % 5 == 0               ? 0
                  : i % 5 == 1 && i < 3000 ? 1
-                                           : 2 + static_cast<int>(i % 301);
+                                          : 2 + static_cast<int>(i % 301);
     }
   }
   Index rows() const { return x.rows(); }
@@ -123,11 +123,20 @@ PackedRows kept_rows(const Problem& problem, MatrixXd& share) {
     }
     return own;
   };
-  terms.push_back({first_kernel(), problem.inducing(2, 12),
-                   variables({2, 3}), VectorXd(),
-                   VectorXd::Constant(n, 1.0 / static_cast<double>(n)), 2, {}});
-  terms.push_back({second_kernel(), problem.inducing(1, 7), variables({5}),
-                   variables({4}).row(0).transpose(), VectorXd(), 14, {}});
+  terms.push_back({first_kernel(),
+                   problem.inducing(2, 12),
+                   variables({2, 3}),
+                   VectorXd(),
+                   VectorXd::Constant(n, 1.0 / static_cast<double>(n)),
+                   2,
+                   {}});
+  terms.push_back({second_kernel(),
+                   problem.inducing(1, 7),
+                   variables({5}),
+                   variables({4}).row(0).transpose(),
+                   VectorXd(),
+                   14,
+                   {}});
   ProcessTerms all(std::move(terms), serial);
   all.write(out, share);
   out.finish(data.group_begin);
@@ -182,7 +191,8 @@ TEST("columns are those that are kept") {
       ProcessRows rows(base, {0, 1}, terms_of(problem), serial);
       CHECK(rows.x_columns() == 21);
       CHECK(rows.chunks() == kept.chunks());
-      CHECK_NEAR((rows.take_relative() - share).cwiseAbs().maxCoeff(), 0.0, 1e-13);
+      CHECK_NEAR((rows.take_relative() - share).cwiseAbs().maxCoeff(), 0.0,
+                 1e-13);
       double gap = 0.0;
       MatrixXd buffer, unused;
       for (const TileSpan& span : rows.tiles()) {
@@ -218,10 +228,9 @@ TEST("fits are those of kept columns on any threads") {
           fit(rows, rows.residual(), rows.take_relative(), serial, family);
       const EpOutcome of = fit(kept, kept.residual, share, serial, family);
       CHECK(at.result.converged);
-      CHECK_NEAR((at.moments.theta_mean - of.moments.theta_mean)
-                     .cwiseAbs()
-                     .maxCoeff(),
-                 0.0, 1e-8);
+      CHECK_NEAR(
+          (at.moments.theta_mean - of.moments.theta_mean).cwiseAbs().maxCoeff(),
+          0.0, 1e-8);
       CHECK_NEAR(at.log_evidence, of.log_evidence,
                  1e-9 * std::abs(of.log_evidence));
       ProcessRows again(base, {0, 1}, terms_of(problem), two);
@@ -240,8 +249,10 @@ TEST("terms of other columns are refused") {
   const ViewedRows base(data, {});
   std::vector<ProcessRows::Term> terms = terms_of(problem);
   terms[1].first = 13;
-  CHECK_THROWS(ProcessRows(base, {0, 1}, std::move(terms), serial), ArgumentError);
+  CHECK_THROWS(ProcessRows(base, {0, 1}, std::move(terms), serial),
+               ArgumentError);
   terms = terms_of(problem);
   terms[0].variables = {2, 6};
-  CHECK_THROWS(ProcessRows(base, {0, 1}, std::move(terms), serial), ArgumentError);
+  CHECK_THROWS(ProcessRows(base, {0, 1}, std::move(terms), serial),
+               ArgumentError);
 }

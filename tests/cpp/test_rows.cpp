@@ -198,10 +198,16 @@ TEST("rows that are viewed are those that are packed") {
   };
   std::vector<int> member(n);
   for (Index i = 0; i < n; ++i) member[i] = static_cast<int>((7 * i) % 4);
-  bayeskernel::ColumnData data{map_matrix(x), map(center), map(scale),
-                               map(y), map(weight), map(offset),
+  bayeskernel::ColumnData data{map_matrix(x),
+                               map(center),
+                               map(scale),
+                               map(y),
+                               map(weight),
+                               map(offset),
                                {{member, 4, map_matrix(own)}},
-                               {}, {0, 10, 500, n}, map_matrix(z)};
+                               {},
+                               {0, 10, 500, n},
+                               map_matrix(z)};
   for (Index i = 0; i < n; ++i) data.order.push_back((i * 7) % n);
   PackedRows packed = bayeskernel::pack_rows(data);
   packed.finish(data.group_begin);
@@ -213,8 +219,7 @@ TEST("rows that are viewed are those that are packed") {
     const Index row = data.order[i];
     CHECK_NEAR(packed.x(1, i), (x(row, 1) - center[1]) / scale[1], 1e-14);
     for (Index k = 0; k < 8; ++k) {
-      const double expected =
-          k / 2 == member[row] ? own(row, k % 2) : 0.0;
+      const double expected = k / 2 == member[row] ? own(row, k % 2) : 0.0;
       CHECK(packed.x(p + k, i) == expected);
     }
   }

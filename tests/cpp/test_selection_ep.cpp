@@ -183,8 +183,8 @@ static void one_column(double effect, bool learn, double& found_z,
     for (double log_variance = -40.0; log_variance < 20.0; log_variance += h) {
       // Below the step of the inner rule the slab is the spike.
       const double scale = std::exp(0.5 * log_variance);
-      in += h * std::exp(problem.selection.variance().log_density(
-                    log_variance)) *
+      in += h *
+            std::exp(problem.selection.variance().log_density(log_variance)) *
             (scale < 0.01 ? likelihood(0.0) : slab(scale));
     }
   } else {
@@ -243,17 +243,18 @@ TEST("two columns are near the enumeration, whatever the family") {
         z[1][1] += in * both;
         mean += a * (0.3 * 0.7 * alone + 0.09 * in * both);
       }
-      const double total = 0.49 * z[0][0] + 0.21 * (z[1][0] + z[0][1]) +
-                           0.09 * z[1][1];
+      const double total =
+          0.49 * z[0][0] + 0.21 * (z[1][0] + z[0][1]) + 0.09 * z[1][1];
       const double first = (0.21 * z[1][0] + 0.09 * z[1][1]) / total;
       const double second = (0.21 * z[0][1] + 0.09 * z[1][1]) / total;
       const double largest = std::max(std::abs(out.inclusion[0] - first),
                                       std::abs(out.inclusion[1] - second));
       error += (std::abs(out.inclusion[0] - first) +
-                std::abs(out.inclusion[1] - second)) / (2.0 * seeds);
+                std::abs(out.inclusion[1] - second)) /
+               (2.0 * seeds);
       std::printf("family %d: inclusion %.3f %.3f, exact %.3f %.3f\n",
-                  static_cast<int>(family), out.inclusion[0],
-                  out.inclusion[1], first, second);
+                  static_cast<int>(family), out.inclusion[0], out.inclusion[1],
+                  first, second);
       CHECK(largest < 0.05);
       CHECK(std::abs(out.log_evidence - std::log(total)) < 0.15);
       CHECK(std::abs(out.effect_mean[0] - mean / total) < 0.1);
@@ -303,8 +304,8 @@ TEST("noise, separated classes, copies and many columns have answers") {
     const SelectionEpOutcome b = copies.run(family, settings);
     CHECK_NEAR(b.inclusion[1], b.inclusion[2], 1e-2);
     // One column separates.
-    const SelectionProblem separated(x, 1e4 * VectorXd::Unit(12, 5), family,
-                                     24, 1, 0.1);
+    const SelectionProblem separated(x, 1e4 * VectorXd::Unit(12, 5), family, 24,
+                                     1, 0.1);
     if (family != Family::gaussian) {
       const SelectionEpOutcome c = separated.run(family, settings);
       CHECK(c.inclusion.allFinite() && c.theta_mean.allFinite());

@@ -235,9 +235,8 @@ TEST("the estimate of the evidence is unbiased") {
 
 TEST("the evidence is unbiased for every way of resampling") {
   const Problem p = six_rows();
-  for (const Resampling scheme :
-       {Resampling::stratified, Resampling::residual,
-        Resampling::multinomial}) {
+  for (const Resampling scheme : {Resampling::stratified, Resampling::residual,
+                                  Resampling::multinomial}) {
     FilterSettings settings = p.settings();
     settings.ess = 1.0;
     settings.resampling = scheme;
@@ -426,8 +425,8 @@ TEST("centres close together on a long stream: variances stay in bounds") {
       work.load(particle, grid, 0.0, 0.0);
       const Index m = particle.size() + 1;
       work.draw([&] { return stream.normal(); });
-      particle.coefficient_variance = prior.draw(stream, static_cast<double>(m),
-                                   work.beta.head(m).squaredNorm());
+      particle.coefficient_variance = prior.draw(
+          stream, static_cast<double>(m), work.beta.head(m).squaredNorm());
     }
     CHECK(std::isfinite(work.log_marginal()));
     CHECK(particle.coefficient_variance < 100.0);

@@ -112,7 +112,7 @@ TEST("messages that others keep are those of one machine, bit by bit") {
   there.delegate([&](SiteStep step, const GaussianPosterior& q, SiteRule& rule,
                      Sums& out) {
     RowRequest request =
-        step == SiteStep::cold ? request_at(RowStep::cold, nullptr)
+        step == SiteStep::cold   ? request_at(RowStep::cold, nullptr)
         : step == SiteStep::warm ? request_at(RowStep::warm, &q)
                                  : request_at(RowStep::update, &q);
     request.damping = rule.damping;

@@ -36,7 +36,8 @@ TEST("log Phi is continuous where its formula changes") {
     const double below = std::nextafter(x, -10.0),
                  above = std::nextafter(x, 10);
     CHECK_NEAR(bk::log_normal_cdf(below), bk::log_normal_cdf(above), 1e-15);
-    CHECK_NEAR(bk::below_normal(below).slope, bk::below_normal(above).slope, 1e-14);
+    CHECK_NEAR(bk::below_normal(below).slope, bk::below_normal(above).slope,
+               1e-14);
   }
 }
 

@@ -13,13 +13,13 @@
 namespace bayeskernel {
 
 // A common factor of all coefficients, given begin_labels().
-void move_stretch(BarkState& state, LatentSweep& latent,
-                         BarkTally& tally, Stream& stream);
+void move_stretch(BarkState& state, LatentSweep& latent, BarkTally& tally,
+                  Stream& stream);
 
 // Cut points, scales and indicators; the latents are drawn anew.
-void move_by_labels(BarkState& state, LatentSweep& latent,
-                           ScaleWalks& scales, BarkTally& tally,
-                           const BarkSchedule& schedule, Stream& stream);
+void move_by_labels(BarkState& state, LatentSweep& latent, ScaleWalks& scales,
+                    BarkTally& tally, const BarkSchedule& schedule,
+                    Stream& stream);
 
 }  // namespace bayeskernel
 

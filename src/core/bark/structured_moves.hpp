@@ -42,8 +42,7 @@ class TypedFlips {
 IndicatorVector flipped(IndicatorVector delta, Eigen::Index site);
 
 // log q(back) - log q(forward). A flip turns the site into the opposite kind.
-double typed_flip_log_ratio(const IndicatorVector& delta,
-                                   Eigen::Index site);
+double typed_flip_log_ratio(const IndicatorVector& delta, Eigen::Index site);
 
 // ---- Block moves: an end of a block, or all of it, travels k sites ---------
 
@@ -80,13 +79,12 @@ struct BlockMove {
 std::vector<BlockMove> block_menu(const IndicatorVector& delta);
 
 // The move that leads back, in the menu of the new state.
-bool leads_back(const BlockMove& back, const BlockMove& move,
-                       Eigen::Index k);
+bool leads_back(const BlockMove& back, const BlockMove& move, Eigen::Index k);
 
 // log q(back) - log q(forward) of one entry of the menu and k.
 double block_move_log_ratio(const IndicatorVector& delta,
-                                   const std::vector<BlockMove>& menu,
-                                   const BlockMove& move, Eigen::Index k);
+                            const std::vector<BlockMove>& menu,
+                            const BlockMove& move, Eigen::Index k);
 
 }  // namespace bayeskernel
 

@@ -71,14 +71,12 @@ class EpFit {
   void watch(KeepGoing keep_going);
   // Hands the passes to who keeps the rows, and their messages.
   void delegate(RemoteSites remote);
-  // The same with a copy of the messages here, which follows each run, and which
-  // a run begins with where it was changed.
+  // The same with a copy of the messages here, which follows each run, and
+  // which a run begins with where it was changed.
   void delegate(RemoteSites remote, SiteMirror mirror);
   const Completions* completions() const { return responsibilities_.units(); }
   // What the user is told: units done of a total.
-  void progress(double done, double total) {
-    progress_ = {done, total, "ep"};
-  }
+  void progress(double done, double total) { progress_ = {done, total, "ep"}; }
 
   // Block precisions as Prior::start() has them; the noise of gaussian rows.
   void set(std::vector<MatrixXd> precision, double noise_variance);
@@ -151,8 +149,8 @@ class EpFit {
   void scale_noise(double noise_variance);
 
   // By how much the new messages move the mean, in standard deviations: the
-  // largest of theta, and the root mean square of all. Changes of many rows that
-  // agree add up to more than that of any row.
+  // largest of theta, and the root mean square of all. Changes of many rows
+  // that agree add up to more than that of any row.
   double mean_change();
 
   void ask() const;

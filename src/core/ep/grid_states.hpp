@@ -24,8 +24,8 @@ class GridStates {
   // Null: not kept.
   const EpState* find(const Place& at) const;
 
-  // The messages at `place`, extrapolated from those kept behind it; false where
-  // the neighbour has none. `side`: 1 or -1, the way along the axis.
+  // The messages at `place`, extrapolated from those kept behind it; false
+  // where the neighbour has none. `side`: 1 or -1, the way along the axis.
   bool extrapolate(Place place, Index axis, int side, EpState& out) const;
 
  private:

@@ -43,8 +43,9 @@ class GroupEvidence {
   }
   static bool at_mean_applies(const EpFit& fit);
 
-  // log(Z / Z_EP) at the q of the last pass, in two parts: at the mean of theta,
-  // and what its axes add, which changes slowly from one variance to another.
+  // log(Z / Z_EP) at the q of the last pass, in two parts: at the mean of
+  // theta, and what its axes add, which changes slowly from one variance to
+  // another.
   struct Missed {
     double at_mean = 0.0, axes = 0.0;
     double sum() const { return at_mean + axes; }
@@ -105,9 +106,9 @@ class GroupEvidence {
     for (Index k = 0; k < out.size(); ++k) {
       const auto sum = scratch.sum.col(k).array();
       const double most = sum.maxCoeff();
-      out[k] += most - scale +
-                std::log(((sum - most).exp() /
-                          scratch.product.col(k).array()).sum());
+      out[k] +=
+          most - scale +
+          std::log(((sum - most).exp() / scratch.product.col(k).array()).sum());
     }
   }
 

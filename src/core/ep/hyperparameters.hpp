@@ -1,8 +1,8 @@
 // Variances of prior blocks and of the noise as free coordinates x: log
 // sigma^2, log of the noise variance, and for an unstructured Psi = L L' of
 // width r > 1 the columns of L below the diagonal, its diagonal in logarithms.
-// With half t standard deviations these may be 0, where the columns of L have no
-// scale: then log standard deviations, and below the diagonal L_kc / L_kk.
+// With half t standard deviations these may be 0, where the columns of L have
+// no scale: then log standard deviations, and below the diagonal L_kc / L_kk.
 #ifndef BAYESKERNEL_EP_HYPERPARAMETERS_HPP
 #define BAYESKERNEL_EP_HYPERPARAMETERS_HPP
 
@@ -59,7 +59,6 @@ class Hyperparameters {
   double measure(int l, Index c) const;
 
   MatrixXd factor(const VectorXd& x, Index at, int l) const;
-
 
   const Prior& prior_;
   NoisePrior noise_;

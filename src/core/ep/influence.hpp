@@ -1,7 +1,7 @@
 // What each row does to a fit with rows that are no likelihood: its site, as a
-// precision and a gradient at the posterior. From these follow how the fit moves
-// when a row is left out, and a covariance of its estimates over samples (the
-// jackknife's), which the posterior of a pseudo-likelihood is not.
+// precision and a gradient at the posterior. From these follow how the fit
+// moves when a row is left out, and a covariance of its estimates over samples
+// (the jackknife's), which the posterior of a pseudo-likelihood is not.
 #ifndef BAYESKERNEL_EP_INFLUENCE_HPP
 #define BAYESKERNEL_EP_INFLUENCE_HPP
 
@@ -77,8 +77,8 @@ class GroupGradients {
     VectorXd part, gradient;
   };
 
-  void add_block(Index block, const GaussianPosterior& q,
-                 const SiteRows& sites, Slot& to) const;
+  void add_block(Index block, const GaussianPosterior& q, const SiteRows& sites,
+                 Slot& to) const;
 
   const RowSource& rows_;
   Sweep sweep_;
@@ -91,7 +91,7 @@ struct Jackknife {
 };
 
 Jackknife jackknife(const RowSource& rows, Executor& executor,
-                           const GaussianPosterior& q, const SiteRows& sites);
+                    const GaussianPosterior& q, const SiteRows& sites);
 
 // Minus the second derivative of a row's bound in m, and the first: the rows of
 // the linear response of mean field to a push, u = 1 - y m,
@@ -162,8 +162,8 @@ class LinearResponse {
 // kappa Var f = -Cov(f, gradient) over these (Stein's identity). Without
 // anything of other rows, whose noise would add up.
 RowInfluence stein_influence(const Eigen::Ref<const MatrixXd>& f,
-                                    const Eigen::Ref<const VectorXd>& y,
-                                    const Eigen::Ref<const VectorXd>& weight);
+                             const Eigen::Ref<const VectorXd>& y,
+                             const Eigen::Ref<const VectorXd>& weight);
 
 }  // namespace bayeskernel
 

@@ -1,7 +1,7 @@
-// What a grid of variances makes of theta without a row. Each of its points moves
-// by what one step says, and weighs less the better it explained the row: at one
-// point alone theta may stand still where the weights of the points do not, as
-// where a prior's scale is all but 0.
+// What a grid of variances makes of theta without a row. Each of its points
+// moves by what one step says, and weighs less the better it explained the row:
+// at one point alone theta may stand still where the weights of the points do
+// not, as where a prior's scale is all but 0.
 #ifndef BAYESKERNEL_EP_LEFT_OUT_MEANS_HPP
 #define BAYESKERNEL_EP_LEFT_OUT_MEANS_HPP
 

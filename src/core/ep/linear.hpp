@@ -48,7 +48,7 @@ struct EpOutcome {
 // Of incomplete rows, by unit 1, 2, ...: log sum_k pi_k p_k over their
 // completions.
 VectorXd unit_leave_one_out(const Completions& units,
-                                   const VectorXd& leave_one_out);
+                            const VectorXd& leave_one_out);
 
 namespace detail {
 
@@ -60,20 +60,18 @@ BlockPosterior matched_gamma(double mean, double variance);
 BlockPosterior matched_wishart(const EpOutcome& from, std::size_t l);
 
 void collect_grid(EpGrid& grid, const Hyperparameters& hyper,
-                         const Prior& prior, EpOutcome& out);
+                  const Prior& prior, EpOutcome& out);
 
 }  // namespace detail
 
 // `grid`: whether a grid is wanted where it is possible; the fit is left at its
 // mode. `by_group`: with points that weigh by the evidence of whole groups, and
-// leave-one-out by these, which needs moments of rows. `copies`: of rows as left_out_means.hpp has them, for
-// the jackknife of a grid. `rows`: whether to say what there is of each row.
-// Interrupts leave by PassInterrupted.
+// leave-one-out by these, which needs moments of rows. `copies`: of rows as
+// left_out_means.hpp has them, for the jackknife of a grid. `rows`: whether to
+// say what there is of each row. Interrupts leave by PassInterrupted.
 EpOutcome fit_linear_ep(EpFit& fit, const NoisePrior& noise, bool grid,
-                               const EpSettings& settings,
-                               bool by_group = false,
-                               const VectorXd& copies = VectorXd(),
-                               bool rows = true);
+                        const EpSettings& settings, bool by_group = false,
+                        const VectorXd& copies = VectorXd(), bool rows = true);
 
 }  // namespace bayeskernel
 

@@ -38,7 +38,7 @@ namespace bayeskernel {
 
 struct RowEvidence {
   VectorXd log_p;  // given the others, at power one; of units at their powers
-  VectorXd log_z;     // the same at the row's power
+  VectorXd log_z;  // the same at the row's power
   VectorXd expected;  // E log p(y_i | f_i), at power one; empty: not known
 };
 
@@ -76,8 +76,8 @@ class RowEvidenceRule {
     const double scale = std::sqrt(variance / v);
     for (Index k = 0; k < line_.node.size(); ++k) {
       const double z = line_.node[k], f = mean + sd * z, d = f - m;
-      visit(f, line_.weight[k] * scale *
-                   std::exp(0.5 * z * z - 0.5 * d * d / v));
+      visit(f,
+            line_.weight[k] * scale * std::exp(0.5 * z * z - 0.5 * d * d / v));
     }
   }
 
@@ -104,8 +104,8 @@ class RowEvidenceRule {
   // log p^w, or log of the message, of rows at nodes of u.
   void add_rows(Part part, Index origin, const MatrixXd& f, bool powers,
                 Nodes& out) const;
-  void add_messages(Part part, Index origin, const MatrixXd& f,
-                    double sign, Nodes& out) const;
+  void add_messages(Part part, Index origin, const MatrixXd& f, double sign,
+                    Nodes& out) const;
   double log_mean(const Nodes& log_value) const;
 
   template <class Z>
@@ -113,8 +113,8 @@ class RowEvidenceRule {
     const Index r = z.rows(), n = z.cols();
     std::vector<Part> parts;
     for (Index i = 0; i < n;) {
-      const Index last = i + 1 < n && same_unit(origin + i, origin + i + 1)
-                             ? i + 2 : i + 1;
+      const Index last =
+          i + 1 < n && same_unit(origin + i, origin + i + 1) ? i + 2 : i + 1;
       parts.push_back({i, last});
       i = last;
     }

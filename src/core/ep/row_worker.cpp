@@ -216,7 +216,8 @@ RowReply RowWorker::jackknife(const RowRequest& request,
   });
   const JackknifeRule::Total total = rule.total();
   out.rows.emplace_back(
-      "totals", Eigen::Vector3d(total.curvature, total.variation, total.margin));
+      "totals",
+      Eigen::Vector3d(total.curvature, total.variation, total.margin));
   return out;
 }
 

@@ -30,7 +30,7 @@ enum class RowStep {
   messages,  // of each row
   set_messages,
   left_out,
-  response,  // a pass of linear response
+  response,   // a pass of linear response
   influence,  // where these have led; they are over
   jackknife
 };
@@ -65,8 +65,8 @@ const std::vector<std::pair<const char*, SiteMember>>& site_members();
 
 class RowWorker {
  public:
-  // `first`: of these rows among all. Without `row_moments` there is of each row
-  // its message alone.
+  // `first`: of these rows among all. Without `row_moments` there is of each
+  // row its message alone.
   RowWorker(const RowSource& rows, Executor& executor, const RowModel& model,
             Index first, bool row_moments = true);
   RowWorker(const RowWorker&) = delete;

@@ -51,8 +51,8 @@ struct SelectionEpOutcome {
   VectorXd leave_one_out;
   double log_evidence = 0.0;
   VectorXd x, logit_rho, weight;  // the grid
-  VectorXd start;      // log Z (log density, with a grid) from each start
-  EpResult result;     // change: of the point with the largest weight
+  VectorXd start;   // log Z (log density, with a grid) from each start
+  EpResult result;  // change: of the point with the largest weight
 };
 
 class SelectionEp {

@@ -19,8 +19,8 @@ struct SpikeSlabMoments {
 
 // `log_in`, `log_out`: logarithms of the prior weights of slab and spike. The
 // slab's halves are normals of mean m -/+ v / scale cut off at 0.
-SpikeSlabMoments spike_slab(double m, double v, double log_in,
-                                   double log_out, double scale);
+SpikeSlabMoments spike_slab(double m, double v, double log_in, double log_out,
+                            double scale);
 
 class SelectionSites {
  public:

@@ -26,8 +26,8 @@ enum class SiteStep { cold, warm, update };
 
 // A step that is run elsewhere at q: adds to the sums, and gives the rule its
 // totals (SiteRule::adopt). The rule has damping and noise.
-using RemoteSites = std::function<void(SiteStep, const GaussianPosterior&,
-                                       SiteRule&, Sums&)>;
+using RemoteSites =
+    std::function<void(SiteStep, const GaussianPosterior&, SiteRule&, Sums&)>;
 
 class SitePass {
  public:

@@ -142,8 +142,8 @@ class SiteRule final : public Rule {
 class MessageRule final : public Rule {
  public:
   explicit MessageRule(const SiteRows& sites) : sites_(sites) {}
-  double tile(const TileSpan& span, const Tile&, const double* m,
-              const double*, RowNumbers out) const override;
+  double tile(const TileSpan& span, const Tile&, const double* m, const double*,
+              RowNumbers out) const override;
 
  private:
   const SiteRows& sites_;

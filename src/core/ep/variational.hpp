@@ -23,8 +23,7 @@ struct VariancePosterior {
 
 class EpInVb {
  public:
-  EpInVb(EpFit& fit, const Hyperparameters& hyper)
-      : fit_(fit), hyper_(hyper) {}
+  EpInVb(EpFit& fit, const Hyperparameters& hyper) : fit_(fit), hyper_(hyper) {}
 
   VariancePosterior q;
 

@@ -185,8 +185,7 @@ class CollapsedGaussian {
   // part is v and whose part that counts is 1 / (phi G).
   bool loses_addition(double entry, double t) const {
     constexpr double kUnit = 1e-16, kTolerance = 1e-6;
-    return !(entry * std::max(entry, largest_entry()) * kUnit <
-             kTolerance * t);
+    return !(entry * std::max(entry, largest_entry()) * kUnit < kTolerance * t);
   }
 
   // The addition from a factor of all columns with the further one in the end:

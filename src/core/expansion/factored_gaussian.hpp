@@ -143,8 +143,8 @@ class FactoredGaussian {
     added_lost_ = !(entry < kMostRatio * static_cast<double>(pivot_));
     if (pivot_ < T(1.0)) pivot_ = T(1.0);
     residual_ = response - root_scale_ * with_border(column_);
-    const double gain = static_cast<double>(
-        scale_ * residual_ * residual_ / pivot_);
+    const double gain =
+        static_cast<double>(scale_ * residual_ * residual_ / pivot_);
     // More than all that is left of y cannot be explained.
     double left = static_cast<double>(left_);
     if (swapped) left += removed_gain_;
@@ -159,8 +159,8 @@ class FactoredGaussian {
   NextRow next_with(double h, const NextRow& without) const {
     const T lean = T(h) - scale_ * inner(column_, along_);
     NextRow out;
-    out.mean = without.mean +
-               static_cast<double>(scale_ * lean * residual_ / pivot_);
+    out.mean =
+        without.mean + static_cast<double>(scale_ * lean * residual_ / pivot_);
     out.variance =
         without.variance +
         coefficient_variance_ * static_cast<double>(lean * lean / pivot_);
@@ -211,8 +211,7 @@ class FactoredGaussian {
       T sum = root_scale_ * column[m_];
       for (Index i = k + 1; i < m_; ++i) sum -= column[i] * drawn_[i];
       drawn_[k] = sum * inverse_[k] +
-                  T(sd * normal() /
-                    std::sqrt(static_cast<double>(column[k])));
+                  T(sd * normal() / std::sqrt(static_cast<double>(column[k])));
       b[k] = static_cast<double>(drawn_[k]);
     }
   }
@@ -254,8 +253,7 @@ class FactoredGaussian {
 
  private:
   static constexpr bool kPlain = std::is_same<T, double>::value;
-  using Buffer =
-      std::conditional_t<kPlain, AlignedBuffer, std::vector<T>>;
+  using Buffer = std::conditional_t<kPlain, AlignedBuffer, std::vector<T>>;
   static constexpr double kMostRatio = kPlain ? 1e8 : 1e24;
 
   // Columns an odd number of cache lines apart fall into different sets.

@@ -19,8 +19,7 @@ struct LevyApproximation {
 };
 
 // Coefficients eps t_alpha: continuous.
-LevyApproximation continuous_levy(double alpha, double gamma,
-                                         double epsilon);
+LevyApproximation continuous_levy(double alpha, double gamma, double epsilon);
 
 // Two-sided Pareto coefficients beyond eps: truncated.
 inline LevyApproximation truncated_levy(double alpha, double gamma,

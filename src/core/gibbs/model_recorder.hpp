@@ -24,7 +24,7 @@ struct MissingScale {
 class ModelRecorder {
  public:
   ModelRecorder(Recorder base, const Selection& selection,
-                     const MissingPattern& missing, MissingScale scale)
+                const MissingPattern& missing, MissingScale scale)
       : base_(std::move(base)),
         selection_(selection),
         missing_(missing),

@@ -42,10 +42,9 @@ struct ExactStart {
 
 // The linear response of mean field (ep/influence.hpp) in function space:
 //   s = diag (K^-1 + diag kappa)^-1, at the means and variances of the fit.
-RowInfluence exact_response(const MatrixXd& k, double nugget,
-                                   const VectorXd& y, const VectorXd& weight,
-                                   const VectorXd& mean,
-                                   const VectorXd& variance);
+RowInfluence exact_response(const MatrixXd& k, double nugget, const VectorXd& y,
+                            const VectorXd& weight, const VectorXd& mean,
+                            const VectorXd& variance);
 
 class ExactFit final : private AscentModel {
  public:

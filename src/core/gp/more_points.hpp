@@ -17,10 +17,10 @@ namespace bayeskernel {
 // Of `rows`, whose features are those of the m points of the fit, of which q is
 // N(mean, whitener' whitener), and of some more. NaN when interrupted.
 double gain_of_more_points(const FeatureRows& rows, const VectorXd& mean,
-                                  const Eigen::Ref<const MatrixXd>& whitener,
-                                  Executor& executor,
-                                  const MeanFieldSettings& settings,
-                                  const KeepGoing& keep_going);
+                           const Eigen::Ref<const MatrixXd>& whitener,
+                           Executor& executor,
+                           const MeanFieldSettings& settings,
+                           const KeepGoing& keep_going);
 
 }  // namespace bayeskernel
 

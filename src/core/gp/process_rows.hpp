@@ -31,8 +31,8 @@ class ProcessRows final : public RowSource {
     Index by = -1;                 // a column of the base; -1: b = 1
     Index first = 0;               // of its columns here
     bool centred = false;
-    VectorXd centre;     // what is subtracted, found by the constructor
-    double left = 0.0;   // mean over the rows of what the features leave of 1
+    VectorXd centre;    // what is subtracted, found by the constructor
+    double left = 0.0;  // mean over the rows of what the features leave of 1
   };
 
   // `plain`: columns of the base that are columns here, in the places that the

@@ -94,7 +94,6 @@ class ProjectedBasis {
   }
 
  private:
-
   void fill(const AlignedBuffer& projected, const MatrixXd& log_lambda, Index j,
             AlignedBuffer& values);
   void copy(Index from, Index to);

@@ -16,11 +16,11 @@ namespace bayeskernel {
 
 // Draws one after another.
 struct KeptLowRank {
-  std::vector<int> size;                // kernels
-  std::vector<int> centre;              // by kernel
-  std::vector<double> coefficient;      // by kernel
-  std::vector<double> log_lambda;       // rank by kernel
-  std::vector<double> frame;            // p x rank by draw
+  std::vector<int> size;            // kernels
+  std::vector<int> centre;          // by kernel
+  std::vector<double> coefficient;  // by kernel
+  std::vector<double> log_lambda;   // rank by kernel
+  std::vector<double> frame;        // p x rank by draw
 
   void keep(const LowRankChain& chain);
 };

@@ -19,9 +19,9 @@ namespace detail {
 constexpr Eigen::Index kLogRows = 512;
 
 // sum_i log expit(s_i f_i), f = K b: what is below, for rows from..to.
-double narrow_logistic(const double* k, Eigen::Index stride,
-                              Eigen::Index m, const double* b, const double* s,
-                              Eigen::Index from, Eigen::Index to, double* f);
+double narrow_logistic(const double* k, Eigen::Index stride, Eigen::Index m,
+                       const double* b, const double* s, Eigen::Index from,
+                       Eigen::Index to, double* f);
 
 #if BAYESKERNEL_HAS_AVX2
 
@@ -32,30 +32,29 @@ BAYESKERNEL_WIDE inline double wide_logistic(Lanes lanes, const double* k,
                                              const double* s, Eigen::Index from,
                                              Eigen::Index to, double* f) {
   double linear = 0.0, product = 1.0;
-  const auto block = [&](auto width, Eigen::Index first, Eigen::Index last)
-      BAYESKERNEL_WIDE {
-        using Width = decltype(width);
-        using Vector = typename Width::Vector;
-        Vector lower{}, factors = lower + 1.0;
-        for (Eigen::Index i = first; i < last; i += Width::width) {
-          Vector value{};
-          for (Eigen::Index j = 0; j < m; ++j) {
-            value += b[j] * simd::view<Width>(k + j * stride + i);
-          }
-          if (f != nullptr) simd::view<Width>(f + i) = value;
-          value *= simd::view<Width>(s + i);
-          Vector far = value > 0.0 ? -value : value;
-          lower += 0.5 * (value + far);
-          replace_by_exp<Width>(far);
-          factors *= 1.0 + far;
-        }
-        for (Eigen::Index w = 0; w < Width::width; ++w) {
-          linear += lower[w];
-          product *= factors[w];
-        }
-      };
-  const Eigen::Index whole =
-      from + (to - from) / Lanes::width * Lanes::width;
+  const auto block = [&](auto width, Eigen::Index first,
+                         Eigen::Index last) BAYESKERNEL_WIDE {
+    using Width = decltype(width);
+    using Vector = typename Width::Vector;
+    Vector lower{}, factors = lower + 1.0;
+    for (Eigen::Index i = first; i < last; i += Width::width) {
+      Vector value{};
+      for (Eigen::Index j = 0; j < m; ++j) {
+        value += b[j] * simd::view<Width>(k + j * stride + i);
+      }
+      if (f != nullptr) simd::view<Width>(f + i) = value;
+      value *= simd::view<Width>(s + i);
+      Vector far = value > 0.0 ? -value : value;
+      lower += 0.5 * (value + far);
+      replace_by_exp<Width>(far);
+      factors *= 1.0 + far;
+    }
+    for (Eigen::Index w = 0; w < Width::width; ++w) {
+      linear += lower[w];
+      product *= factors[w];
+    }
+  };
+  const Eigen::Index whole = from + (to - from) / Lanes::width * Lanes::width;
   block(lanes, from, whole);
   if (whole < to) block(simd::Lanes<4>(), whole, to);
   return linear - std::log(product);
@@ -69,10 +68,9 @@ BAYESKERNEL_WIDE inline double wide_logistic(Lanes lanes, const double* k,
 // apart. A sign of 0 leaves its row out but for log 2; so do rows of the
 // padding, which are not counted. `f` (padded) may be null. n m multiply-adds,
 // n exponentials.
-inline double logistic_sum(const double* k, Eigen::Index stride,
-                           Eigen::Index m, const double* b, const double* s,
-                           Eigen::Index n, double* f,
-                           simd::Level level = simd::level()) {
+inline double logistic_sum(const double* k, Eigen::Index stride, Eigen::Index m,
+                           const double* b, const double* s, Eigen::Index n,
+                           double* f, simd::Level level = simd::level()) {
   double sum = 0.0;
   for (Eigen::Index from = 0; from < stride; from += detail::kLogRows) {
     const Eigen::Index to = std::min(stride, from + detail::kLogRows);

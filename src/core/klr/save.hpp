@@ -16,9 +16,9 @@ Eigen::MatrixXd class_covariance(const Eigen::MatrixXd& z);
 
 // The frame of r directions; `positive`: whether a row is of the second class.
 // O(n p^2 + p^3).
-Eigen::MatrixXd save_frame(
-    const Eigen::Ref<const Eigen::MatrixXd>& x,
-    const Eigen::Ref<const Eigen::VectorXd>& positive, Eigen::Index r);
+Eigen::MatrixXd save_frame(const Eigen::Ref<const Eigen::MatrixXd>& x,
+                           const Eigen::Ref<const Eigen::VectorXd>& positive,
+                           Eigen::Index r);
 
 }  // namespace bayeskernel
 

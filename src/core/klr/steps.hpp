@@ -33,9 +33,9 @@ enum class LowRankMove {
 
 inline const char* name_of(LowRankMove move) {
   static constexpr const char* kNames[] = {
-      "birth",     "death",  "kill",  "coefficient", "size",      "centre",
-      "neighbour", "ridge",  "scale", "scales",      "shift",     "column",
-      "frame",     "turn",   "fresh", "intercept",   "stretch"};
+      "birth",     "death", "kill",  "coefficient", "size",   "centre",
+      "neighbour", "ridge", "scale", "scales",      "shift",  "column",
+      "frame",     "turn",  "fresh", "intercept",   "stretch"};
   return kNames[static_cast<int>(move)];
 }
 
@@ -51,9 +51,8 @@ struct LowRankTally : AcceptanceTable<LowRankMove> {
 
   template <class Visit>
   void for_each(Visit&& visit) {
-    for (auto* step :
-         {&coefficient, &size, &ridge, &scale, &scales, &shift, &column, &frame,
-          &turn, &intercept, &stretch}) {
+    for (auto* step : {&coefficient, &size, &ridge, &scale, &scales, &shift,
+                       &column, &frame, &turn, &intercept, &stretch}) {
       visit(*step);
     }
   }
@@ -68,7 +67,7 @@ struct LowRankSchedule {
   double kill_step = 0.4;
   double common_fraction = 0.2;  // of the sweeps move many scales at once
   double fresh_fraction = 0.05;  // of the moves of U redraw a column
-  int polish = 1000;          // sweeps between polar factors of U
+  int polish = 1000;             // sweeps between polar factors of U
 };
 
 }  // namespace bayeskernel

@@ -24,11 +24,11 @@
 namespace bayeskernel {
 
 RowTerms gaussian_terms(double y, double w, double m, double s,
-                               const Noise& noise);
+                        const Noise& noise);
 
 // Probit: log Phi(y m) - s / 2, which no optimum over s can make tight.
-RowTerms augmented_terms(Family family, double y, double w, double m,
-                                double s, const Noise& noise);
+RowTerms augmented_terms(Family family, double y, double w, double m, double s,
+                         const Noise& noise);
 
 // E log p(y | f)^w itself. Its curvature in m is its kappa: the plain pass is
 // Newton's step.
@@ -58,9 +58,10 @@ class DirectTerms {
             const MarginPanels::Nodes& log_weight) {
           for (int k = 0; k < node.size(); k += kLanes) {
             const Lanes t = middle + half * node.segment<kLanes>(k);
-            const Lanes weight = unit * half *
-                                 (log_weight.segment<kLanes>(k) -
-                                  (t - m).square() / (2.0 * s)).exp();
+            const Lanes weight =
+                unit * half *
+                (log_weight.segment<kLanes>(k) - (t - m).square() / (2.0 * s))
+                    .exp();
             MarginArray<kLanes> at;
             margin_terms(family, t, at);
             mean.value += (weight * at.value).sum();

@@ -71,8 +71,7 @@ inline double gaussian_log_density(double x, double variance) {
   return -0.5 * (x * x / variance + std::log(variance)) - detail::kLogSqrtTwoPi;
 }
 
-double log_likelihood(Family family, double y, double f,
-                             double noise_variance);
+double log_likelihood(Family family, double y, double f, double noise_variance);
 
 }  // namespace bayeskernel
 

@@ -20,8 +20,8 @@ namespace bayeskernel {
 
 struct Tilted {
   double log_z;
-  double alpha1;  // d log Z / dm
-  double alpha2;  // -d2 log Z / dm2
+  double alpha1;          // d log Z / dm
+  double alpha2;          // -d2 log Z / dm2
   double variance_ratio;  // variance of f given y, over V: 1 - V alpha2
 };
 
@@ -35,8 +35,7 @@ struct Site {
 inline Site site(const Tilted& tilted, double m, double v, double r) {
   constexpr double kLeast = 1e-10;
   const double total = v + r;
-  const double left =
-      std::max((r + v * tilted.variance_ratio) / total, kLeast);
+  const double left = std::max((r + v * tilted.variance_ratio) / total, kLeast);
   return {tilted.alpha2 / left, (tilted.alpha1 + m * tilted.alpha2) / left};
 }
 
@@ -55,7 +54,9 @@ class TiltedMoments {
     V = std::max(V, kLeastVariance);
     Tilted out;
     switch (family_) {
-      case Family::hinge: out = hinge(w, y * m, V); break;
+      case Family::hinge:
+        out = hinge(w, y * m, V);
+        break;
       case Family::gaussian:
         return gaussian(w, y - m, V, noise_variance);
       case Family::probit:
@@ -118,8 +119,8 @@ class TiltedMoments {
     ModeNodes() {
       const HermiteNodes<N> rule;
       node = rule.node;
-      log_weight = rule.weight.log() + 0.5 * node.square() +
-                   detail::kLogSqrtTwoPi;
+      log_weight =
+          rule.weight.log() + 0.5 * node.square() + detail::kLogSqrtTwoPi;
     }
     void add(const TiltedMoments& to, double w, double V, const Mode& mode,
              double width, Sums& sums) const {

@@ -12,18 +12,17 @@ namespace bayeskernel {
 // gram += sum kappa x x'. The groups of the tile are set in `out`; those of a
 // tile that holds but a part of its group are added to out's only group.
 void accumulate_curvature(const RowSource& rows, const TileSpan& span,
-                                 const Tile& tile, const double* kappa,
-                                 MatrixXd& scratch, MatrixXd& gram,
-                                 Curvature& out);
+                          const Tile& tile, const double* kappa,
+                          MatrixXd& scratch, MatrixXd& gram, Curvature& out);
 
 // x_sum += sum number x; groups as above.
 void accumulate_linear(const RowSource& rows, const TileSpan& span,
-                              const Tile& tile, const double* number,
-                              VectorXd& x_sum, ArrowVector& out);
+                       const Tile& tile, const double* number, VectorXd& x_sum,
+                       ArrowVector& out);
 
 // f = offset + x'theta + z'u_g for the rows of a tile.
-void tile_means(const RowSource& rows, const TileSpan& span,
-                       const Tile& tile, const ArrowVector& point, double* f);
+void tile_means(const RowSource& rows, const TileSpan& span, const Tile& tile,
+                const ArrowVector& point, double* f);
 
 }  // namespace bayeskernel
 

@@ -122,7 +122,7 @@ class GaussianPosterior {
   Index p_, r_, groups_;
   MatrixXd whitener_;  // U
   LowerProduct product_;
-  MatrixXd whitened_loading_;    // V of all groups, where tiles ask for it
+  MatrixXd whitened_loading_;  // V of all groups, where tiles ask for it
   const ArrowSystem* system_ = nullptr;
   const EliminatedGroups* eliminated_ = nullptr;
 };

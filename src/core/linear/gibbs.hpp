@@ -1,10 +1,10 @@
 // Gibbs chain of the engine: the latents of the rows given f, by family
-// (gibbs_rules.hpp), then (theta, u) given these with u integrated out of theta's
-// draw, then the variances, then one move along a scale with the latents
-// integrated out (scale_move.hpp). One sweep is one pass over the rows and a
-// cheap one; sums that no draw changes are kept. The state between sweeps is the
-// draw itself. The steps are public: a model with further steps (selection,
-// missing values) puts its own sweep together (model_chain.hpp).
+// (gibbs_rules.hpp), then (theta, u) given these with u integrated out of
+// theta's draw, then the variances, then one move along a scale with the
+// latents integrated out (scale_move.hpp). One sweep is one pass over the rows
+// and a cheap one; sums that no draw changes are kept. The state between sweeps
+// is the draw itself. The steps are public: a model with further steps
+// (selection, missing values) puts its own sweep together (model_chain.hpp).
 //
 // Luts and Ormerod (2014), appendix A; Wenzel et al. (2017), eq. 4.
 #ifndef BAYESKERNEL_LINEAR_GIBBS_HPP
@@ -31,8 +31,8 @@ namespace bayeskernel {
 // 1/sigma^2 or Psi^-1 of a block given sum v v' over the members that the data
 // reach: the hidden ones keep their prior whatever the data say and are
 // integrated out. `current` is the last draw.
-MatrixXd draw_precision(Stream& stream, const Block& block,
-                               MatrixXd moment, const MatrixXd& current);
+MatrixXd draw_precision(Stream& stream, const Block& block, MatrixXd moment,
+                        const MatrixXd& current);
 
 struct GibbsState {
   ArrowVector point;                // theta, u
@@ -48,12 +48,11 @@ struct GibbsState {
 // Chains start apart, at variances from 1 upwards: too large a variance is
 // corrected within sweeps, while effects that start near zero keep their
 // variance small for long.
-std::vector<MatrixXd> start_precisions(const Prior& prior,
-                                              std::uint64_t seed,
-                                              std::uint64_t chain);
+std::vector<MatrixXd> start_precisions(const Prior& prior, std::uint64_t seed,
+                                       std::uint64_t chain);
 
-void draw_variances(const Prior& prior, std::uint64_t seed,
-                           std::uint64_t chain, GibbsState& state);
+void draw_variances(const Prior& prior, std::uint64_t seed, std::uint64_t chain,
+                    GibbsState& state);
 
 // What a chain is of beside rows and prior.
 struct ChainParts {
@@ -74,8 +73,8 @@ class GibbsChain {
   std::uint64_t seed() const { return seed_; }
   std::uint64_t chain() const { return chain_; }
   Index sweeps() const { return static_cast<Index>(state.sweep); }
-  // What latent_pass() leaves behind: sums, and where rows change the numbers of
-  // each.
+  // What latent_pass() leaves behind: sums, and where rows change the numbers
+  // of each.
   const Sums& sums() const { return sums_; }
   RowMessages messages() const { return {kappa_.data(), linear_.data()}; }
   Index rows() const { return kappa_.size(); }  // whose messages are kept
@@ -85,8 +84,8 @@ class GibbsChain {
 
   void sweep();
 
-  // The noise and the latents of all rows, and the sums that the next draw needs,
-  // with the prior's part of the linear one.
+  // The noise and the latents of all rows, and the sums that the next draw
+  // needs, with the prior's part of the linear one.
   void latent_pass();
 
   void draw_coefficients();

@@ -110,8 +110,8 @@ class HingeGibbs final : public GibbsRule {
   mutable ScratchPool<Scratch> pool_;
 };
 
-// z_j ~ N(f, 1) on the side of y. One z has e integrated out and needs no state;
-// more than one share an e, drawn given the last sum of them.
+// z_j ~ N(f, 1) on the side of y. One z has e integrated out and needs no
+// state; more than one share an e, drawn given the last sum of them.
 class ProbitGibbs final : public GibbsRule {
  public:
   using GibbsRule::GibbsRule;
@@ -154,9 +154,8 @@ class GaussianGibbs final : public GibbsRule {
               const double*, RowNumbers out) const override;
 };
 
-std::unique_ptr<GibbsRule> make_gibbs_rule(Family family,
-                                                  std::uint64_t seed,
-                                                  std::uint64_t chain);
+std::unique_ptr<GibbsRule> make_gibbs_rule(Family family, std::uint64_t seed,
+                                           std::uint64_t chain);
 
 // Sum of w (y - f)^2, f with e drawn given y and v.
 class NoiseRule final : public GibbsRule {
@@ -170,8 +169,8 @@ class NoiseRule final : public GibbsRule {
 // 1 / v given the rows: v ~ IG(A + sum w / 2, B + sum w (y - f)^2 / 2).
 class NoiseDraw {
  public:
-  NoiseDraw(const RowModel& model, const RowSource& rows,
-            Executor& executor, std::uint64_t seed, std::uint64_t chain)
+  NoiseDraw(const RowModel& model, const RowSource& rows, Executor& executor,
+            std::uint64_t seed, std::uint64_t chain)
       : prior_(model.noise),
         learned_(model.learns_noise()),
         seed_(seed),
@@ -201,7 +200,8 @@ struct RowFacts {
 };
 
 // Every row of a Gaussian or a probit likelihood, whose powers are numbers of
-// latents; of the others the first tile, which tells whether there are residuals.
+// latents; of the others the first tile, which tells whether there are
+// residuals.
 RowFacts check_rows(const RowSource& rows, Family family);
 
 }  // namespace bayeskernel

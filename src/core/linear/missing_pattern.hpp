@@ -19,10 +19,10 @@ struct MissingPattern {
     double base, slope;
   };
   struct Row {
-    Index row;      // position in the packed rows
+    Index row;  // position in the packed rows
     Index pattern;
     Index use_begin, use_end;
-    Index first;    // of its values in the list of all missing values
+    Index first;  // of its values in the list of all missing values
   };
 
   // Groups of the packed rows, from 0.
@@ -35,8 +35,8 @@ struct MissingPattern {
   std::vector<std::vector<Index>> patterns;  // missing predictors, increasing
   std::vector<Row> rows;                     // with a missing value
   std::vector<Use> uses;
-  Index count = 0;                  // missing values in all
-  VectorXd start_mean, start_var;   // of the observed values
+  Index count = 0;                 // missing values in all
+  VectorXd start_mean, start_var;  // of the observed values
   double mean_var = 1e8;
   double df = 0.0;
   MatrixXd scale;
@@ -63,9 +63,8 @@ struct RowUse {
 
 // Fills x, patterns, rows, uses and count. `x` is n x P in the user's order,
 // NaN where missing; `order` lists the user's rows as they are packed.
-void set_pattern(const Eigen::Ref<const MatrixXd>& x,
-                        std::vector<RowUse> uses,
-                        const std::vector<Index>& order, MissingPattern& out);
+void set_pattern(const Eigen::Ref<const MatrixXd>& x, std::vector<RowUse> uses,
+                 const std::vector<Index>& order, MissingPattern& out);
 
 }  // namespace bayeskernel
 

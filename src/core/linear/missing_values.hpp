@@ -31,8 +31,7 @@ struct MissingPosterior {
 };
 
 // Variances of the missing values.
-VectorXd value_variances(const MissingPattern& data,
-                                const MissingPosterior& q);
+VectorXd value_variances(const MissingPattern& data, const MissingPosterior& q);
 
 // q(theta, u) q(gamma) as the missing values see it.
 struct EffectMoments {
@@ -47,7 +46,7 @@ class MissingValues {
   // `position` maps columns of x to those in use, -1 for the others; empty: all
   // are. The cells of `rows` and their residual variances are this part's.
   MissingValues(const MissingPattern& data, const std::vector<Index>& position,
-              PackedRows& rows, Executor& executor);
+                PackedRows& rows, Executor& executor);
 
   Index rows() const { return static_cast<Index>(data_.rows.size()); }
 
@@ -102,9 +101,9 @@ class MissingValues {
 
   void add(Index a, Index b, Index g, double value, Curvature& to) const;
 
-  void impute(Index i, const EffectMoments& effect, double c,
-              const MatrixXd& O, const VectorXd& linear, Scratch& scratch,
-              Slot& slot, MissingPosterior& out);
+  void impute(Index i, const EffectMoments& effect, double c, const MatrixXd& O,
+              const VectorXd& linear, Scratch& scratch, Slot& slot,
+              MissingPosterior& out);
 
   // rhs += y (omega + w) T'E(gamma theta) - w T'R e_i, second = T'R T, with
   // e_i the row at the uses' bases, offset included.

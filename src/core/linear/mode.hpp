@@ -1,7 +1,8 @@
-// Posterior mode of f by expectation conditional maximisation: a_i = |1 - y_i f_i|, then f given a, for f_i = x_i'theta + e_i with
-// theta ~ N(0, I) and e_i ~ N(0, r_i). The fixed point is the hinge-loss
-// machine: 2 sum w (1 - y f)_+ + theta'theta / 2 + sum e^2 / (2 r). Sublinear
-// near the margin: it stops when the objective does. Cost of a pass: n p^2.
+// Posterior mode of f by expectation conditional maximisation: a_i = |1 - y_i
+// f_i|, then f given a, for f_i = x_i'theta + e_i with theta ~ N(0, I) and e_i
+// ~ N(0, r_i). The fixed point is the hinge-loss machine: 2 sum w (1 - y f)_+ +
+// theta'theta / 2 + sum e^2 / (2 r). Sublinear near the margin: it stops when
+// the objective does. Cost of a pass: n p^2.
 #ifndef BAYESKERNEL_LINEAR_MODE_HPP
 #define BAYESKERNEL_LINEAR_MODE_HPP
 

@@ -17,8 +17,8 @@ struct Moments {
   const ArrowVector* point = nullptr;  // without q: a draw, whose Var f is not
                                        // set; without both E f is the offset
                                        // and Var f = 1
-  VectorXd column_mean;  // p, empty: all columns are in
-  VectorXd column_var;   // p, Var f by x_k^2; empty: none
+  VectorXd column_mean;                // p, empty: all columns are in
+  VectorXd column_var;                 // p, Var f by x_k^2; empty: none
 
   struct Scratch {
     MatrixXd scaled, work;

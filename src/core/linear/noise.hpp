@@ -24,7 +24,7 @@ NoisePosterior start_noise(const NoisePrior& prior);
 // left these sums of kappa and of kappa E(y - f)^2. What is returned takes the
 // rows' part of the bound to that of the new q(v), its own terms included.
 double update_noise(const NoisePrior& prior, double seen, double power,
-                           double squares, NoisePosterior& q);
+                    double squares, NoisePosterior& q);
 
 }  // namespace bayeskernel
 

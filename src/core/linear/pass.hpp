@@ -23,10 +23,10 @@
 
 namespace bayeskernel {
 
-// A pass that is run elsewhere: adds the sums at q (null: the start), with second
-// derivatives or without, and fills what is to be kept by row.
-using RemotePass = std::function<void(const GaussianPosterior*, bool, Sums&,
-                                      const RowStore&)>;
+// A pass that is run elsewhere: adds the sums at q (null: the start), with
+// second derivatives or without, and fills what is to be kept by row.
+using RemotePass =
+    std::function<void(const GaussianPosterior*, bool, Sums&, const RowStore&)>;
 
 class Pass {
  public:
@@ -47,8 +47,7 @@ class Pass {
   // The sums of the chunks begin .. end - 1; sums of groups go to `groups`.
   void run_shard(Index begin, Index end, const Moments& at, const Rule& rule,
                  Second second, Sums& sums, Sums& groups,
-                 const RowStore& store = RowStore(),
-                 Gather what = Gather::all);
+                 const RowStore& store = RowStore(), Gather what = Gather::all);
 
  private:
   struct Job {

@@ -2,14 +2,15 @@
 // deviation, or all coefficients and all standard deviations, are multiplied
 // by one factor c, drawn given the rest with the latents integrated out. The
 // sampler's own steps move such scales slowly: variances follow effects and
-// effects follow latents. Log density of t = log c (a group of transformations with
-// its Jacobian, Liu & Sabatti 2000, Biometrika 87, 353-369), drawn by slice
-// sampling:
+// effects follow latents. Log density of t = log c (a group of transformations
+// with its Jacobian, Liu & Sabatti 2000, Biometrika 87, 353-369), drawn by
+// slice sampling:
 //   sum omega log p(y | rest + c part)         any family
 //   - 2 A t - B / (sigma^2 c^2)                 a block IG(A, B)
 //   + t - (nu + 1)/2 log(1 + sigma^2 c^2/nu s^2) a block half t(nu, s)
 //   - nu r t - tr(S Psi^-1) / (2 c^2)           a block IW(nu, S)
-//   and with log sums in the trace's place       where its Psi is of half t ones
+//   and with log sums in the trace's place       where its Psi is of half t
+//   ones
 //   + q t - precision c^2 |theta|^2 / 2         q columns of known precision
 // A scattered block counts as one IG(A, B): its effects that are exactly 0 (out
 // of the model, their own values integrated out) take no part.
@@ -49,7 +50,7 @@ struct ScatteredBlock {
 
 // The prior's part of that of a learned block at the precision where t = 0.
 double log_scale_density(const Block& block, const MatrixXd& precision,
-                                double t);
+                         double t);
 
 class ScaleMove {
  public:

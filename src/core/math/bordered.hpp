@@ -62,13 +62,12 @@ BAYESKERNEL_INLINE inline void eliminate(Lanes lanes, double* a,
 
 // Columns k and k + 1 of a symmetric matrix of which the lower triangle is
 // stored.
-void symmetric_columns(const double* a, Eigen::Index stride,
-                              Eigen::Index size, Eigen::Index k, double* first,
-                              double* second);
+void symmetric_columns(const double* a, Eigen::Index stride, Eigen::Index size,
+                       Eigen::Index k, double* first, double* second);
 
-void set_symmetric_columns(double* a, Eigen::Index stride,
-                                  Eigen::Index size, Eigen::Index k,
-                                  const double* first, const double* second);
+void set_symmetric_columns(double* a, Eigen::Index stride, Eigen::Index size,
+                           Eigen::Index k, const double* first,
+                           const double* second);
 
 // to -= factor times x from row `from` (and up to seven before) on.
 template <class Lanes>

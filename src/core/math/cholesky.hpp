@@ -12,7 +12,7 @@ namespace bayeskernel {
 // 1e-10 mean(diag) to the diagonal, then 100 times more, at most four times.
 // Returns the jitter that was added; throws NumericError when none helps.
 double jittered_cholesky(Eigen::Ref<Eigen::MatrixXd> a,
-                                Eigen::LLT<Eigen::MatrixXd>& llt);
+                         Eigen::LLT<Eigen::MatrixXd>& llt);
 
 double log_det(const Eigen::LLT<Eigen::MatrixXd>& llt);
 

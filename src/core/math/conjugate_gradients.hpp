@@ -21,8 +21,8 @@ int conjugate_gradients(Apply&& apply, Precondition&& precondition,
   Eigen::MatrixXd z(rhs.rows(), rhs.cols()), product(rhs.rows(), rhs.cols());
   Eigen::MatrixXd residual = rhs;
   precondition(rhs, z);
-  const Eigen::ArrayXd enough = tolerance * tolerance *
-                                rhs.cwiseProduct(z).rowwise().sum().array();
+  const Eigen::ArrayXd enough =
+      tolerance * tolerance * rhs.cwiseProduct(z).rowwise().sum().array();
   if (from_zero) {
     x.setZero(rhs.rows(), rhs.cols());
   } else {

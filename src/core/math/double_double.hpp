@@ -4,8 +4,6 @@
 #ifndef BAYESKERNEL_MATH_DOUBLE_DOUBLE_HPP
 #define BAYESKERNEL_MATH_DOUBLE_DOUBLE_HPP
 
-
-
 namespace bayeskernel {
 
 // What rounding took from the product of a and b.
@@ -27,8 +25,7 @@ struct DoubleDouble {
 
   friend DoubleDouble operator+(const DoubleDouble& a, const DoubleDouble& b) {
     const double s = a.high + b.high, t = a.low + b.low;
-    const DoubleDouble first =
-        ordered(s, sum_error(a.high, b.high, s) + t);
+    const DoubleDouble first = ordered(s, sum_error(a.high, b.high, s) + t);
     return ordered(first.high, first.low + sum_error(a.low, b.low, t));
   }
   friend DoubleDouble operator-(const DoubleDouble& a, const DoubleDouble& b) {
@@ -43,8 +40,7 @@ struct DoubleDouble {
     const double first = a.high / b.high;
     const DoubleDouble left = a - b * DoubleDouble(first);
     const double second = left.high / b.high;
-    const double third =
-        (left - b * DoubleDouble(second)).high / b.high;
+    const double third = (left - b * DoubleDouble(second)).high / b.high;
     return DoubleDouble(first, second) + DoubleDouble(third);
   }
   DoubleDouble& operator+=(const DoubleDouble& b) { return *this = *this + b; }

@@ -1,6 +1,6 @@
 // A model of predictors whose rows are grouped: what the groups of a row add to
-// its predictors is N(0, S_b), and what is left follows a Mixture. EM: given the
-// effects' moments the mixture is fitted to rows without them
+// its predictors is N(0, S_b), and what is left follows a Mixture. EM: given
+// the effects' moments the mixture is fitted to rows without them
 // (MixtureFit::Options), given the mixture a group's effects are Gaussian.
 // Several factors one after the other. O(n P^2) an iteration.
 #ifndef BAYESKERNEL_MISSING_GROUPED_MIXTURE_HPP

@@ -54,7 +54,7 @@ class Cells {
 
 // Component k C + c is cell k of class c, of C classes.
 struct Mixture {
-  VectorXd mixture_weight;                    // of components
+  VectorXd mixture_weight;           // of components
   MatrixXd mean;                     // P x components
   std::vector<MatrixXd> covariance;  // P x P, by class
   Cells cells;
@@ -98,10 +98,10 @@ struct Places {
 };
 
 MatrixXd part(const MatrixXd& a, const std::vector<Index>& rows,
-                     const std::vector<Index>& columns);
+              const std::vector<Index>& columns);
 
 VectorXd part(const Eigen::Ref<const VectorXd>& v,
-                     const std::vector<Index>& at);
+              const std::vector<Index>& at);
 
 // Missing predictors given those seen, under one Gaussian: mean slope x +
 // level, and the covariance.
@@ -181,7 +181,7 @@ class MixtureFit {
   // Of a class.
   struct State {
     VectorXd mixture_weight;  // of cells
-    MatrixXd mean;   // P x cells
+    MatrixXd mean;            // P x cells
     MatrixXd covariance;
   };
 

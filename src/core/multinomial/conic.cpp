@@ -1,6 +1,5 @@
 #include "multinomial/conic.hpp"
 
-
 namespace bayeskernel {
 
 double ConicRule::moments(const double* m, Index t, double* y) {

@@ -31,7 +31,8 @@ struct MultinomialGibbsSettings {
   // dirichlet: rho_s ~ Gamma(first, second); gamma: beta_s ~ Gamma(pi_s,
   // chi_s), pi_s ~ Exp(first), chi_s ~ Exp(second); bernoulli: probability.
   double first = 1.0, second = 1.0;
-  // rho_s = first, or pi_s = first and chi_s = second, in place of their priors.
+  // rho_s = first, or pi_s = first and chi_s = second, in place of their
+  // priors.
   bool held = false;
   double theta_shape = 1.0, theta_rate = 1.0;
 };

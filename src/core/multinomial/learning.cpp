@@ -110,7 +110,8 @@ MultinomialResult KernelLearner::spread(const Spread& q,
       if (q.weights != nullptr) bound += q.weights->bound();
       if (q.scales != nullptr) bound += q.scales->bound();
       total.bound.push_back(bound);
-      if (exact) total.largest_fall = std::max(total.largest_fall, best - bound);
+      if (exact)
+        total.largest_fall = std::max(total.largest_fall, best - bound);
       total.converged =
           std::abs(bound - best) <= set_.tolerance * std::abs(bound);
       best = bound;
@@ -323,8 +324,8 @@ bool KernelLearner::update_scales(WeightPosterior& q,
     if (gradient != nullptr) {
       // From log length-scales, -log(2 theta) / 2.
       for (Index k = 0; k < theta.size(); ++k) {
-        (*gradient)[k] -= 0.5 * by_kernel[at[static_cast<std::size_t>(k)]] /
-                          theta[k];
+        (*gradient)[k] -=
+            0.5 * by_kernel[at[static_cast<std::size_t>(k)]] / theta[k];
       }
     }
     return offset + value;
@@ -337,8 +338,8 @@ void KernelLearner::set_scales(const VectorXd& theta) {
     VectorXd all = source.log_parameters();
     const double log_theta =
         std::log(std::max(theta[static_cast<Index>(k)], 1e-30));
-    all[places_[k].parameter] = std::clamp(
-        -0.5 * (std::log(2.0) + log_theta), -kMostLog, kMostLog);
+    all[places_[k].parameter] =
+        std::clamp(-0.5 * (std::log(2.0) + log_theta), -kMostLog, kMostLog);
     source.set_log_parameters(all);
   }
 }

@@ -53,13 +53,13 @@ struct MultinomialMoments {
 // Of the objects that `design` has. `beyond`: designs v_k whose v_k v_k' add up
 // to the covariance of the columns, where the weights of kernels are not known:
 // the variance of w_c k is larger by (w_c v_k)^2 + v_k' V_c v_k each.
-MultinomialMoments predict_classes(
-    const MultinomialPosterior& q, const Design& design, Index nodes,
-    Executor& executor, const std::vector<Design>& beyond = {});
+MultinomialMoments predict_classes(const MultinomialPosterior& q,
+                                   const Design& design, Index nodes,
+                                   Executor& executor,
+                                   const std::vector<Design>& beyond = {});
 
 // P(class | W) of one object with latent functions f: unit scales.
-void class_log_probabilities(ConicRule& rule, const double* f,
-                                    double* out);
+void class_log_probabilities(ConicRule& rule, const double* f, double* out);
 
 }  // namespace bayeskernel
 

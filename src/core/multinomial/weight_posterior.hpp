@@ -61,8 +61,9 @@ class WeightPosterior {
     mean_ = points_ * share_;
     const MatrixXd centred = points_.colwise() - mean_;
     covariance_ = centred * share_.asDiagonal() * centred.transpose();
-    log_mean_ = set_.printed ? VectorXd(mean_.array().max(1e-300).log())
-                             : VectorXd(points_.array().log().matrix() * share_);
+    log_mean_ = set_.printed
+                    ? VectorXd(mean_.array().max(1e-300).log())
+                    : VectorXd(points_.array().log().matrix() * share_);
     const double hyper = set_.held      ? held_density()
                          : set_.product ? gamma_hyper()
                                         : dirichlet_hyper();
@@ -78,9 +79,7 @@ class WeightPosterior {
   double effective() const { return effective_; }
   bool known() const { return mean_.size() > 0; }
   // Whether it is the exact factor of a bound, which then rises.
-  bool exact() const {
-    return !set_.product && !set_.slice && !set_.printed;
-  }
+  bool exact() const { return !set_.product && !set_.slice && !set_.printed; }
 
   // Columns v_k with sum v_k v_k' the covariance.
   MatrixXd spread() const;
@@ -150,9 +149,9 @@ class WeightPosterior {
     bend = 0.5 * (bend + bend.transpose()).eval();
     const SymmetricEigen own(bend);
     // A direction without a bend has a spread of one at most.
-    root_ = own.eigenvectors() *
-            own.eigenvalues().cwiseMax(1.0).cwiseSqrt().cwiseInverse()
-                .asDiagonal();
+    root_ =
+        own.eigenvectors() *
+        own.eigenvalues().cwiseMax(1.0).cwiseSqrt().cwiseInverse().asDiagonal();
     log_root_ = -0.5 * own.eigenvalues().cwiseMax(1.0).array().log().sum();
   }
 
@@ -259,9 +258,9 @@ class WeightPosterior {
       }
       if (k < 0) continue;
       points_.col(k) = weights_at(z);
-      mean_density += (log_density(f, z, nullptr) -
-                       points_.col(k).array().log().sum()) /
-                      static_cast<double>(sweeps);
+      mean_density +=
+          (log_density(f, z, nullptr) - points_.col(k).array().log().sum()) /
+          static_cast<double>(sweeps);
     }
     guess_ = points_.rowwise().mean();
     Stream other = stream(2);

@@ -47,8 +47,7 @@ Maximum maximise(F&& f, const Eigen::VectorXd& start, double tolerance,
       out.converged = true;
       break;
     }
-    double length =
-        std::min(1.0, kLongest / step.cwiseAbs().maxCoeff());
+    double length = std::min(1.0, kLongest / step.cwiseAbs().maxCoeff());
     if (fresh) length = std::min(length, 0.5 / step.cwiseAbs().maxCoeff());
     double value = 0.0;
     VectorXd next;
@@ -76,10 +75,10 @@ Maximum maximise(F&& f, const Eigen::VectorXd& start, double tolerance,
     if (curvature > 1e-12 * moved.norm() * bent.norm()) {
       if (fresh) inverse *= curvature / bent.squaredNorm();
       const VectorXd image = inverse * bent;
-      inverse += (1.0 + bent.dot(image) / curvature) / curvature * moved *
-                     moved.transpose() -
-                 (image * moved.transpose() + moved * image.transpose()) /
-                     curvature;
+      inverse +=
+          (1.0 + bent.dot(image) / curvature) / curvature * moved *
+              moved.transpose() -
+          (image * moved.transpose() + moved * image.transpose()) / curvature;
       fresh = false;
     }
     if (gain < tolerance) {

@@ -1,5 +1,6 @@
-// Prior of a variance sigma^2: inverse gamma IG(A, B), or such that sigma is half
-// a t variable of nu degrees of freedom and scale s. The latter is a mixture,
+// Prior of a variance sigma^2: inverse gamma IG(A, B), or such that sigma is
+// half a t variable of nu degrees of freedom and scale s. The latter is a
+// mixture,
 //   sigma^2 | xi ~ IG(nu/2, nu/xi), xi ~ IG(1/2, 1/s^2),
 // (Wand et al. 2011, Bayesian Analysis 6, 847-900), whose xi has a factor of q
 // of its own, always at its optimum, and in a chain is drawn when it is needed:

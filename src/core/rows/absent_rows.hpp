@@ -1,5 +1,5 @@
-// Rows that others keep and pass over: a source on them has its sizes, its tiles
-// and shards, and no row.
+// Rows that others keep and pass over: a source on them has its sizes, its
+// tiles and shards, and no row.
 #ifndef BAYESKERNEL_ROWS_ABSENT_ROWS_HPP
 #define BAYESKERNEL_ROWS_ABSENT_ROWS_HPP
 

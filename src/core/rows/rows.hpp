@@ -159,8 +159,8 @@ class PackedRows final : public RowSource {
   MatrixXd x;  // p x n, after `lead` columns that are of no row
   MatrixXd z;  // r x n
   VectorXd y, weight, offset, residual;
-  // Products may be other bits where columns begin at other addresses: rows that
-  // are part of more begin where they do there.
+  // Products may be other bits where columns begin at other addresses: rows
+  // that are part of more begin where they do there.
   Index lead = 0;
 
   // To be called after the members are filled. Blocks of few rows share a

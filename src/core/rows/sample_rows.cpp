@@ -20,8 +20,7 @@ std::vector<Index> sample_numbers(Index n, Index size, std::uint64_t seed) {
 
 RowSample sample_rows(ChunkReader& reader, const StreamColumns& columns,
                       Index size, std::uint64_t seed) {
-  const std::vector<Index> numbers =
-      sample_numbers(reader.rows(), size, seed);
+  const std::vector<Index> numbers = sample_numbers(reader.rows(), size, seed);
   size = static_cast<Index>(numbers.size());
   const Index p = static_cast<Index>(columns.source.size());
   RowSample out{MatrixXd(p, size), VectorXd(size), VectorXd(size)};

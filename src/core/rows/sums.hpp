@@ -37,7 +37,7 @@ struct ArrowVector {
 
 // out += sign * curvature * point.
 void add_product(const Curvature& curvature, const ArrowVector& point,
-                        double sign, ArrowVector& out);
+                 double sign, ArrowVector& out);
 
 // What a pass sums up beside the bound: nothing, the linear part, or all. What
 // it does not sum up stays as it was.

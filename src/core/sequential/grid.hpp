@@ -27,8 +27,8 @@ struct CandidateSettings {
 // As it is kept between runs.
 struct GridState {
   Index rows = 0;
-  MatrixXd points;              // d x points
-  MatrixXd x;                   // d x rows, while they are needed
+  MatrixXd points;  // d x points
+  MatrixXd x;       // d x rows, while they are needed
   VectorXd y;
   MatrixXd gram;  // products of columns, the constant in front
   VectorXd dots;  // with y
@@ -112,8 +112,7 @@ class Grid {
   static void add_product(double a, double b, double& sum, double& rest);
 
   // sum_s a_s b_s less `sum`.
-  static double rest_of(const double* a, const double* b, Index n,
-                        double sum);
+  static double rest_of(const double* a, const double* b, Index n, double sum);
 
   void make_room_for_rest() const;
 

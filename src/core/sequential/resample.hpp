@@ -43,7 +43,7 @@ std::vector<double> sorted_uniforms(Stream& stream, Eigen::Index count);
 
 // The parents of as many particles as there are weights.
 std::vector<Eigen::Index> resample(const std::vector<double>& log_weight,
-                                          Resampling scheme, Stream& stream);
+                                   Resampling scheme, Stream& stream);
 
 }  // namespace bayeskernel
 

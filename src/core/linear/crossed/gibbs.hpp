@@ -1,6 +1,7 @@
 // Gibbs chain with crossed random effects: latents given f, by family
-// (linear/gibbs_rules.hpp), then all of theta given these in one draw, then the variances, then a move along a scale. The joint draw perturbs
-// the right-hand side,
+// (linear/gibbs_rules.hpp), then all of theta given these in one draw, then the
+// variances, then a move along a scale. The joint draw perturbs the right-hand
+// side,
 //   A theta = b + sum sqrt(kappa_i) e_i (x_i, z_i) + Lambda^1/2 e  ~  N(b, A),
 // and solves it (Papandreou & Yuille 2010, NIPS 23; Nishimura & Suchard 2023,
 // J. Am. Stat. Assoc. 118, 2468-2481), so that the chain mixes as the one with

@@ -42,7 +42,7 @@ struct RowVectors {
 
 // sum of linear (x, z) over the rows; every effect adds up its own.
 VectorXd crossed_linear(const CrossedRows& rows, const VectorXd& linear,
-                               Executor& executor);
+                        Executor& executor);
 
 class CrossedMeanField final : AscentModel {
  public:

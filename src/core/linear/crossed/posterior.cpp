@@ -114,8 +114,8 @@ void CrossedPosterior::set_outer(CrossedSystem& system) {
     // Omega = L^-T M L^-1 with P = L L' and M >= 0.
     const Eigen::LLT<MatrixXd> llt(total);
     const MatrixXd l = llt.matrixL();
-    const SymmetricEigen eigen(
-        l.transpose() * best * l - MatrixXd::Identity(shared, shared));
+    const SymmetricEigen eigen(l.transpose() * best * l -
+                               MatrixXd::Identity(shared, shared));
     const Eigen::ArrayXd m = eigen.eigenvalues().array().max(0.0);
     MatrixXd turn = eigen.eigenvectors();
     llt.matrixU().solveInPlace(turn);

@@ -66,7 +66,7 @@ class CrossedPosterior {
   void set_inner(CrossedSystem& system);
 
   const CrossedRows& rows_;
-  MatrixXd regression_, shared_;       // H
+  MatrixXd regression_, shared_;  // H
   MatrixXd whitener_, root_,
       whitened_loading_;  // whitened_loading: roots times H
   VectorXd noise_;

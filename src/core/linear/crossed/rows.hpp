@@ -57,13 +57,14 @@ class CrossedRows final : public RowSource {
   Level level_of(Index a) const;
 
   // The r columns from entry `at` of the rows of the level that begins with
-  // effect a, of numbers on the pattern of A: all rows of a level have the same.
-  using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic,
-                                 Eigen::RowMajor>;
+  // effect a, of numbers on the pattern of A: all rows of a level have the
+  // same.
+  using RowMajor =
+      Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   template <class Values>
   auto block(Values& values, Index a, Index at, Index r) const {
-    using Kind = std::conditional_t<std::is_const_v<Values>, const RowMajor,
-                                    RowMajor>;
+    using Kind =
+        std::conditional_t<std::is_const_v<Values>, const RowMajor, RowMajor>;
     return Eigen::Map<Kind, 0, Eigen::OuterStride<>>(
         values.data() + begin[a] + at, level_of(a).term->width, r,
         Eigen::OuterStride<>(begin[a + 1] - begin[a]));

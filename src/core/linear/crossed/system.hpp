@@ -27,7 +27,8 @@ double invert_blocks(const MatrixXd& square, MatrixXd& inverse);
 
 class CrossedSystem {
  public:
-  CrossedSystem(const CrossedRows& rows, const Prior& prior, Executor& executor);
+  CrossedSystem(const CrossedRows& rows, const Prior& prior,
+                Executor& executor);
 
   // Sums with weights kappa, and the prior's precision.
   void factor(const VectorXd& kappa,
@@ -97,8 +98,8 @@ class CrossedSystem {
   Executor& executor_;
   Prior dense_;  // of x alone
   Index p_, effects_;
-  VectorXd values_;                            // of A
-  MatrixXd gram_, cross_;                      // A_xx, B
+  VectorXd values_;        // of A
+  MatrixXd gram_, cross_;  // A_xx, B
   std::vector<MatrixXd> diagonal_, inverse_;
   Eigen::LLT<MatrixXd> llt_;
   double jitter_ = 0.0;

@@ -49,7 +49,7 @@ class CompletionMaker {
  private:
   struct Conditional {
     GivenSeen at;
-    MatrixXd root;      // of the covariance
+    MatrixXd root;  // of the covariance
     VectorXd seen_mean;
     double log_weight;  // of the component, what is seen at its mean
   };

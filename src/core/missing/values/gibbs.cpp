@@ -149,7 +149,8 @@ void GroupedPredictors::draw_factor(std::size_t f, const MatrixXd& filled,
       state_.between[f], "the covariance of the predictors between groups");
   VectorXd linear(width()), out(width());
   for (Index g = 0; g < own.groups; ++g) {
-    for (Index d = 0; d < width(); ++d) linear[d] = weighted_sum(data_.where[d], g);
+    for (Index d = 0; d < width(); ++d)
+      linear[d] = weighted_sum(data_.where[d], g);
     const Eigen::LLT<MatrixXd> llt(prior + count_[f][g] * inner);
     if (llt.info() != Eigen::Success) {
       throw NumericError(
