@@ -146,8 +146,11 @@ model_performance.bayeskernel_fit <- function(model, ...) {
   if (is_regression(model)) {
     out$Sigma <- stats::sigma(model)
   } else {
+    # Bounded as in log_loss().
     p <- stats::fitted(model)
-    out$Log_loss <- -mean_of((p + rest) * log(p) + (1 - p - rest) * log1p(-p))
+    shares <- p + rest
+    p <- pmin(pmax(p, 1e-15), 1 - 1e-15)
+    out$Log_loss <- -mean_of(shares * log(p) + (1 - shares) * log1p(-p))
   }
   structure(out, class = c("performance_model", "data.frame"))
 }

@@ -9,12 +9,12 @@ small_png <- function(file) {
   if (!grepl("[.]png$", file) || !requireNamespace("png", quietly = TRUE)) {
     return(file)
   }
-  picture <- png::readPNG(file)
-  if (length(dim(picture)) != 3L) {
+  pixels <- png::readPNG(file)
+  if (length(dim(pixels)) != 3L) {
     return(file)
   }
-  size <- dim(picture)[1:2]
-  byte <- matrix(round(255 * picture[, , 1:3]), ncol = 3)
+  size <- dim(pixels)[1:2]
+  byte <- matrix(round(255 * pixels[, , 1:3]), ncol = 3)
   code <- drop(byte %*% c(65536, 256, 1))
   count <- table(code)
   found <- as.numeric(names(count))
