@@ -63,9 +63,11 @@ run_tests <- function(folder, tier) {
   results <- results[answered]
   counts <- Reduce(`+`, lapply(results, `[[`, "counts"), numeric(4))
   counts[2] <- counts[2] + sum(!answered)
-  for (result in results) {
-    if (any(result$counts[-1] > 0)) cat("\n==", result$file, result$text, sep = "\n")
+  failed <- vapply(results, function(x) x$counts[["failed"]] > 0, NA)
+  report_files <- function(results) {
+    for (x in results) if (any(x$counts[-1] > 0)) cat("\n==", x$file, x$text, sep = "\n")
   }
+  report_files(results[!failed])
   cpu <- vapply(results, `[[`, 0, "cpu")
   seconds <- vapply(results, `[[`, 0, "seconds")
   cat("\nslowest files (CPU seconds, seconds)\n")
@@ -74,6 +76,8 @@ run_tests <- function(folder, tier) {
   }
   cat(sprintf("%.0f CPU seconds\n", sum(cpu)))
   cat(counts[4], "warnings\n")
+  # Last, where the end of a log shows them.
+  report_files(results[failed])
   close_step(as.integer(counts[1]), as.integer(counts[2]), as.integer(counts[3]))
 }
 
