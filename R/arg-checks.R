@@ -157,3 +157,63 @@ as_frame <- function(newdata) {
   }
   as.data.frame(newdata)
 }
+
+check_digits <- function(digits) check_count(digits, 1L, 22L, "digits")
+
+# The value of an argument, whose expression may be no value at all.
+given <- function(value, name) {
+  tryCatch(value, error = function(e) {
+    if (inherits(e, "bayeskernel_error")) stop(e)
+    header <- sprintf("Argument `%s` has no value.", name)
+    bk_abort("argument", header, conditionMessage(e), column = name)
+  })
+}
+
+check_until <- function(x, name) {
+  if (is.null(x) || inherits(x, "bayeskernel_until")) return(x)
+  abort_argument(x, name, "NULL, stop_at(rhat = 1.01) or stop_at(ess = 400)")
+}
+
+# Of models with a goal of their own "auto" stands for it.
+check_auto_until <- function(x, name) {
+  if (identical(x, "auto")) x else check_until(x, name)
+}
+
+# Evaluates with a generator of its own when a seed is given; R's generator is left as it was.
+with_seed <- function(seed, code) {
+  if (is.null(seed)) return(code)
+  seed <- check_seed(seed)
+  home <- globalenv()
+  before <- home[[".Random.seed"]]
+  on.exit(
+    if (is.null(before)) {
+      rm(".Random.seed", envir = home)
+    } else {
+      assign(".Random.seed", before, envir = home)
+    }
+  )
+  set.seed(seed, "Mersenne-Twister", "Inversion", "Rejection")
+  code
+}
+
+sorted_text <- function(x, name) {
+  x <- unique(x)
+  if (!all(validEnc(x))) {
+    abort_argument(x[!validEnc(x)], name, "text whose bytes are characters, as in UTF-8")
+  }
+  sort(x, method = "radix")
+}
+
+check_answer_size <- function(rows, columns) {
+  bytes <- 8 * as.double(rows) * columns
+  most <- getOption("bayeskernel.max_bytes", 8e9)
+  if (bytes > most) {
+    bk_abort(
+      "argument", "The predictions would not fit in memory.",
+      sprintf("Found: %.0f rows of %.0f numbers, %.1f GB.", rows, columns, bytes / 1e9),
+      sprintf("Accepted: %.1f GB (option \"bayeskernel.max_bytes\").", most / 1e9),
+      "Ask for fewer rows at a time, or for fewer draws by `ndraws`.",
+      column = "newdata", found = bytes, expected = most
+    )
+  }
+}

@@ -96,12 +96,6 @@ generic_frame <- function(frame) {
   frame
 }
 
-called_name <- function(call) {
-  name <- call[[1]]
-  if (is.call(name) && length(name) == 3L) name <- name[[3]]
-  if (is.symbol(name)) as.character(name) else ""
-}
-
 # do.call() puts whole data sets, and sometimes the function itself, into the call, which nobody
 # wants to read.
 short_call <- function(call) {
@@ -127,4 +121,11 @@ core_call <- function(result) {
     bk_abort(result$kind, header, result$message)
   }
   result
+}
+
+# As if Ctrl-C had reached R itself: handlers of `interrupt` run, then back to the prompt.
+abort_interrupted <- function() {
+  condition <- structure(list(message = "", call = NULL), class = c("interrupt", "condition"))
+  signalCondition(condition)
+  invokeRestart("abort")
 }

@@ -64,3 +64,7 @@ list_some <- function(x, most = 8L, total = length(x)) {
   if (total > min(most, length(x))) text <- sprintf("%s, ... (%d in all)", text, total)
   text
 }
+
+original_rows <- function(at, rows) {
+  if (is.null(at)) rows else if (is.null(rows)) at else rows[at]
+}

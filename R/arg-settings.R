@@ -146,3 +146,16 @@ read_prior <- function(model, front, defaults) {
   }
   remade(prior, "prior", maker)
 }
+
+method_is <- function(model, method, kind) {
+  kind %in% model$methods[match(method, names(model$methods))]
+}
+
+# The family that a response says; NULL: numbers, which may be codes.
+response_family <- function(y, families) {
+  if (is.ordered(y) && nlevels(y) > 2L && "ordinal" %in% families) {
+    "ordinal"
+  } else if (is.factor(y) || is.character(y) || is.logical(y)) {
+    "binomial"
+  }
+}

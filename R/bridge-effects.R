@@ -73,24 +73,6 @@
 #' @name effects
 NULL
 
-# --- what the formula says ----------------------------------------------------
-
-matrix_names <- function(object) object$design$columns
-
-# A formula also for a fit to a matrix.
-effect_formula <- function(object) {
-  object$formula %||%
-    stats::reformulate(sprintf("`%s`", matrix_names(object)), ".response", env = globalenv())
-}
-
-# Its fixed part with smooths as they are written, and its bars.
-effect_parts <- function(object) {
-  formula <- effect_formula(object)
-  parts <- split_bars(formula[[3]])
-  formula[[3]] <- parts$fixed
-  list(fixed = formula, bars = parts$bars)
-}
-
 coef_or_null <- function(object) tryCatch(stats::coef(object), bayeskernel_error = function(e) NULL)
 
 # --- marginaleffects ---------------------------------------------------------

@@ -750,3 +750,8 @@ check_precomputed <- function(x, alone) {
   }
   x
 }
+
+is_process <- function(term) !is.null(term$process)
+
+# The terms of a fit or of a design with processes.
+processes_of <- function(smooths) Filter(is_process, smooths)

@@ -100,14 +100,6 @@ parameter_draws <- function(x, n = 1000, seed = NULL) {
   if (!is.null(flat)) array(flat, c(nrow(flat), 1L, ncol(flat)), list(NULL, NULL, colnames(flat)))
 }
 
-# Independent draws from the posterior of a fit without stored draws.
-# object: a fit without draws.
-# n: number of draws, a positive integer.
-# seed: non-negative integer.
-# Returns matrix, n x variables, with column names; scale of the data. `NULL` of a model without a
-#   method: parameters() tells moments, from which draws that depend on each other cannot be made.
-draws_from_posterior <- function(object, n = 1000, seed = NULL) UseMethod("draws_from_posterior")
-
 #' @export
 draws_from_posterior.default <- function(object, n = 1000, seed = NULL) NULL
 
@@ -117,46 +109,3 @@ kept_sweeps <- function(fit) {
   thin <- fit$sampler$thin
   list(start = fit$sampler$warmup + thin, thin = thin)
 }
-
-# Draws of all chains one after another, of a fit whose chains weigh differently each as often as
-# the weight of its chain says.
-pooled_draws <- function(object, names = dimnames(object$draws)[[3]]) {
-  flat <- stack_chains(object$draws[, , names, drop = FALSE])
-  rows <- weighted_rows(object)
-  if (is.null(rows)) flat else flat[rows, , drop = FALSE]
-}
-
-# Their rows among all: evenly spaced quantiles, as many as there are draws. NULL: each once.
-weighted_rows <- function(object) {
-  weights <- object$chain_weights
-  if (is.null(weights) || max(weights) - min(weights) < 1e-8) return(NULL)
-  size <- dim(object$draws)
-  count <- size[1] * size[2]
-  ends <- cumsum(rep(weights / size[1], each = size[1]))
-  pmin(findInterval((seq_len(count) - 0.5) / count, ends) + 1L, count)
-}
-
-stack_chains <- function(draws) {
-  matrix(draws, ncol = dim(draws)[3], dimnames = list(NULL, dimnames(draws)[[3]]))
-}
-
-# Draws that R makes ----------------------------------------------------------
-
-# Evaluates with a generator of its own when a seed is given; R's generator is left as it was.
-with_seed <- function(seed, code) {
-  if (is.null(seed)) return(code)
-  seed <- check_seed(seed)
-  home <- globalenv()
-  before <- home[[".Random.seed"]]
-  on.exit(
-    if (is.null(before)) {
-      rm(".Random.seed", envir = home)
-    } else {
-      assign(".Random.seed", before, envir = home)
-    }
-  )
-  set.seed(seed, "Mersenne-Twister", "Inversion", "Rejection")
-  code
-}
-
-normal_matrix <- function(n, k) matrix(stats::rnorm(n * k), n, k)

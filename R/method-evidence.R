@@ -274,15 +274,6 @@ cavity_loo <- function(object) {
   )
 }
 
-# Of each row, as often as it counts. That of a unit of trials is known as a whole, and stands with
-# each of its rows.
-cavity_elpd <- function(object) {
-  # Kernel machines know their rows by class.
-  if (is.null(object$units) || !is_linear(object)) return(object$loo * (object$weights %||% 1))
-  constant <- if (is_pseudo(object)) 0 else unit_constant(object)
-  by_unit(object, object$loo) + constant
-}
-
 # Of all trials of a unit at once: f is the same in all of them.
 unit_log_density <- function(object) {
   if (is.null(object$units)) return((object$weights %||% 1) * own_log_density(object))

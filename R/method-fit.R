@@ -127,15 +127,6 @@ terms.bayeskernel_fit <- function(x, ...) {
   x$terms
 }
 
-need_formula <- function(object) {
-  if (is.null(object$formula)) {
-    bk_abort(
-      "argument", "The fit was made from a matrix and has no formula.",
-      sprintf("Use %s(formula, data), or keep x and y yourself.", model_of(object)$name)
-    )
-  }
-}
-
 #' @rdname fit-methods
 #' @export
 model.frame.bayeskernel_fit <- function(formula, ...) {
@@ -179,11 +170,6 @@ family.bayeskernel_fit <- function(object, ...) {
     out$family <- object$family
   }
   out
-}
-
-# The hinge is a loss, and not minus the logarithm of a probability.
-is_pseudo <- function(object) {
-  inherits(object, c("bsvm", "gpsvm")) || identical(object$family, "hinge")
 }
 
 refuse_pseudo <- function(object, what, cure = paste(

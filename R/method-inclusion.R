@@ -1,49 +1,5 @@
 # Selection as the user sees it: inclusion probabilities, and their path.
 
-#' Posterior inclusion probabilities
-#'
-#' The probability of every predictor to be in the model.
-#'
-#' @param object A fit by [bsvm()] or [bark()] made with `select`.
-#' @param by `"column"` of the design, the default; `"term"` of the formula: the
-#'   probability that any of the columns of the term is in the model.
-#' @param ... Unused.
-#' @return Named numeric vector, one element in \[0, 1\] for each column of the design under
-#'   selection: for `"gibbs"` the mean over all kept draws of the conditional probability given the
-#'   rest (Rao-Blackwell), for `"vb"` the same of 4 x 250 sweeps from the variational optimum, with
-#'   an attribute `range`, by how much the four streams differ (with `polish = "ep"` that of
-#'   expectation propagation and with `polish = FALSE` the variational probability, both without),
-#'   for [bark()] the share of the draws in which the column is in the model. With `by = "term"` an
-#'   element for each term: where its columns share one indicator, as they do by default, that of
-#'   each; else the share of the draws in which any of them is in. Fits without draws do not know
-#'   that of several columns, and say so.
-#' @section Variational fits: the variational probability is more extreme than the posterior: nearly
-#'   0 or nearly 1 where `"gibbs"` still hesitates. What is reported, coefficients and predictions
-#'   included, is therefore the sampler's. Where a column's probability differs by more than 0.3
-#'   between the streams, [print()] and [summary()] say that the selection has not settled: run
-#'   `method = "gibbs"` for longer.
-#' @section Expectation propagation: `polish = "ep"` gives the same numbers every time, and with few
-#'   columns they are close to those of long chains, within about 0.05. A column that is rarely
-#'   different from 0 and tells the class where it is has a posterior that no Gaussian fits: its
-#'   probability can then be far too low, of which nothing warns. If the messages settle at several
-#'   places, the one with the highest evidence counts.
-#' @section Errors: `bayeskernel_error_argument` if the fit has no selection.
-#' @seealso [inclusion_path()], [compare_terms()], [bsvm()], [bark()]; `vignette("spam")`.
-#' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
-#'   Bayesian inference for support vector machine classification.
-#'   *Computational Statistics & Data Analysis* 73, 163-176, section 3.2.
-#' @examples
-#' set.seed(1)
-#' d <- data.frame(a = rnorm(200), f = gl(4, 1, 200))
-#' d$y <- d$a + (d$f == 2) + rlogis(200) > 0
-#' fit <- bsvm(y ~ ., d,
-#'   select = TRUE, prior = bsvm_prior(rho = 0.1), threads = 1
-#' )
-#' round(inclusion(fit), 3)
-#' round(inclusion(fit, by = "term"), 3)
-#' @export
-inclusion <- function(object, ...) UseMethod("inclusion")
-
 #' @rdname inclusion
 #' @export
 inclusion.bayeskernel_fit <- function(object, by = c("column", "term"), ...) {
@@ -67,11 +23,6 @@ need_selection <- function(object) {
     )
   }
 }
-
-# The selection of a fit: names of its `columns`, NULL without; the rest as functions: `inclusion()`
-# of each, maybe with the attribute `range`; `draws(columns)`, 0 where they are out; `positive()`,
-# P(effect > 0 | in the model), NULL where effects have no sign.
-selection_of <- function(object) UseMethod("selection_of")
 
 #' @exportS3Method
 selection_of.bark <- function(object) {
@@ -100,11 +51,6 @@ selection_of.default <- function(object) {
     positive = function() effect_signs(object, at)
   )
 }
-
-inclusion_columns <- function(object) selection_of(object)$columns
-
-# By column, named.
-inclusion_by <- function(object) selection_of(object)$inclusion()
 
 # That one of several columns is in the model, or more.
 inclusion_of_any <- function(object, columns) {
@@ -221,44 +167,6 @@ print.inclusion_path <- function(x, ...) {
     rho = signif(x$rho, 3), kept = rowSums(x$inclusion > 0.5), bound = round(x$elbo, 3)
   ), row.names = FALSE)
   invisible(x)
-}
-
-#' @rdname inclusion_path
-#' @export
-plot.inclusion_path <- function(x, names = 12, main = NULL, ...) {
-  check_no_dots(...)
-  names <- check_count(names, 0, name = "names")
-  main <- check_title(main)
-  old <- bk_look()
-  on.exit(graphics::par(old))
-  at <- log10(x$rho)
-  strength <- apply(abs(x$effect), 2, max)
-  largest <- order(-strength)[seq_len(min(names, ncol(x$effect)))]
-  labels <- margin_labels(colnames(x$effect)[largest], 4, 0.75)
-  room <- if (length(at) == 1L || diff(range(at)) == 0) 0.5 else 0
-  bk_panel(
-    range(at) + c(-room, room), range(x$effect, 0),
-    xlab = expression(log[10] ~ "prior inclusion probability"),
-    ylab = "Effect of a standardized column",
-    main = main_title(main, "Effects along the prior inclusion probability")
-  )
-  colours <- rep("grey70", ncol(x$effect))
-  colours[largest] <- bk_palette(length(largest))
-  for (k in order(colours != "grey70")) {
-    graphics::lines(
-      at, x$effect[, k], col = colours[k], lwd = 1.5, type = if (room > 0) "p" else "l"
-    )
-  }
-  if (length(largest) > 0L) {
-    gap <- 0.035 * diff(graphics::par("usr")[3:4])
-    graphics::mtext(
-      labels, side = 4, at = spread_labels(x$effect[1, largest], gap), line = 0.2, las = 1,
-      cex = 0.75, col = colours[largest]
-    )
-  }
-  rest <- ncol(x$effect) - length(largest)
-  if (rest > 0L) bk_note(sprintf("gray: %d without a name", rest))
-  invisible(NULL)
 }
 
 # Heights at least `gap` apart, close to those wanted.

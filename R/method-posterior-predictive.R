@@ -58,24 +58,6 @@
 #' @name posterior_predict.bayeskernel_fit
 NULL
 
-# Draws of f and what comes with them, at new rows or those of the fit.
-posterior_latent <- function(object, newdata, draws, re.form = NULL, seed = NULL, response = FALSE,
-                             threads = getOption("bayeskernel.threads", 2L)) {
-  if (!is.null(draws)) draws <- check_count(draws, name = "ndraws")
-  if (object$method == "ecm") draws_from_posterior(object)
-  groups <- check_re_form(re.form)
-  rows <- NULL
-  if (!is.null(newdata) || !keeps_rows(object) || groups != "as given") {
-    if (is.null(newdata)) newdata <- own_data(object)
-    rows <- new_rows(object, newdata, groups, TRUE)
-  }
-  check_answer_size(if (is.null(rows)) object$n else rows$n, draw_count(object, draws))
-  out <- with_seed(seed, latent_draws(object, rows, draws, response, threads))
-  if (!is.null(rows) && length(dim(out$f)) == 2L) out$f <- fill_incomplete(out$f, rows, TRUE)
-  if (is.null(rows)) out$f <- by_unit(object, out$f, TRUE)
-  out
-}
-
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method rstantools::posterior_linpred
 posterior_linpred.bayeskernel_fit <- function(object, transform = FALSE, newdata = NULL,
@@ -205,81 +187,6 @@ log_lik.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
   check_whole(object, ...)
   refuse_pseudo(object, "log-likelihood")
   log_densities(object, newdata, y, ndraws, seed)
-}
-
-# Of each response, draws x rows.
-log_densities <- function(object, newdata = NULL, y = NULL, draws = NULL, seed = NULL) {
-  latent <- posterior_latent(object, newdata, draws, seed = seed)
-  n <- ncol(latent$f)
-  if (is.null(newdata) && !is.null(object$units)) return(count_densities(object, latent))
-  codes <- if (is.null(newdata)) {
-    if (is_regression(object)) object$y else own_classes(object)
-  } else {
-    new_response(object, newdata, y, n, declared = TRUE)
-  }
-  # A level that no row of the fit has does not occur.
-  strange <- !is_regression(object) & codes > length(object$levels)
-  if (any(strange, na.rm = TRUE)) codes[which(strange)] <- NA
-  out <- label_densities(object, latent, codes, is.null(newdata))
-  out[, which(strange)] <- -Inf
-  out
-}
-
-label_densities <- function(object, latent, codes, own) {
-  n <- ncol(latent$f)
-  if (length(object$levels) < 3L) {
-    out <- log_density(
-      rep(codes, each = nrow(latent$f)), latent$f, latent$sigma,
-      links_of(object)[1], is_regression(object)
-    )
-    dim(out) <- dim(latent$f)
-    # A row of weight w counts w times.
-    weights <- if (own) likelihood_powers(object)
-    return(if (is.null(weights)) out else out * rep(weights, each = nrow(out)))
-  }
-  p <- draw_probability(object, latent, "probit")
-  out <- vapply(seq_len(n), function(i) log(p[, i, codes[i]]), numeric(nrow(p)))
-  weights <- if (own) likelihood_powers(object)
-  if (is.null(weights)) out else out * rep(weights, each = nrow(out))
-}
-
-# Of pairs of counts, draws x units.
-count_densities <- function(object, latent) {
-  trials <- unit_trials(object)
-  each <- nrow(latent$f)
-  link <- links_of(object)[1]
-  out <- rep(trials$positive, each = each) * log_density(2, latent$f, NULL, link, FALSE) +
-    rep(trials$all - trials$positive, each = each) * log_density(1, latent$f, NULL, link, FALSE) +
-    rep(unit_constant(object), each = each)
-  dim(out) <- dim(latent$f)
-  out
-}
-
-# Weights that say how often rows count; those of noise are in its variance.
-likelihood_powers <- function(object) {
-  noise <- isTRUE(model_of(object)$rows$noise_weights) && is_regression(object)
-  if (!noise) object$weights
-}
-
-# log_densities() of the fit's own rows with a column for each time that a row counts, so that
-# leaving one out leaves the others.
-repeated_columns <- function(object, log_density) {
-  weights <- likelihood_powers(object)
-  copies <- row_copies(weights)
-  if (!is.null(object$units) || !any(copies > 1)) return(log_density)
-  at <- rep(seq_along(weights), copies)
-  log_density[, at, drop = FALSE] / rep(weights[at], each = nrow(log_density))
-}
-
-# Of numbers, or of the numbers of two classes, given f.
-log_density <- function(y, f, sigma, link, regression) {
-  if (regression) {
-    stats::dnorm(y, f, sigma, log = TRUE)
-  } else if (link == "logit") {
-    stats::plogis((2 * y - 3) * f, log.p = TRUE)
-  } else {
-    stats::pnorm((2 * y - 3) * f, log.p = TRUE)
-  }
 }
 
 #' @rdname posterior_predict.bayeskernel_fit

@@ -197,9 +197,6 @@ known_types <- function(object) {
   }
 }
 
-# One model of all classes at once, whose probabilities have a distribution.
-is_joint <- function(object) inherits(object, "mkprobit")
-
 # And those of ordered classes, which have one function.
 draws_classes <- function(object) {
   is_joint(object) || identical(object$family, "ordinal") && length(object$levels) > 2L
@@ -221,20 +218,6 @@ prediction_link <- function(object, link) {
     abort_uncalibrated(object)
   }
   if (is.null(link)) known[1] else check_choice(link, known, "link")
-}
-
-# Groups "as given", "new" ones, or "none": without random effects.
-check_re_form <- function(re.form) {
-  if (is.null(re.form)) return("as given")
-  if (identical(re.form, "new")) return("new")
-  none <- inherits(re.form, "formula") && length(re.form) == 2L && identical(re.form[[2]], 0)
-  if (!none && !(length(re.form) == 1L && is.na(re.form))) {
-    abort_argument(
-      re.form, "re.form",
-      paste("NULL, with random effects, \"new\", as of new groups, or NA, without", "them")
-    )
-  }
-  "none"
 }
 
 # What cannot be asked for together.
@@ -407,16 +390,6 @@ answer_moments <- function(object, rows, ask) {
   list(fit = fit, se.fit = sd)
 }
 
-# Limits of mixtures are not among what a fit keeps of its own rows.
-check_rows_given <- function(rows) {
-  if (is.null(rows)) {
-    bk_abort(
-      "argument", "Intervals need `newdata`: the fit keeps no predictors.",
-      "Give the data of the fit, or other rows, as `newdata`.", column = "newdata"
-    )
-  }
-}
-
 # Rows x limits x classes.
 limits_by_class <- function(fit, lower, upper) {
   out <- array(
@@ -487,30 +460,8 @@ answer_draws <- function(object, rows, ask, n) {
   with_seed(ask$seed, do.call(rbind, lapply(slices, function(at) limits(take_rows(rows, at)))))
 }
 
-draw_count <- function(object, ndraws) {
-  total <- if (is.null(object$draws)) Inf else prod(dim(object$draws)[1:2])
-  min(total, if (!is.null(ndraws)) ndraws else if (total < Inf) total else 1000)
-}
-
-check_answer_size <- function(rows, columns) {
-  bytes <- 8 * as.double(rows) * columns
-  most <- getOption("bayeskernel.max_bytes", 8e9)
-  if (bytes > most) {
-    bk_abort(
-      "argument", "The predictions would not fit in memory.",
-      sprintf("Found: %.0f rows of %.0f numbers, %.1f GB.", rows, columns, bytes / 1e9),
-      sprintf("Accepted: %.1f GB (option \"bayeskernel.max_bytes\").", most / 1e9),
-      "Ask for fewer rows at a time, or for fewer draws by `ndraws`.",
-      column = "newdata", found = bytes, expected = most
-    )
-  }
-}
-
-# Which of all stored draws, by the weights of their chains: NULL for each once.
-taken_draws <- function(object, n) {
-  total <- prod(dim(object$draws)[1:2])
-  rows <- weighted_rows(object)
-  if (is.null(n) || n >= total) return(rows)
-  at <- round(seq(1, total, length.out = n))
-  if (is.null(rows)) at else rows[at]
+# predict() with those arguments that were given.
+prediction <- function(x, newdata, type, link = NULL, ...) {
+  asked <- list(x, newdata = newdata, type = type, link = link, ...)
+  do.call(stats::predict, Filter(Negate(is.null), asked))
 }

@@ -140,10 +140,6 @@ core_precision <- function(phi, weight) {
   }
 }
 
-scaled_rows <- function(x, center, scale) {
-  unname((x - rep(center, each = nrow(x))) / rep(scale, each = nrow(x)))
-}
-
 # Mean and standard deviation.
 response_scale <- function(y) {
   moments <- column_moments_cpp(cbind(y))

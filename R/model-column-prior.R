@@ -1,11 +1,6 @@
 # The default prior of fixed coefficients, on the scale of the model: each is that of the
 # standardized column, whether or not the fit has standardized it.
 
-# A dummy of a smaller share of the rows has the prior of one of this share. Its own standard
-# deviation goes to 0 with its share, and the prior of its coefficient would grow with the number of
-# rows.
-rare_share <- 0.01
-
 # Variances of the coefficients of the columns `fixed`: `variance` is those of standardized columns,
 # of the intercept at their means, and in units of the response.
 column_variances <- function(design, fixed, variance, standardize, family) {
@@ -91,20 +86,6 @@ rare_spread <- function(x, weights) {
   if (sum(weights[other]) >= rare_share * sum(weights)) return(0)
   squares <- stats::weighted.mean((x[other] - x[ascending[half]])^2, weights[other])
   if (is.nan(squares)) 0 else sqrt(squares * rare_share * (1 - rare_share))
-}
-
-# The same of rows in a file, of which there are moments. A column from 0 to 1 whose variance is m
-# (1 - m), m its mean, is a dummy.
-source_spread <- function(file) {
-  keep <- file$source[-1L]
-  moments <- lapply(file$moments[c("mean", "sd", "min", "max")], `[`, keep)
-  m <- moments$mean
-  binary <- moments$min == 0 & moments$max == 1 & abs(
-    moments$sd^2 * (file$rows - 1) / file$rows - m * (1 - m)
-  ) < 1e-9
-  share <- pmax(pmin(m, 1 - m), rare_share)
-  sd <- ifelse(binary, pmax(moments$sd, sqrt(share * (1 - share))), moments$sd)
-  list(mean = c(0, m), sd = c(1, sd))
 }
 
 # The prior where the user has not said. `by_column`: `beta_var` is that of standardized columns,

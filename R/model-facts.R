@@ -429,3 +429,46 @@ missing_fact <- function(object, missing) {
   modeled <- sprintf("%s %d values modeled", names(missing), missing)
   paste0(modeled, ifelse(names(missing) %in% by$variable, " as not missing at random", ""))
 }
+
+fit_quality <- function(object) {
+  d <- object$diagnostics
+  last <- function(trace) if (length(trace)) trace[length(trace)] else NA_real_
+  if (is.null(object$draws)) {
+    return(list(
+      particles = object$particles, rows = nrow(object$trace$steps),
+      log_evidence = if (!is_pseudo(object)) object$log_evidence,
+      loo = left_out_score(object), elbo = last(object$trace$elbo),
+      objective = last(object$trace$objective), passes = d$passes, steps = d$steps,
+      batch_size = d$batch_size, jitter = d$jitter, converged = d$converged,
+      watched = length(object$trace$epochs) > 0L || isTRUE(d$passes > 0)
+    ))
+  }
+  worst <- function(x, f) if (all(is.na(x))) NA_real_ else f(x, na.rm = TRUE)
+  ess <- pmin(d$table$ess_bulk, d$table$ess_tail)
+  list(
+    chains = dim(object$draws)[2], draws = dim(object$draws)[1],
+    warmup = object$sampler$warmup, thin = object$sampler$thin,
+    max_rhat = worst(d$table$rhat, max), min_ess = worst(ess, min),
+    interrupted = d$interrupted, until = d$until, sweeps = d$sweeps,
+    apart = d$apart,
+    # Of a selection whose draws began at a variational optimum.
+    elbo = last(object$trace$elbo), passes = d$passes
+  )
+}
+
+# Sum of log probabilities of the rows, each given the others, by the link of predict().
+left_out_score <- function(object) {
+  if (is.null(object$loo)) return(NULL)
+  if (!is_calibrated(object)) return(sum(cavity_elpd(object)))
+  log_prob <- object$link$log_prob
+  if (length(log_prob) == length(object$loo)) sum(log_prob * (object$weights %||% 1))
+}
+
+# Of each row, as often as it counts. That of a unit of trials is known as a whole, and stands with
+# each of its rows.
+cavity_elpd <- function(object) {
+  # Kernel machines know their rows by class.
+  if (is.null(object$units) || !is_linear(object)) return(object$loo * (object$weights %||% 1))
+  constant <- if (is_pseudo(object)) 0 else unit_constant(object)
+  by_unit(object, object$loo) + constant
+}

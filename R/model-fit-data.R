@@ -362,3 +362,58 @@ call_with_data <- function(object, call) {
   own <- if (is.null(object$formula)) list(x = found$rows, y = found$y) else list(data = found$rows)
   as.call(c(parts, own, Filter(length, found[c("weights", "offset")])))
 }
+
+need_formula <- function(object) {
+  if (is.null(object$formula)) {
+    bk_abort(
+      "argument", "The fit was made from a matrix and has no formula.",
+      sprintf("Use %s(formula, data), or keep x and y yourself.", model_of(object)$name)
+    )
+  }
+}
+
+matrix_names <- function(object) object$design$columns
+
+# Its fixed part with smooths as they are written, and its bars.
+effect_parts <- function(object) {
+  formula <- effect_formula(object)
+  parts <- split_bars(formula[[3]])
+  formula[[3]] <- parts$fixed
+  list(fixed = formula, bars = parts$bars)
+}
+
+# A formula also for a fit to a matrix.
+effect_formula <- function(object) {
+  object$formula %||%
+    stats::reformulate(sprintf("`%s`", matrix_names(object)), ".response", env = globalenv())
+}
+
+# Limits of mixtures are not among what a fit keeps of its own rows.
+check_rows_given <- function(rows) {
+  if (is.null(rows)) {
+    bk_abort(
+      "argument", "Intervals need `newdata`: the fit keeps no predictors.",
+      "Give the data of the fit, or other rows, as `newdata`.", column = "newdata"
+    )
+  }
+}
+
+# The response of `n` new rows: numbers of a regression, otherwise the numbers of the classes; from
+# `newdata` if `y` is NULL. NA where it is missing.
+new_response <- function(object, newdata, y, n, declared = FALSE) {
+  if (!is_regression(object)) return(new_labels(object, newdata, y, n, declared))
+  if (is.null(y) && is.list(newdata)) {
+    y <- tryCatch(
+      eval(read_text(object$response, names(newdata)), newdata, environment(object$formula)),
+      error = function(e) NULL
+    )
+  }
+  if (is.null(y) || length(y) != n || !is.numeric(y) || is.factor(y)) {
+    bk_abort(
+      "argument", "The response of `newdata` is not known.", paste("Found:", describe_value(y)),
+      sprintf("Give `y` with one number for each of the %d rows.", n), column = "y", found = y,
+      expected = n
+    )
+  }
+  as.double(y)
+}

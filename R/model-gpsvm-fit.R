@@ -118,13 +118,6 @@ climbed_process <- function(process, core, settings) {
   process
 }
 
-# The default number of inducing points.
-default_inducing <- function(n) {
-  if (n <= 250) min(n, 50) else min(max(50, ceiling(n / 5)), 100)
-}
-
-largest_exact <- 5000L
-
 choose_method <- function(rows, settings) {
   n <- rows$n
   given <- settings$inducing

@@ -33,25 +33,6 @@ linear_share <- function(data, part, order) {
   data
 }
 
-# Some rows of what the core reads.
-rows_at <- function(data, at) {
-  of_rows <- c("x", "y", "weights", "offset", "z", "group", "residual", "open", "variables")
-  for (name in intersect(of_rows, names(data))) data[[name]] <- values_at(data[[name]], at)
-  data$kept <- lapply(data$kept, function(term) {
-    term[c("group", "z")] <- lapply(term[c("group", "z")], values_at, at)
-    term
-  })
-  if (!is.null(data$atoms)) {
-    data$atoms <- lapply(data$atoms, values_at, at)
-    data$atoms$row <- match(data$atoms$row, unique(data$atoms$row))
-  }
-  data
-}
-
-values_at <- function(x, at) {
-  if (is.matrix(x)) x[at, , drop = FALSE] else if (length(x)) x[at] else x
-}
-
 # On the worker ---------------------------------------------------------------
 
 linear_keeper <- list(

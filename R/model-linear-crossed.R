@@ -43,10 +43,6 @@ crossed_terms <- function(design, settings, selected) {
   c(inner, setdiff(crossed, inner))
 }
 
-# Expectation propagation has no crossed form, and takes more passes: where the user has not asked
-# for it, such models are fitted by variational Bayes.
-most_ep_cells <- 1e8
-
 # Effects of each random term.
 term_sizes <- function(design) {
   vapply(design$random, function(term) {

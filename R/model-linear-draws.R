@@ -159,15 +159,6 @@ draw_selection <- function(posterior, n) {
   list(indicator = indicator, others = others)
 }
 
-# R with R'R = v, also when v has lost definiteness to rounding.
-covariance_root <- function(v) {
-  if (nrow(v) == 0) return(v)
-  tryCatch(chol(v), error = function(e) {
-    e <- eigen(v, symmetric = TRUE)
-    sqrt(pmax(e$values, 0)) * t(e$vectors)
-  })
-}
-
 # Draws of the fixed coefficients on the scale of the data, from draws of theta.
 fixed_draws <- function(object, theta) {
   p <- length(object$transform$scale)

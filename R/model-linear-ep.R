@@ -129,25 +129,6 @@ one_class_share <- function(design) {
   }, 1))
 }
 
-has_points <- function(object) length(object$posterior$points) > 0L
-
-point_weights <- function(object) vapply(object$posterior$points, `[[`, 1, "weight")
-
-# The fit, at each point.
-at_points <- function(object) {
-  points <- object$posterior$points
-  object$posterior["points"] <- list(NULL)
-  lapply(points, function(point) {
-    for (name in setdiff(names(point), c("weight", "place", "random"))) {
-      object$posterior[[name]] <- point[[name]]
-    }
-    for (t in seq_along(point$random)) {
-      object$posterior$random[[t]][names(point$random[[t]])] <- point$random[[t]]
-    }
-    object
-  })
-}
-
 # Moments of the rows over the points: `moments(fit)` gives mean and var at one. The links of a
 # pseudo-likelihood are of the moments over all points.
 over_points <- function(object, moments, links, threads) {

@@ -111,27 +111,6 @@ more_intervals <- function(smooth, frame) {
   list(smooth = smooth, count = length(from))
 }
 
-# Of the intervals the double integral of 1 within, times the root of its variance: white noise of
-# intensity u has variance u / width there.
-interval_columns <- function(smooth, x) {
-  more <- smooth$more
-  out <- matrix(0, length(x), length(more$from))
-  for (j in seq_along(more$from)) {
-    side <- sign(more$to[j] - more$from[j])
-    past <- function(at) pmax(side * (x - at), 0)^2 / 2
-    width <- abs(more$to[j] - more$from[j])
-    out[, j] <- (past(more$from[j]) - past(more$to[j])) * sqrt(more$unit / width)
-  }
-  out
-}
-
-# The rows of the level, or the number, that the curve is of.
-curve_multiple <- function(smooth, data) {
-  if (length(smooth$keys) < 2L) return(1)
-  by <- data[[2L]]
-  if (is.null(smooth$level)) as.double(by) else as.double(by == smooth$level)
-}
-
 # --- processes ---------------------------------------------------------------
 
 # Rows on the scale of a process, at most 2000 that differ, of its level.

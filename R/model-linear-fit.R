@@ -326,8 +326,6 @@ random_block <- function(term, t, place, prior) {
   )
 }
 
-has_intercept <- function(design) ncol(design$x) > 0 && colnames(design$x)[1] == "(Intercept)"
-
 # The matrix T with u(data scale) = T u(model scale), for z* = (z - c) / s.
 random_transform <- function(term) {
   out <- diag(1 / term$scale, length(term$scale))
@@ -362,12 +360,6 @@ linear_data <- function(design, blocks) {
   }
   out$crossed <- if (length(design$random) > 1L) crossed_data(design, blocks$blocks) else list()
   out
-}
-
-# Without the copy that `storage.mode<-` makes of what is shared.
-as_doubles <- function(x) {
-  if (!is.double(x)) storage.mode(x) <- "double"
-  x
 }
 
 core_settings <- function(settings, design) {
@@ -523,8 +515,6 @@ run_starts <- function(job, starts) {
   }
   best
 }
-
-last <- function(x) x[length(x)]
 
 # Columns of theta: those of x, then the effects of terms that are kept.
 theta_names <- function(design, blocks) {

@@ -372,8 +372,6 @@ vb_variance_mean <- function(object, t) {
   }
 }
 
-inverse_gamma_mean <- function(shape, rate) rate / (if (shape > 1) shape - 1 else shape)
-
 lower_triangle <- function(r) {
   which(lower.tri(diag(r), diag = TRUE), arr.ind = TRUE, useNames = FALSE)
 }

@@ -243,3 +243,26 @@ imputed_numbers <- function(core, job) {
       scale * mean[cell], scale * sqrt(square[cell]), design
   )
 }
+
+# Probabilities of the levels of missing factors, in the form of imputed_frame(): the mean is the
+# probability.
+imputed_levels <- function(core, job) {
+  holes <- job$design$holes
+  atoms <- job$atoms
+  parts <- lapply(seq_along(holes$levels), function(f) {
+    name <- names(holes$levels)[f]
+    rows <- which(is.na(holes$codes[, f]))
+    levels <- holes$levels[[f]]
+    prob <- vapply(seq_along(levels), function(k) {
+      over_completed(atoms$codes[, f] == k, core$share, atoms$row)[rows]
+    }, numeric(length(rows)))
+    prob <- matrix(prob, length(rows))
+    data.frame(
+      own = rep(rows, each = length(levels)),
+      row = rep(data_rows(job$design, rows), each = length(levels)),
+      column = rep(name, length(prob)), level = rep(levels, length(rows)),
+      mean = as.vector(t(prob)), sd = as.vector(t(sqrt(prob * (1 - prob))))
+    )
+  })
+  do.call(rbind, parts)
+}

@@ -98,10 +98,6 @@ with_convergence <- function(table, object, known = object$diagnostics$table) {
   cbind(table, "R-hat" = shown_rhat(known$rhat), ESS = ess)
 }
 
-# It is infinite where every chain stands still, and not all at one value, as few draws of counts
-# may: no number for a table, which summary() says.
-shown_rhat <- function(rhat) replace(rhat, is.infinite(rhat), NA)
-
 # Quantiles of the fixed coefficients: p x length(probs). Under q a selected one is 0 with the
 # probability that it is out.
 fixed_quantiles <- function(object, probs, scale) {
@@ -425,5 +421,12 @@ process_table <- function(object, level) {
   coef_table(mean, sd, level = level)
 }
 
-# Numbers of `most` of n things, evenly spread.
-spread_over <- function(n, most) unique(round(seq(1, n, length.out = min(n, most))))
+# By column, named.
+inclusion_by <- function(object) selection_of(object)$inclusion()
+
+inclusion_columns <- function(object) selection_of(object)$columns
+
+# The selection of a fit: names of its `columns`, NULL without; the rest as functions: `inclusion()`
+# of each, maybe with the attribute `range`; `draws(columns)`, 0 where they are out; `positive()`,
+# P(effect > 0 | in the model), NULL where effects have no sign.
+selection_of <- function(object) UseMethod("selection_of")

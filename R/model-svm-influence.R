@@ -19,12 +19,6 @@ row_influence <- function(from, copies = 1) {
   )
 }
 
-# Rows that stand for several equal ones: counts, and whole weights.
-row_copies <- function(weights, counted = FALSE) {
-  whole <- length(weights) > 0L && all(weights == trunc(weights))
-  if (isTRUE(counted) || whole) weights else 1
-}
-
 # How often each row of classes occurs, for models whose likelihood has no powers; NULL where all
 # occur once.
 class_counts <- function(rows, name) {

@@ -687,3 +687,24 @@ link_fact <- function(object) {
     format(link$slope, digits = 2)
   )
 }
+
+# Probabilities from draws of f: of the positive class, draws x n; of each of more classes, draws x
+# n x classes.
+draw_probability <- function(object, latent, link) {
+  classes <- length(object$levels)
+  f <- latent$f
+  # Of one model of all classes, which depends on all functions.
+  if (is.function(latent$probability)) return(latent$probability())
+  if (link == "calibrated") return(calibrated_draws(latent$link %||% object$link, f))
+  if (classes == 2L) return(link_curve(f, link))
+  prob <- if (is.null(latent$cuts)) {
+    link_curve(f, link)
+  } else {
+    below <- function(k) stats::pnorm(latent$cuts[, k] - f)
+    upto <- c(list(0), lapply(seq_len(classes - 1L), below), list(1))
+    array(unlist(Map(`-`, upto[-1L], upto[-(classes + 1L)])), c(dim(f), classes))
+  }
+  size <- dim(prob)
+  dim(prob) <- c(prod(size[1:2]), classes)
+  array(normalise_rows(prob), size, list(NULL, dimnames(f)[[2]], object$levels))
+}

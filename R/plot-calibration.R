@@ -1,11 +1,5 @@
 # Predicted probabilities against what happened, and observed against fitted values.
 
-# predict() with those arguments that were given.
-prediction <- function(x, newdata, type, link = NULL, ...) {
-  asked <- list(x, newdata = newdata, type = type, link = link, ...)
-  do.call(stats::predict, Filter(Negate(is.null), asked))
-}
-
 # The probability of each class given the other rows by the link of predict(), where the fit has it,
 # else NULL.
 left_out_prob <- function(x) {
@@ -144,24 +138,4 @@ plot_calibration <- function(table, main = "", xlab = "Predicted probability",
   graphics::lines(table$predicted, table$observed, col = colour, lwd = 1.2)
   graphics::points(table$predicted, table$observed, pch = 21, bg = colour, col = "white", cex = 1.3)
   invisible(table)
-}
-
-# By bins of equal width on [0, 1]. A data frame of the bins that are not empty: predicted (mean),
-# observed, lower, upper (95 % Wilson interval) and rows.
-calibration_table <- function(probability, positive, bins = 10L) {
-  bins <- check_count(bins, 2, 1e4)
-  bin <- cut(probability, seq(0, 1, length.out = bins + 1L), include.lowest = TRUE)
-  rows <- as.vector(table(bin))
-  mean_in <- function(x) as.vector(tapply(as.numeric(x), bin, mean))
-  out <- data.frame(
-    predicted = mean_in(probability), observed = mean_in(positive), rows = rows
-  )[rows > 0L, ]
-  z <- stats::qnorm(0.975)
-  spread <- z / (1 + z^2 / out$rows) *
-    sqrt(out$observed * (1 - out$observed) / out$rows + (z / (2 * out$rows))^2)
-  centre <- (out$observed + z^2 / (2 * out$rows)) / (1 + z^2 / out$rows)
-  out$lower <- pmax(0, centre - spread)
-  out$upper <- pmin(1, centre + spread)
-  rownames(out) <- NULL
-  out[c("predicted", "observed", "lower", "upper", "rows")]
 }

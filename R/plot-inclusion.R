@@ -97,3 +97,41 @@ shade_of <- function(positive) {
     c(bk_colours[["orange"]], "grey82", bk_colours[["blue"]])
   )(101)[round(100 * positive) + 1]
 }
+
+#' @rdname inclusion_path
+#' @export
+plot.inclusion_path <- function(x, names = 12, main = NULL, ...) {
+  check_no_dots(...)
+  names <- check_count(names, 0, name = "names")
+  main <- check_title(main)
+  old <- bk_look()
+  on.exit(graphics::par(old))
+  at <- log10(x$rho)
+  strength <- apply(abs(x$effect), 2, max)
+  largest <- order(-strength)[seq_len(min(names, ncol(x$effect)))]
+  labels <- margin_labels(colnames(x$effect)[largest], 4, 0.75)
+  room <- if (length(at) == 1L || diff(range(at)) == 0) 0.5 else 0
+  bk_panel(
+    range(at) + c(-room, room), range(x$effect, 0),
+    xlab = expression(log[10] ~ "prior inclusion probability"),
+    ylab = "Effect of a standardized column",
+    main = main_title(main, "Effects along the prior inclusion probability")
+  )
+  colours <- rep("grey70", ncol(x$effect))
+  colours[largest] <- bk_palette(length(largest))
+  for (k in order(colours != "grey70")) {
+    graphics::lines(
+      at, x$effect[, k], col = colours[k], lwd = 1.5, type = if (room > 0) "p" else "l"
+    )
+  }
+  if (length(largest) > 0L) {
+    gap <- 0.035 * diff(graphics::par("usr")[3:4])
+    graphics::mtext(
+      labels, side = 4, at = spread_labels(x$effect[1, largest], gap), line = 0.2, las = 1,
+      cex = 0.75, col = colours[largest]
+    )
+  }
+  rest <- ncol(x$effect) - length(largest)
+  if (rest > 0L) bk_note(sprintf("gray: %d without a name", rest))
+  invisible(NULL)
+}

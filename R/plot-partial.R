@@ -67,59 +67,6 @@ partial_source <- function(x, newdata, threads) {
   )
 }
 
-partial_data <- function(x, newdata) {
-  refuse_source_rows(newdata)
-  if (is.null(newdata)) newdata <- fit_data(x)
-  if (is.null(newdata)) abort_no_data(training_data(x))
-  if (is_sparse(newdata)) newdata <- as.matrix(newdata)
-  out <- as.data.frame(newdata)
-  if (x$design$type == "matrix") {
-    known <- setdiff(matrix_names(x), "(Intercept)")
-    by_place <- is.null(colnames(newdata)) || (!x$design$named && !all(known %in% names(out)))
-    if (by_place && length(out) == length(known)) names(out) <- known
-  }
-  out
-}
-
-# Rows for which there are predictions.
-complete_rows <- function(x, data) {
-  data <- data[new_rows(x, data)$complete, , drop = FALSE]
-  if (nrow(data) == 0L) abort_no_rows()
-  data
-}
-
-abort_no_rows <- function() {
-  bk_abort(
-    "dimension", "`newdata` has no complete rows to average over.", "Accepted: one row or more.",
-    column = "newdata", found = 0L, expected = 1L
-  )
-}
-
-# Variables of the fixed part and, if wanted, of random slopes; not those that only name groups or
-# are offsets.
-partial_names <- function(x, data, slopes = TRUE) {
-  info <- x$design
-  names <- if (info$type == "matrix") {
-    setdiff(info$columns, "(Intercept)")
-  } else {
-    random <- if (slopes) lapply(info$random, function(term) all.vars(term$terms))
-    smooths <- lapply(info$smooths, `[[`, "names")
-    fixed <- as.list(attr(info$terms, "variables"))[-c(1L, 1L + attr(info$terms, "offset"))]
-    intersect(info$variables, unlist(c(lapply(fixed, all.vars), smooths, random)))
-  }
-  plain <- vapply(data[names], function(v) is.null(dim(v)), NA)
-  names[plain]
-}
-
-# Numbers over the range of a variable, or its own if they are few; the levels of a factor that
-# occur.
-value_grid <- function(v, cells = 45L) {
-  if (!is.numeric(v)) return(sort(unique(if (is.factor(v)) droplevels(v) else v)))
-  seen <- sort(unique(v))
-  if (length(seen) > 8L) seen <- seq(seen[1], max(seen), length.out = cells)
-  seen
-}
-
 # Of very many variables only those are tried that go with the mean of f.
 likely_names <- function(x, rows, names, threads, most = 40L) {
   if (length(names) <= most) return(names)
@@ -172,15 +119,6 @@ curve_table <- function(x, value, fit, band, k) {
   if (!is.numeric(value)) value <- factor(value, unique(value))
   out <- data.frame(value = value, fit = fit, lwr = band[1, ], upr = band[2, ])
   if (length(x$levels) > 2L) cbind(out[1], class = x$levels[k], out[-1]) else out
-}
-
-# As function values, or as probabilities.
-drawn_values <- function(x, drawn, scale = "response") {
-  if (scale == "link" || is_regression(x)) {
-    drawn$f
-  } else {
-    draw_probability(x, drawn, prediction_link(x, NULL))
-  }
 }
 
 # Draws of what is averaged over rows.

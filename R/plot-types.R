@@ -212,19 +212,6 @@ check_title <- function(main) {
 
 main_title <- function(main, default) if (is.null(main)) default else main
 
-check_pars <- function(pars, known) {
-  if (is.null(pars)) return(known)
-  strange <- setdiff(pars, known)
-  if (!is.character(pars) || length(strange) > 0) {
-    bk_abort(
-      "argument", "`pars` names what is not in the fit.",
-      paste("Found:", list_some(quoted(strange))), paste("Accepted:", list_some(known)),
-      column = "pars", found = strange, expected = known
-    )
-  }
-  pars
-}
-
 # --- which pictures a model has ----------------------------------------------
 
 bound_picture <- function(x) {

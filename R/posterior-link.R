@@ -53,27 +53,6 @@ normalise_rows <- function(prob) {
   prob / rowSums(prob)
 }
 
-# Probabilities from draws of f: of the positive class, draws x n; of each of more classes, draws x
-# n x classes.
-draw_probability <- function(object, latent, link) {
-  classes <- length(object$levels)
-  f <- latent$f
-  # Of one model of all classes, which depends on all functions.
-  if (is.function(latent$probability)) return(latent$probability())
-  if (link == "calibrated") return(calibrated_draws(latent$link %||% object$link, f))
-  if (classes == 2L) return(link_curve(f, link))
-  prob <- if (is.null(latent$cuts)) {
-    link_curve(f, link)
-  } else {
-    below <- function(k) stats::pnorm(latent$cuts[, k] - f)
-    upto <- c(list(0), lapply(seq_len(classes - 1L), below), list(1))
-    array(unlist(Map(`-`, upto[-1L], upto[-(classes + 1L)])), c(dim(f), classes))
-  }
-  size <- dim(prob)
-  dim(prob) <- c(prod(size[1:2]), classes)
-  array(normalise_rows(prob), size, list(NULL, dimnames(f)[[2]], object$levels))
-}
-
 # Columns are classes, whether `prob` has one for each or that of the second.
 probability_matrix <- function(prob, levels) {
   if (is.matrix(prob)) return(prob)
@@ -122,3 +101,9 @@ is_sampled <- function(object) !is.null(object$draws)
 
 # More than two classes without an order have a machine, a latent function, each.
 has_machines <- function(object) length(object$levels) > 2L && !identical(object$family, "ordinal")
+
+# Numbers of the classes of the rows of the fit.
+own_classes <- function(object) {
+  y <- object$y
+  if (length(object$levels) == 2L && min(y) < 0) 1.5 + 0.5 * y else y
+}

@@ -197,3 +197,22 @@ smooth_points <- function(values, weights) {
 
 # One of the vectors of each list, as the rows of a matrix.
 by_component <- function(each, name) do.call(rbind, lapply(each, `[[`, name))
+
+# The fit, at each point.
+at_points <- function(object) {
+  points <- object$posterior$points
+  object$posterior["points"] <- list(NULL)
+  lapply(points, function(point) {
+    for (name in setdiff(names(point), c("weight", "place", "random"))) {
+      object$posterior[[name]] <- point[[name]]
+    }
+    for (t in seq_along(point$random)) {
+      object$posterior$random[[t]][names(point$random[[t]])] <- point$random[[t]]
+    }
+    object
+  })
+}
+
+has_points <- function(object) length(object$posterior$points) > 0L
+
+point_weights <- function(object) vapply(object$posterior$points, `[[`, 1, "weight")

@@ -308,18 +308,6 @@ process_part_keeper <- list(
   }
 )
 
-# Predictions of all parts, in their order.
-predict_parts <- function(object, source, ask) {
-  if (ask$draws || ask$sampled) {
-    bk_abort(
-      "argument", "Draws are not for rows of a cluster's workers.",
-      "Found: predictions that are made of draws.",
-      "Accepted: classes, probabilities, means and normal limits.", column = "newdata"
-    )
-  }
-  join_predictions(on_parts(source, seq_along(source$cluster), part_predictions, object, ask))
-}
-
 # --- on the worker -----------------------------------------------------------
 
 # Errors of the package are answers: the master raises them as its own.
@@ -421,9 +409,3 @@ part_open <- function(own, told, id, data, keeper, with) {
 }
 
 part_close <- function(share) unlink(share$path)
-
-part_predictions <- function(part, told, object, ask) {
-  source <- part_source(part, told)
-  source$response <- NULL
-  predict_source(object, source, ask)
-}

@@ -53,3 +53,9 @@ unit_frame <- function(design, frame) {
   rownames(out) <- NULL
   out
 }
+
+# Rows that stand for several equal ones: counts, and whole weights.
+row_copies <- function(weights, counted = FALSE) {
+  whole <- length(weights) > 0L && all(weights == trunc(weights))
+  if (isTRUE(counted) || whole) weights else 1
+}

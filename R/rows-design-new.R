@@ -253,27 +253,3 @@ code_new_variables <- function(info, frame) {
   }
   frame
 }
-
-code_new_factor <- function(column, levels, name) {
-  if (is.factor(column)) {
-    found <- levels(column)
-    codes <- as.integer(column)
-  } else {
-    found <- unique(column)
-    codes <- match(column, found)
-    found <- as.character(found)
-  }
-  known <- match(found, levels)
-  coded <- known[codes]
-  strange <- which(is.na(coded) & !is.na(column))
-  if (length(strange)) {
-    new <- unique(as.character(column[strange]))
-    bk_abort(
-      "argument", fit_header("Factor `%s` has a new level.", name),
-      sprintf("Found: %s, first in row %d.", list_some(quoted(new)), strange[1]),
-      paste("Accepted:", list_some(quoted(levels))), column = name, row = strange[1], found = new,
-      expected = levels
-    )
-  }
-  structure(coded, levels = levels, class = "factor")
-}

@@ -2,9 +2,6 @@
 # new data. Every number that prediction needs is stored by the training design; nothing is computed
 # anew from new rows.
 
-# Squares and products of larger numbers overflow, of smaller ones underflow.
-largest_magnitude <- 1e150
-
 # Design of a model from its formula.
 # formula, data: as typed. `data` may be an environment or `NULL`.
 # weights, subset, offset: expressions in the columns of `data`, vectors, column names, or `NULL`.
@@ -386,3 +383,9 @@ design_info_formula <- function(parsed, built, data, offset) {
     frame_terms = `environment<-`(predictors, env), offset = offset
   )
 }
+
+# Expectation propagation has no crossed form, and takes more passes: where the user has not asked
+# for it, such models are fitted by variational Bayes.
+most_ep_cells <- 1e8
+
+has_intercept <- function(design) ncol(design$x) > 0 && colnames(design$x)[1] == "(Intercept)"

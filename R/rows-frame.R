@@ -299,14 +299,6 @@ read_na_action <- function(na.action) {
   }
 }
 
-missing_rows <- function(column) {
-  if (is.matrix(column)) which(rowSums(is.na(column)) > 0) else which(is.na(column))
-}
-
-original_rows <- function(at, rows) {
-  if (is.null(at)) rows else if (is.null(rows)) at else rows[at]
-}
-
 check_weights <- function(w, rows) {
   if (anyNA(w)) {
     abort_missing(

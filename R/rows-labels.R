@@ -72,15 +72,6 @@ read_response <- function(y, name, kind = "two", rows = NULL) {
   out
 }
 
-# The family that a response says; NULL: numbers, which may be codes.
-response_family <- function(y, families) {
-  if (is.ordered(y) && nlevels(y) > 2L && "ordinal" %in% families) {
-    "ordinal"
-  } else if (is.factor(y) || is.character(y) || is.logical(y)) {
-    "binomial"
-  }
-}
-
 # Numbers that cannot be codes of two classes.
 is_measured <- function(y) {
   is.numeric(y) && !is.factor(y) && length(dim(y)) <= 1L &&
@@ -180,14 +171,6 @@ declared_levels <- function(y) {
   } else if (all(y %in% c(-1, 1, NA))) {
     c("-1", "1")
   }
-}
-
-sorted_text <- function(x, name) {
-  x <- unique(x)
-  if (!all(validEnc(x))) {
-    abort_argument(x[!validEnc(x)], name, "text whose bytes are characters, as in UTF-8")
-  }
-  sort(x, method = "radix")
 }
 
 # Of labels whose declared levels are these.

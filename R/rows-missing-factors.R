@@ -99,13 +99,6 @@ first_levels <- function(codes) {
   codes
 }
 
-# NA in the columns of a model matrix that are made with a missing factor.
-clear_factors <- function(x, assign, terms, gone) {
-  made <- predictor_columns(assign, terms, colnames(gone))$made
-  for (name in names(made)) x[gone[, name], made[[name]]] <- NA
-  x
-}
-
 # Columns of factors without holes that tell about what is missing: indicators of all levels but the
 # first.
 guide_columns <- function(frame, guides) {
@@ -196,27 +189,4 @@ refuse_missing_factors <- function(rows, settings) {
       column = names(rows$holes$levels), found = found
     )
   }
-}
-
-# Probabilities of the levels of missing factors, in the form of imputed_frame(): the mean is the
-# probability.
-imputed_levels <- function(core, job) {
-  holes <- job$design$holes
-  atoms <- job$atoms
-  parts <- lapply(seq_along(holes$levels), function(f) {
-    name <- names(holes$levels)[f]
-    rows <- which(is.na(holes$codes[, f]))
-    levels <- holes$levels[[f]]
-    prob <- vapply(seq_along(levels), function(k) {
-      over_completed(atoms$codes[, f] == k, core$share, atoms$row)[rows]
-    }, numeric(length(rows)))
-    prob <- matrix(prob, length(rows))
-    data.frame(
-      own = rep(rows, each = length(levels)),
-      row = rep(data_rows(job$design, rows), each = length(levels)),
-      column = rep(name, length(prob)), level = rep(levels, length(rows)),
-      mean = as.vector(t(prob)), sd = as.vector(t(sqrt(prob * (1 - prob))))
-    )
-  })
-  do.call(rbind, parts)
 }

@@ -5,21 +5,6 @@
 
 # Cells of a design matrix ----------------------------------------------------
 
-# For each predictor the columns of a model matrix that are made with it, and the one that is the
-# predictor itself, NA if there is none.
-predictor_columns <- function(assign, terms, predictors) {
-  factors <- term_factors(terms) > 0
-  names <- variable_names(terms)
-  alone <- colSums(factors) == 1L
-  with <- lapply(stats::setNames(nm = predictors), function(name) {
-    colSums(factors[names == name, , drop = FALSE]) > 0
-  })
-  list(
-    made = lapply(with, function(own) which(c(FALSE, own)[assign + 1L])),
-    itself = vapply(with, function(own) which(c(FALSE, own & alone)[assign + 1L])[1], 1L)
-  )
-}
-
 # After columns were dropped.
 keep_columns <- function(columns, keep) {
   list(
@@ -36,38 +21,7 @@ keep_cells <- function(cells, keep) {
   take_cells(cells, which(!is.na(cells$column)))
 }
 
-# Cells (row, column) that depend on a hole, and the slope: the entry of x, which was computed with
-# 1 in every hole. Where that is 0 the entry is known.
-missing_cells <- function(x, columns, mask) {
-  parts <- list()
-  for (j in which(colSums(mask) > 0)) {
-    rows <- which(mask[, j])
-    for (k in columns$made[[j]]) {
-      slope <- x[rows, k]
-      used <- which(slope != 0)
-      parts[[length(parts) + 1L]] <- list(
-        row = rows[used], column = rep(k, length(used)),
-        predictor = rep(j, length(used)), slope = slope[used]
-      )
-    }
-  }
-  bind_cells(parts)
-}
-
-bind_cells <- function(parts) {
-  take <- function(name) unlist(lapply(parts, `[[`, name), use.names = FALSE)
-  list(
-    row = as.integer(take("row")), column = as.integer(take("column")),
-    predictor = as.integer(take("predictor")), slope = as.double(take("slope"))
-  )
-}
-
 take_cells <- function(cells, at) lapply(cells, `[`, at)
-
-clear_missing <- function(x, cells) {
-  x[cbind(cells$row, cells$column)] <- NA
-  x
-}
 
 # Numeric variables of a frame as one matrix, NA in holes.
 predictor_matrix <- function(frame, names) {

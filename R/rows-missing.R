@@ -45,11 +45,6 @@ is_one_number <- function(column) {
   NCOL(column) == 1L && !is.factor(column) && !is.character(column)
 }
 
-term_factors <- function(terms) {
-  factors <- attr(terms, "factors")
-  if (length(factors) == 0L) matrix(0L, length(attr(terms, "variables")) - 1L, 0L) else factors
-}
-
 # A hole that the model cannot describe is refused with the reason; whether other missing values are
 # an error is for `na.action` to say.
 check_missing_model <- function(parsed, frame, allowed, variables, rows) {

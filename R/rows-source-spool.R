@@ -158,44 +158,6 @@ abort_no_response <- function() {
   )
 }
 
-# Moments of a matrix by blocks of the size in which a row source with so many predictors is read,
-# so that both give the same bits.
-block_moments <- function(x, predictors = ncol(x)) {
-  n <- nrow(x)
-  size <- block_rows(predictors)
-  if (n <= size) return(column_moments_cpp(x))
-  all <- NULL
-  missing <- numeric(ncol(x))
-  for (first in seq(0, n - 1, by = size)) {
-    rows <- min(size, n - first)
-    moments <- column_moments_cpp(x, first, rows)
-    missing <- missing + moments$missing
-    all <- merge_moments(all, moments, rows)
-  }
-  finish_moments(all, missing)
-}
-
-# One block has the bits of column_moments_cpp().
-finish_moments <- function(all, missing = numeric(length(all$mean))) {
-  if (is.null(all$sd)) all$sd <- sqrt(all$squares / (all$n - 1))
-  all$missing <- missing
-  all
-}
-
-# Moments of all rows so far (the update of Chan, Golub and LeVeque 1983); `squares` is the sum of
-# squared deviations.
-merge_moments <- function(all, part, n) {
-  squares <- part$sd^2 * (n - 1)
-  if (is.null(all)) return(c(part[c("mean", "sd", "min", "max")], list(squares = squares, n = n)))
-  gap <- part$mean - all$mean
-  total <- all$n + n
-  list(
-    mean = all$mean + gap * (n / total), min = pmin(all$min, part$min),
-    max = pmax(all$max, part$max),
-    squares = all$squares + squares + gap^2 * (all$n * n / total), n = total
-  )
-}
-
 # R of the QR decomposition of the rows so far, intercept first, while some column depends on
 # others; NULL as soon as none does, which is then so for all rows.
 deficient_root <- function(root, x, first) {

@@ -261,22 +261,6 @@ stream_columns <- function(file, terms, columns) {
   )
 }
 
-# For the core, which computes their columns; variables lie one after another, a multiple after
-# those of its term.
-streamed_processes <- function(terms, before) {
-  lapply(unname(terms), function(term) {
-    process <- term$process
-    d <- ncol(process$z)
-    has_by <- process$number || !is.null(term$level)
-    columns <- before + seq_len(d)
-    before <<- before + d + has_by
-    list(
-      kernel = kernel_to_core(process$kernel, d), z = process$z, columns = columns,
-      by = if (has_by) before else 0L, first = min(term$at) - 1L, centred = process$centred
-    )
-  })
-}
-
 # Kernels that are open, from the sample; then what the core reads.
 add_streamed_processes <- function(job) {
   sample <- job$design$sample

@@ -213,9 +213,6 @@ print.row_source <- function(x, ...) {
   invisible(x)
 }
 
-# One text that can be read: not NA, and bytes that its encoding knows.
-is_string <- function(x) is.character(x) && length(x) == 1L && !is.na(x) && validEnc(x)
-
 # scan() takes one byte.
 is_separator <- function(x) {
   is_string(x) && nchar(x, "bytes") == 1L && !(x %in% c("\"", "\n", "\r")) &&

@@ -497,3 +497,24 @@ source_rows <- function(model, source, settings, formula = NULL) {
 stored_rows <- function(file) {
   intersect(c("path", "rows", "columns", "positive", "shares"), names(file))
 }
+
+# The same of rows in a file, of which there are moments. A column from 0 to 1 whose variance is m
+# (1 - m), m its mean, is a dummy.
+source_spread <- function(file) {
+  keep <- file$source[-1L]
+  moments <- lapply(file$moments[c("mean", "sd", "min", "max")], `[`, keep)
+  m <- moments$mean
+  binary <- moments$min == 0 & moments$max == 1 & abs(
+    moments$sd^2 * (file$rows - 1) / file$rows - m * (1 - m)
+  ) < 1e-9
+  share <- pmax(pmin(m, 1 - m), rare_share)
+  sd <- ifelse(binary, pmax(moments$sd, sqrt(share * (1 - share))), moments$sd)
+  list(mean = c(0, m), sd = c(1, sd))
+}
+
+# A dummy of a smaller share of the rows has the prior of one of this share. Its own standard
+# deviation goes to 0 with its share, and the prior of its coefficient would grow with the number of
+# rows.
+rare_share <- 0.01
+
+largest_exact <- 5000L

@@ -146,17 +146,6 @@ join_chains <- function(parts) {
   out
 }
 
-# Arrays one after another along a dimension.
-join_arrays <- function(arrays, along) {
-  size <- dim(arrays[[1]])
-  last <- c(setdiff(seq_along(size), along), along)
-  size[along] <- sum(vapply(arrays, function(x) dim(x)[along], 1L))
-  joined <- array(unlist(lapply(arrays, aperm, last)), size[last])
-  out <- aperm(joined, order(last))
-  if (!is.null(dimnames(arrays[[1]]))) dimnames(out) <- dimnames(arrays[[1]])
-  out
-}
-
 # How a run went from how the runs of shares of its chains went.
 join_status <- function(parts) {
   out <- parts[[1]]

@@ -133,16 +133,6 @@ print.bayeskernel_until <- function(x, ...) {
   invisible(x)
 }
 
-check_until <- function(x, name) {
-  if (is.null(x) || inherits(x, "bayeskernel_until")) return(x)
-  abort_argument(x, name, "NULL, stop_at(rhat = 1.01) or stop_at(ess = 400)")
-}
-
-# Of models with a goal of their own "auto" stands for it.
-check_auto_until <- function(x, name) {
-  if (identical(x, "auto")) x else check_until(x, name)
-}
-
 # Of models with a goal by default: what says how long to run is taken at its word. `run`: numbers
 # that are not said; `brief`: those of the default goal.
 settle_until <- function(settings, goal, run, brief = run) {

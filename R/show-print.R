@@ -1,76 +1,5 @@
 # Printing that all models share. Lines are as long as the option `width` allows.
 
-text_width <- function() max(40L, getOption("width") - 1L)
-
-default_digits <- function() max(3L, getOption("digits") - 3L)
-
-# Title, the call in at most `lines` lines, and facts in aligned "name: value" lines.
-print_header <- function(title, call = NULL, facts = NULL, lines = 8L) {
-  print_line(title)
-  if (!is.null(call)) {
-    text <- strwrap(paste(trimws(call_text(call)), collapse = " "), text_width() - 7L)
-    if (length(text) > lines) {
-      text <- c(text[seq_len(lines - 1L)], strtrim(text[lines], text_width() - 12L))
-      text[lines] <- paste(text[lines], "...")
-    }
-    cat("Call: ", paste(text, collapse = "\n        "), "\n", sep = "")
-  }
-  if (length(facts)) {
-    print_facts(facts)
-    cat("\n")
-  }
-}
-
-# Names that are no text of their encoding cannot be deparsed.
-call_text <- function(call) {
-  tryCatch(deparse(call), error = function(e) paste0(called_name(call), "(...)"))
-}
-
-# `facts` is a named vector or list; entries that are NULL are left out.
-print_facts <- function(facts) {
-  facts <- Filter(length, as.list(facts))
-  if (length(facts) == 0L) return(invisible(NULL))
-  labels <- format(paste0(names(facts), ":"))
-  indent <- nchar(labels[1]) + 1L
-  for (k in seq_along(facts)) {
-    text <- strwrap(paste(facts[[k]], collapse = ", "), text_width() - indent)
-    cat(paste(c(labels[k], rep(strrep(" ", indent - 1L), length(text) - 1L)),
-      text,
-      collapse = "\n"
-    ), "\n", sep = "")
-  }
-  invisible(NULL)
-}
-
-# Table of posterior summaries: a matrix with columns Estimate, SD, 2.5 %, 97.5 %, from vectors of
-# one length; `estimate` carries the names of the rows.
-coef_table <- function(estimate, sd, lower = estimate + stats::qnorm((1 - level) / 2) * sd,
-                       upper = estimate - stats::qnorm((1 - level) / 2) * sd, level = 0.95) {
-  out <- cbind(estimate, sd, lower, upper)
-  colnames(out) <- c("Estimate", "SD", tail_names(level))
-  rownames(out) <- names(estimate)
-  out
-}
-
-tail_names <- function(level) {
-  tails <- 100 * c(1 - level, 1 + level) / 2
-  paste(format(tails, trim = TRUE, digits = 3), "%")
-}
-
-# The same columns from draws x variables or iterations x chains x variables, these with R-hat and
-# the smaller of the effective sample sizes.
-draws_table <- function(draws, level = 0.95) {
-  flat <- if (length(dim(draws)) == 3L) stack_chains(draws) else draws
-  if (ncol(flat) == 0L) return(coef_table(numeric(), numeric(), level = level))
-  tails <- apply(flat, 2, stats::quantile, c(1 - level, 1 + level) / 2, names = FALSE)
-  out <- coef_table(
-    colMeans(flat), apply(flat, 2, stats::sd), tails[1, ], tails[2, ], level = level
-  )
-  if (length(dim(draws)) < 3L) return(out)
-  known <- convergence_table(draws)
-  cbind(out, "R-hat" = shown_rhat(known$rhat), ESS = pmin(known$ess_bulk, known$ess_tail))
-}
-
 # Estimates share their decimals; R-hat has two and ESS none.
 print_coef_table <- function(table, digits = default_digits(), max_rows = 50L) {
   shown <- utils::head(table, max_rows)
@@ -121,32 +50,6 @@ format_values <- function(x, digits) {
     formatC(x, digits = decimals, format = "f")
   }
   array(text, dim(x))
-}
-
-print_text <- function(text) print(text, quote = FALSE, right = TRUE)
-
-# Long names keep their two ends: `b[(Intercept) patient:12]` differs from its neighbours at the
-# end.
-abbreviate_middle <- function(names, width = 28L) {
-  long <- nchar(names) > width
-  names[long] <- paste0(
-    substr(names[long], 1L, width - 15L), "...",
-    substr(names[long], nchar(names[long]) - 11L, nchar(names[long]))
-  )
-  names
-}
-
-# Covariance matrices with names, by grouping term, with attributes `stddev` and `correlation` as
-# nlme's and lme4's `VarCorr()` give them.
-new_varcorr <- function(covariances) {
-  structure(
-    lapply(covariances, function(covariance) {
-      sd <- sqrt(diag(covariance))
-      names(sd) <- rownames(covariance)
-      structure(covariance, stddev = sd, correlation = covariance / outer(sd, sd))
-    }),
-    class = "bayeskernel_varcorr"
-  )
 }
 
 #' @export

@@ -196,9 +196,6 @@ facts_in_short <- c(
   "Weights", "Projection", "Agreement", "Fit", "Counts", "Chains"
 )
 
-# A tilde stands for a space at which no line is broken.
-print_line <- function(text) writeLines(gsub("~", " ", strwrap(text, text_width())))
-
 #' @rdname summary.bayeskernel_fit
 #' @export
 print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
@@ -226,8 +223,6 @@ print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
   if (!is.null(x$draws)) for (line in until_line(parts$diagnostics)) print_line(line)
   invisible(x)
 }
-
-check_digits <- function(digits) check_count(digits, 1L, 22L, "digits")
 
 # Each table under its title; of the parameters those with a spread, values of the function apart.
 print_tables <- function(x, digits, max_rows) {
@@ -336,40 +331,6 @@ print_measures <- function(measures, digits) {
 }
 
 # --- how far a fit can be trusted --------------------------------------------
-
-# Sum of log probabilities of the rows, each given the others, by the link of predict().
-left_out_score <- function(object) {
-  if (is.null(object$loo)) return(NULL)
-  if (!is_calibrated(object)) return(sum(cavity_elpd(object)))
-  log_prob <- object$link$log_prob
-  if (length(log_prob) == length(object$loo)) sum(log_prob * (object$weights %||% 1))
-}
-
-fit_quality <- function(object) {
-  d <- object$diagnostics
-  last <- function(trace) if (length(trace)) trace[length(trace)] else NA_real_
-  if (is.null(object$draws)) {
-    return(list(
-      particles = object$particles, rows = nrow(object$trace$steps),
-      log_evidence = if (!is_pseudo(object)) object$log_evidence,
-      loo = left_out_score(object), elbo = last(object$trace$elbo),
-      objective = last(object$trace$objective), passes = d$passes, steps = d$steps,
-      batch_size = d$batch_size, jitter = d$jitter, converged = d$converged,
-      watched = length(object$trace$epochs) > 0L || isTRUE(d$passes > 0)
-    ))
-  }
-  worst <- function(x, f) if (all(is.na(x))) NA_real_ else f(x, na.rm = TRUE)
-  ess <- pmin(d$table$ess_bulk, d$table$ess_tail)
-  list(
-    chains = dim(object$draws)[2], draws = dim(object$draws)[1],
-    warmup = object$sampler$warmup, thin = object$sampler$thin,
-    max_rhat = worst(d$table$rhat, max), min_ess = worst(ess, min),
-    interrupted = d$interrupted, until = d$until, sweeps = d$sweeps,
-    apart = d$apart,
-    # Of a selection whose draws began at a variational optimum.
-    elbo = last(object$trace$elbo), passes = d$passes
-  )
-}
 
 convergence_line <- function(x) {
   d <- x$diagnostics
@@ -508,39 +469,4 @@ prediction_measures <- function(object, newdata, y) {
   }
   out$calibration <- calibration(y, scores)
   out
-}
-
-# The value of an argument, whose expression may be no value at all.
-given <- function(value, name) {
-  tryCatch(value, error = function(e) {
-    if (inherits(e, "bayeskernel_error")) stop(e)
-    header <- sprintf("Argument `%s` has no value.", name)
-    bk_abort("argument", header, conditionMessage(e), column = name)
-  })
-}
-
-# The response of `n` new rows: numbers of a regression, otherwise the numbers of the classes; from
-# `newdata` if `y` is NULL. NA where it is missing.
-new_response <- function(object, newdata, y, n, declared = FALSE) {
-  if (!is_regression(object)) return(new_labels(object, newdata, y, n, declared))
-  if (is.null(y) && is.list(newdata)) {
-    y <- tryCatch(
-      eval(read_text(object$response, names(newdata)), newdata, environment(object$formula)),
-      error = function(e) NULL
-    )
-  }
-  if (is.null(y) || length(y) != n || !is.numeric(y) || is.factor(y)) {
-    bk_abort(
-      "argument", "The response of `newdata` is not known.", paste("Found:", describe_value(y)),
-      sprintf("Give `y` with one number for each of the %d rows.", n), column = "y", found = y,
-      expected = n
-    )
-  }
-  as.double(y)
-}
-
-# Numbers of the classes of the rows of the fit.
-own_classes <- function(object) {
-  y <- object$y
-  if (length(object$levels) == 2L && min(y) < 0) 1.5 + 0.5 * y else y
 }

@@ -38,18 +38,6 @@ fixed_columns <- function(x, standardize, drop_aliased, rows, moments = observed
   )
 }
 
-# Mean and sd of the values that are there.
-observed_moments <- function(x) {
-  intercept <- "(Intercept)" %in% utils::head(colnames(x), 1L)
-  moments <- block_moments(x, ncol(x) - intercept)
-  for (j in which(moments$missing > 0 & moments$missing < nrow(x))) {
-    there <- column_moments_cpp(cbind(x[!is.na(x[, j]), j]))
-    moments$mean[j] <- there$mean
-    moments$sd[j] <- there$sd
-  }
-  moments
-}
-
 fill_missing <- function(x, moments, values) {
   for (j in which(moments$missing > 0)) x[is.na(x[, j]), j] <- values[j]
   x
@@ -148,8 +136,6 @@ abort_no_columns <- function() {
     column = "x", found = 0L
   )
 }
-
-is_plain_number <- function(x) (is.numeric(x) || is.logical(x)) && !is.object(x) && is.null(dim(x))
 
 check_predictors <- function(x) {
   is_matrix <- is.matrix(x) && (is.numeric(x) || is.logical(x))
@@ -304,3 +290,35 @@ number_columns <- function(terms, frame) {
 # Rows of a block with so many predictors: at most 65,536 rows and, for more than 2048 rows, 32 MB.
 # Moments are sums over blocks, so it depends on nothing else.
 block_rows <- function(columns) 2048L * min(32L, max(1L, 2048L %/% (columns + 1L)))
+
+code_new_factor <- function(column, levels, name) {
+  if (is.factor(column)) {
+    found <- levels(column)
+    codes <- as.integer(column)
+  } else {
+    found <- unique(column)
+    codes <- match(column, found)
+    found <- as.character(found)
+  }
+  known <- match(found, levels)
+  coded <- known[codes]
+  strange <- which(is.na(coded) & !is.na(column))
+  if (length(strange)) {
+    new <- unique(as.character(column[strange]))
+    bk_abort(
+      "argument", fit_header("Factor `%s` has a new level.", name),
+      sprintf("Found: %s, first in row %d.", list_some(quoted(new)), strange[1]),
+      paste("Accepted:", list_some(quoted(levels))), column = name, row = strange[1], found = new,
+      expected = levels
+    )
+  }
+  structure(coded, levels = levels, class = "factor")
+}
+
+scaled_rows <- function(x, center, scale) {
+  unname((x - rep(center, each = nrow(x))) / rep(scale, each = nrow(x)))
+}
+
+missing_rows <- function(column) {
+  if (is.matrix(column)) which(rowSums(is.na(column)) > 0) else which(is.na(column))
+}

@@ -127,8 +127,6 @@ read_process <- function(expr, env) {
 
 abort_process <- function(text, header, found, cure = NULL) abort_smooth(text, header, found, cure)
 
-is_process <- function(term) !is.null(term$process)
-
 # Building -------------------------------------------------------------------
 
 # The terms of a design, one for each level of a factor `by`, in the form of build_smooth(): `x`
@@ -368,9 +366,6 @@ default_process_inducing <- function(n, d) {
 }
 
 # Features -------------------------------------------------------------------
-
-# The terms of a fit or of a design with processes.
-processes_of <- function(smooths) Filter(is_process, smooths)
 
 # Features of rows on the scale of the data, a number `by` in the last column: without `centre`, n x
 # m, and what they leave open of the variance 1.
@@ -747,4 +742,25 @@ format_process <- function(process) {
   })
   text <- format(kernel)
   if (is.null(kernel$children)) sub(",? variance = 1", "", text) else text
+}
+
+# The default number of inducing points.
+default_inducing <- function(n) {
+  if (n <= 250) min(n, 50) else min(max(50, ceiling(n / 5)), 100)
+}
+
+# For the core, which computes their columns; variables lie one after another, a multiple after
+# those of its term.
+streamed_processes <- function(terms, before) {
+  lapply(unname(terms), function(term) {
+    process <- term$process
+    d <- ncol(process$z)
+    has_by <- process$number || !is.null(term$level)
+    columns <- before + seq_len(d)
+    before <<- before + d + has_by
+    list(
+      kernel = kernel_to_core(process$kernel, d), z = process$z, columns = columns,
+      by = if (has_by) before else 0L, first = min(term$at) - 1L, centred = process$centred
+    )
+  })
 }

@@ -1,0 +1,80 @@
+# R has this from 4.4.
+`%||%` <- function(x, y) if (is.null(x)) y else x
+
+last <- function(x) x[length(x)]
+
+# Without the copy that `storage.mode<-` makes of what is shared.
+as_doubles <- function(x) {
+  if (!is.double(x)) storage.mode(x) <- "double"
+  x
+}
+
+values_at <- function(x, at) {
+  if (is.matrix(x)) x[at, , drop = FALSE] else if (length(x)) x[at] else x
+}
+
+# Some rows of what the core reads.
+rows_at <- function(data, at) {
+  of_rows <- c("x", "y", "weights", "offset", "z", "group", "residual", "open", "variables")
+  for (name in intersect(of_rows, names(data))) data[[name]] <- values_at(data[[name]], at)
+  data$kept <- lapply(data$kept, function(term) {
+    term[c("group", "z")] <- lapply(term[c("group", "z")], values_at, at)
+    term
+  })
+  if (!is.null(data$atoms)) {
+    data$atoms <- lapply(data$atoms, values_at, at)
+    data$atoms$row <- match(data$atoms$row, unique(data$atoms$row))
+  }
+  data
+}
+
+# Arrays one after another along a dimension.
+join_arrays <- function(arrays, along) {
+  size <- dim(arrays[[1]])
+  last <- c(setdiff(seq_along(size), along), along)
+  size[along] <- sum(vapply(arrays, function(x) dim(x)[along], 1L))
+  joined <- array(unlist(lapply(arrays, aperm, last)), size[last])
+  out <- aperm(joined, order(last))
+  if (!is.null(dimnames(arrays[[1]]))) dimnames(out) <- dimnames(arrays[[1]])
+  out
+}
+
+# The same names and sizes, and finite numbers; only the latter for elements called as in `free`.
+same_shape <- function(x, pattern, free = character()) {
+  if (!is.list(pattern)) {
+    sizes <- function(x) if (is.null(dim(x))) length(x) else dim(x)
+    return(
+      is.numeric(x) && identical(sizes(x), sizes(pattern)) && length(x) == prod(sizes(x)) &&
+        all(is.finite(x))
+    )
+  }
+  is.list(x) && length(x) == length(pattern) && identical(names(x), names(pattern)) &&
+    all(vapply(seq_along(x), function(k) {
+      if (any(names(pattern)[k] %in% free)) {
+        is.numeric(x[[k]]) && all(is.finite(x[[k]]))
+      } else {
+        same_shape(x[[k]], pattern[[k]], free)
+      }
+    }, NA))
+}
+
+# Numbers of `most` of n things, evenly spread.
+spread_over <- function(n, most) unique(round(seq(1, n, length.out = min(n, most))))
+
+stack_chains <- function(draws) {
+  matrix(draws, ncol = dim(draws)[3], dimnames = list(NULL, dimnames(draws)[[3]]))
+}
+
+# Squares and products of larger numbers overflow, of smaller ones underflow.
+largest_magnitude <- 1e150
+
+# One text that can be read: not NA, and bytes that its encoding knows.
+is_string <- function(x) is.character(x) && length(x) == 1L && !is.na(x) && validEnc(x)
+
+is_plain_number <- function(x) (is.numeric(x) || is.logical(x)) && !is.object(x) && is.null(dim(x))
+
+# Row names that are names: numbers tell where rows were, not what they are.
+given_names <- function(newdata) {
+  names <- if (is.data.frame(newdata)) attr(newdata, "row.names") else rownames(newdata)
+  if (is.character(names) && anyNA(suppressWarnings(as.numeric(names)))) names
+}
