@@ -175,49 +175,5 @@ warn_iteration <- function(fit, max_iter) {
 #   method: parameters() tells moments, from which draws that depend on each other cannot be made.
 draws_from_posterior <- function(object, n = 1000, seed = NULL) UseMethod("draws_from_posterior")
 
-#' Posterior inclusion probabilities
-#'
-#' The probability of every predictor to be in the model.
-#'
-#' @param object A fit by [bsvm()] or [bark()] made with `select`.
-#' @param by `"column"` of the design, the default; `"term"` of the formula: the
-#'   probability that any of the columns of the term is in the model.
-#' @param ... Unused.
-#' @return Named numeric vector, one element in \[0, 1\] for each column of the design under
-#'   selection: for `"gibbs"` the mean over all kept draws of the conditional probability given the
-#'   rest (Rao-Blackwell), for `"vb"` the same of 4 x 250 sweeps from the variational optimum, with
-#'   an attribute `range`, by how much the four streams differ (with `polish = "ep"` that of
-#'   expectation propagation and with `polish = FALSE` the variational probability, both without),
-#'   for [bark()] the share of the draws in which the column is in the model. With `by = "term"` an
-#'   element for each term: where its columns share one indicator, as they do by default, that of
-#'   each; else the share of the draws in which any of them is in. Fits without draws do not know
-#'   that of several columns, and say so.
-#' @section Variational fits: the variational probability is more extreme than the posterior: nearly
-#'   0 or nearly 1 where `"gibbs"` still hesitates. What is reported, coefficients and predictions
-#'   included, is therefore the sampler's. Where a column's probability differs by more than 0.3
-#'   between the streams, [print()] and [summary()] say that the selection has not settled: run
-#'   `method = "gibbs"` for longer.
-#' @section Expectation propagation: `polish = "ep"` gives the same numbers every time, and with few
-#'   columns they are close to those of long chains, within about 0.05. A column that is rarely
-#'   different from 0 and tells the class where it is has a posterior that no Gaussian fits: its
-#'   probability can then be far too low, of which nothing warns. If the messages settle at several
-#'   places, the one with the highest evidence counts.
-#' @section Errors: `bayeskernel_error_argument` if the fit has no selection.
-#' @seealso [inclusion_path()], [compare_terms()], [bsvm()], [bark()]; `vignette("spam")`.
-#' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
-#'   Bayesian inference for support vector machine classification.
-#'   *Computational Statistics & Data Analysis* 73, 163-176, section 3.2.
-#' @examples
-#' set.seed(1)
-#' d <- data.frame(a = rnorm(200), f = gl(4, 1, 200))
-#' d$y <- d$a + (d$f == 2) + rlogis(200) > 0
-#' fit <- bsvm(y ~ ., d,
-#'   select = TRUE, prior = bsvm_prior(rho = 0.1), threads = 1
-#' )
-#' round(inclusion(fit), 3)
-#' round(inclusion(fit, by = "term"), 3)
-#' @export
-inclusion <- function(object, ...) UseMethod("inclusion")
-
 # One model of all classes at once, whose probabilities have a distribution.
 is_joint <- function(object) inherits(object, "mkprobit")

@@ -149,8 +149,11 @@ facts.bsvm <- function(object) {
     Selection = if (!is.null(object$posterior$selection)) {
       prior <- object$posterior$selection$prior
       prior <- sprintf(", prior inclusion %s", format(prior[1], digits = 3))
-      by <- if (by_term(object$prior)) "term" else "column"
-      fact <- selection_fact(inclusion(object, by = by), prior, paste0(by, "s"))
+      fact <- if (by_term(object$prior)) {
+        selection_fact(inclusion_by_term(object), prior, "terms")
+      } else {
+        selection_fact(inclusion_by(object), prior, "columns")
+      }
       by_ep <- identical(object$posterior$selection$polish, "ep")
       if (by_ep) paste0(fact, " (by expectation propagation)") else fact
     },

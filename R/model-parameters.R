@@ -424,6 +424,55 @@ process_table <- function(object, level) {
 # By column, named.
 inclusion_by <- function(object) selection_of(object)$inclusion()
 
+inclusion_by_term <- function(object) {
+  columns <- inclusion_by(object)
+  terms <- term_of_columns(object)[names(columns)]
+  shared <- by_term(object$prior)
+  vapply(split(names(columns), factor(terms, unique(terms))), function(own) {
+    if (length(own) == 1L || shared) columns[[own[1L]]] else inclusion_of_any(object, own)
+  }, 0)
+}
+
+# That one of several columns is in the model, or more.
+inclusion_of_any <- function(object, columns) {
+  if (!is_sampled(object)) {
+    bk_abort(
+      "argument", "The fit has no joint draws of its indicators.",
+      sprintf("Found: a term of %d columns, each in or out by itself.", length(columns)),
+      "Accepted: by = \"column\"; or a fit with `polish = TRUE`.", column = "by", found = "term"
+    )
+  }
+  mean(rowSums(selection_of(object)$draws(columns) != 0) > 0)
+}
+
+# The term of the formula that each column of the design belongs to, by name; of a matrix every
+# column is a term. Widths of terms are those of their variables: a factor has a column for each
+# level where `factors` says 2, for each contrast where it says 1.
+term_of_columns <- function(object) {
+  info <- object$design
+  if (is.null(info$terms)) return(stats::setNames(nm = info$columns))
+  coding <- attr(info$terms, "factors")
+  classes <- attr(info$frame_terms, "dataClasses")
+  width <- function(variable, code) {
+    levels <- length(info$xlevels[[variable]])
+    if (levels == 0L && identical(classes[[variable]], "logical")) levels <- 2L
+    if (levels > 0L) return(if (code == 2L) levels else levels - 1L)
+    if (startsWith(classes[[variable]], "nmatrix.")) {
+      return(as.integer(sub("nmatrix.", "", classes[[variable]], fixed = TRUE)))
+    }
+    1L
+  }
+  labels <- attr(info$terms, "term.labels")
+  variables <- variable_names(info$terms)
+  widths <- vapply(seq_along(labels), function(t) {
+    used <- which(coding[, t] > 0)
+    prod(vapply(used, function(v) width(variables[v], coding[v, t]), 1L))
+  }, 1)
+  all <- c(if (attr(info$terms, "intercept") == 1L) "(Intercept)", rep(labels, widths))
+  own <- all[info$keep]
+  stats::setNames(ifelse(is.na(own), info$columns, own), info$columns)
+}
+
 inclusion_columns <- function(object) selection_of(object)$columns
 
 # The selection of a fit: names of its `columns`, NULL without; the rest as functions: `inclusion()`
