@@ -351,7 +351,7 @@ fit_quality <- function(object) {
   if (is.null(object$draws)) {
     return(list(
       particles = object$particles, rows = nrow(object$trace$steps),
-      log_evidence = if (!is_pseudo(object)) object$log_evidence,
+      log_evidence = if (!is_pseudo(object)) evidence_of(object),
       loo = left_out_score(object), elbo = last(object$trace$elbo),
       objective = last(object$trace$objective), passes = d$passes, steps = d$steps,
       batch_size = d$batch_size, jitter = d$jitter, converged = d$converged,
