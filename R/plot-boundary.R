@@ -123,7 +123,7 @@ check_boundary_columns <- function(x, columns) {
 
 # Darker than the field.
 point_colours <- function(class, colours) {
-  dark <- grDevices::adjustcolor(colours, red.f = 0.6, green.f = 0.6, blue.f = 0.6)
+  dark <- grDevices::adjustcolor(colours, red.f = 0.8, green.f = 0.8, blue.f = 0.8)
   ifelse(is.na(class), "grey50", dark[class])
 }
 
@@ -135,7 +135,7 @@ shows_inducing <- function(x, points) {
 
 # The rows of the fit if they are not so many that they hide the field.
 drawn_rows <- function(x, most = 1000L) {
-  data <- if (x$n <= most) fit_data(x)
+  data <- if (isTRUE(x$n <= most)) fit_data(x)
   if (is.data.frame(data) && nrow(data) == x$n) data
 }
 

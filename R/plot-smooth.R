@@ -166,7 +166,11 @@ draw_surface <- function(at, values, main, limits, colors, points = NULL) {
     range(sides[[1]]), range(sides[[2]]), xlab = names(at)[1], ylab = names(at)[2], main = main
   )
   colors <- grDevices::colorRampPalette(colors)(61)
-  graphics::image(sides[[1]], sides[[2]], z, zlim = limits, col = colors, add = TRUE)
+  # Cells drawn one by one show seams.
+  even <- all(vapply(sides, function(v) diff(range(diff(v))) <= 1e-6 * diff(range(v)), NA))
+  graphics::image(
+    sides[[1]], sides[[2]], z, zlim = limits, col = colors, add = TRUE, useRaster = even
+  )
   if (!is.null(points)) {
     graphics::points(
       points, pch = 19, cex = 0.4, col = grDevices::adjustcolor(muted[["line"]], 0.5)

@@ -16,17 +16,15 @@
 #' @param x A fit.
 #' @param type Type of plot. Default: the first that applies to the fit, in this order. [bsvm()]:
 #'   * `"inclusion"`: posterior inclusion probabilities of selected columns,
-#'     largest first, in blue for positive and orange for negative effects,
-#'     paler where the sign is unclear, with that of the prior as a dashed line;
+#'     largest first, with that of the prior as a dashed line; colors tell the sign of the effect;
 #'   * `"smooth"`, if there are any: smooth curves with 50 % and 90 % pointwise intervals, or the
 #'     posterior mean surface of two variables;
 #'   * `"coef"`: fixed coefficients with 50 % and 90 % posterior intervals, see `scale`;
 #'   * `"ranef"`: random effects with 90 % intervals, in order of size;
 #'   * `"calibration"`: predicted probability against observed frequency with 95 % intervals; with
 #'     more than two classes the probability of the predicted class against how often it was right.
-#'     Each row is predicted from the others where the fit has such probabilities, as two classes
-#'     with `"ep"` have. Where it has none, the title says that the rows of the fit look too good:
-#'     give `newdata`;
+#'     Each row is predicted from the others where the fit can, as of two classes with `"ep"`; else
+#'     the title says that its own rows look too good: give `newdata`;
 #'   * `"partial"`: the mean of the response, or the probability of the positive
 #'     class, as one predictor changes and everything else, random effects of
 #'     known groups included, stays what it is in up to 200 rows (of more than two
@@ -41,7 +39,7 @@
 #'     with its lines at 0.1, 0.5 (bold) and 0.9, dashed lines of the posterior standard deviation
 #'     of the latent value, which grows where there are few data, the rows of the fit as points, and
 #'     the inducing points (+) if they are few. With more classes the most probable one, paler where it is less probable, and the lines where it
-#'     changes; above eight classes their numbers stand in their regions;
+#'     changes;
 #'   * `"calibration"`, `"partial"` (with more classes of each; a posterior mode
 #'     has no bands), `"bound"`, `"trace"`;
 #'   * `"lengthscales"`: of the kernel, for standardized predictors, shortest
