@@ -70,7 +70,7 @@ projection_key <- function(x) {
 }
 
 klr_words <- function(names) {
-  known <- c(J = "kernels (J)", mu = "mean of coefficients (mu)", sd = "sd of coefficients (sd)")
+  known <- c(J = "kernels (J)", mu = "mean of log scales (mu)", sd = "sd of log scales (sd)")
   ifelse(names %in% names(known), known[names], trace_words(names))
 }
 

@@ -87,8 +87,7 @@
 #' @param link For `"boundary"` and `"calibration"`: as in `predict()`.
 #' @param bins For `"calibration"`: number of bins of equal width.
 #' @param main Title: one text, or an expression.
-#' @param threads Worker threads.
-#' @param ... No further arguments.
+#' @param threads,... Worker threads; no further arguments.
 #' @return What is drawn, invisibly: for `"calibration"` the table of [calibration()]; data frames
 #'   for `"partial"` (`predictor`, `value`, as text if there are factors and numbers, for more than
 #'   two classes `class`, `fit`, `lwr`, `upr`), `"fit"` and `"kernels"`; else `NULL`.
