@@ -17,12 +17,12 @@
 #'   element for each term: where its columns share one indicator, as they do by default, that of
 #'   each; else the share of the draws in which any of them is in. Fits without draws do not know
 #'   that of several columns, and say so.
-#' @section The prior: with the default `rho = 0.01` of [bkm_prior()] and [bsvm_prior()], the
-#'   papers', one of a hundred terms is expected to matter. This suits many columns of which few
-#'   matter. Of ten terms it expects 0.1, so that only strong effects are found in few rows. With few
-#'   terms say what you expect, `prior = bkm_prior(rho = 0.5)` for half of them, or let the data tell
-#'   the share: `prior = bkm_prior(rho_beta = c(1, 1))`. [print()] shows the prior beside the
-#'   posterior: a term is worth a look where the second is well above the first.
+#' @section The prior: With the default of [bkm_prior()] and [bsvm_prior()], `rho = 0.01`, one term
+#'   of a hundred is expected to matter. This suits many columns of which few matter. If there are
+#'   ten terms it expects 0.1, so that few rows show only strong effects. With few terms say what you
+#'   expect: `prior = bkm_prior(rho = 0.5)` expects half of them. Or let the data tell the share:
+#'   `prior = bkm_prior(rho_beta = c(1, 1))`. [print()] shows the prior in the column next to the
+#'   posterior: compare both.
 #' @section Variational fits: the variational probability is more extreme than the posterior: nearly
 #'   0 or nearly 1 where `"gibbs"` still hesitates. What is reported, coefficients and predictions
 #'   included, is therefore the sampler's. Where a column's probability differs by more than 0.3

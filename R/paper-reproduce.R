@@ -28,8 +28,8 @@
 #'   `"worse"`, or `"differs"` where neither can be said, and empty where the paper has no number. A
 #'   claim that the paper makes in words, such as that one error is below another, is a difference
 #'   whose sign is compared: `"undecided"` is one of the opposite sign that is less than two
-#'   standard errors from 0. Of figures without printed numbers, such as boxplots, only such claims
-#'   can be compared. `plot()` draws the figure.
+#'   standard errors from 0. Only such claims can be compared for figures without
+#'   printed numbers, such as boxplots. `plot()` draws the figure.
 #' @section Errors: `bayeskernel_error_argument` for other names;
 #'   `bayeskernel_error_data` where data or a package is missing.
 #' @seealso [published()], [paper_data()].
