@@ -277,7 +277,9 @@ curve_panels <- function(curves, label, title, classes = NULL, rows = NULL, note
 # attribute.
 title_outside <- function(title) {
   if (is.character(title) && !nzchar(title)) return(title)
-  graphics::par(omi = replace(graphics::par("omi"), 3, 0.25))
+  graphics::par(
+    omi = replace(graphics::par("omi"), 3, 0.25), mar = replace(graphics::par("mar"), 3, 0.8)
+  )
   structure("", outside = title)
 }
 
