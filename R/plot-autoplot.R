@@ -393,6 +393,9 @@ gg_projection <- function(x, data) {
   found <- projection(x)
   one <- is.null(data$u2)
   data$class <- factor(data$class, x$levels)
+  half <- stats::qnorm(0.95) * x$fitted$prob_sd
+  data$lower <- pmax(data$probability - half, 0)
+  data$upper <- pmin(data$probability + half, 1)
   out <- gg_start(
     data, aes_of(x = "u1", y = if (one) "probability" else "u2", color = "class", shape = "class"),
     "Rows in the learned directions", long_axis_name(found, 1L),

@@ -3,11 +3,7 @@
 projection_data <- function(x) {
   z <- projection(x)$coordinates
   colnames(z) <- paste0("u", seq_len(ncol(z)))
-  half <- stats::qnorm(0.95) * x$fitted$prob_sd
-  data.frame(
-    z, class = x$levels[1L + (x$y > 0)], probability = x$fitted$prob,
-    lower = pmax(x$fitted$prob - half, 0), upper = pmin(x$fitted$prob + half, 1), row.names = NULL
-  )
+  data.frame(z, class = x$levels[1L + (x$y > 0)], probability = x$fitted$prob, row.names = NULL)
 }
 
 draw_projection <- function(x, main, threads) {
