@@ -98,7 +98,10 @@ tries <- list(
     # Of plain terms only.
     if (inherits(fit, "bkm")) fit <- bkm(numbers, two)
     reference <- projpred::get_refmodel(fit)
-    sub <- projpred::project(reference, predictor_terms = "Petal.Length", nclusters = 1)
+    # Named solution_terms before version 2.7.
+    terms <- intersect(c("predictor_terms", "solution_terms"), names(formals(projpred::project)))[1]
+    chosen <- stats::setNames(list("Petal.Length"), terms)
+    sub <- do.call(projpred::project, c(list(reference, nclusters = 1), chosen))
     slope <- as.matrix(sub)[, "Petal.Length"]
     near(slope, coef(lm(Sepal.Length ~ Petal.Length, two))[2], 0.1)
   },

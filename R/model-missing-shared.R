@@ -9,7 +9,7 @@
 #      the effect of the group integrated out: it and the value would explain
 #      the same rows, and a draw of one given the other hardly moves.
 # The posterior is the mixture of the fits over completions. Values that are
-# missing row by row have their own law (linear-completed.R, missing/ of the core),
+# missing row by row have their own law (model-missing-completed.R, missing/ of the core),
 # for which the completed predictors of groups are known ones.
 
 # Fits before those that count. Of those that count at least 20; of data that are not large, with
@@ -251,7 +251,7 @@ enough_shared <- function(kept, most) {
   all(error < shared_error^2 * (own + var))
 }
 
-# With holes the hinge has a calibrated rate where nothing is said (learning-rate.R), whoever
+# With holes the hinge has a calibrated rate where nothing is said (model-svm-learning-rate.R), whoever
 # completes them.
 shared_rate <- function(settings, rows) {
   if (!identical(settings$family, "hinge")) return(settings)

@@ -144,7 +144,7 @@ describe_value <- function(x) {
   }
 }
 
-format_each <- function(x) vapply(x, format, character(1), digits = 7)
+format_each <- function(x, digits = 7) vapply(x, format, character(1), digits = digits)
 
 quoted <- function(x) ifelse(is.na(x), "NA", encodeString(as.character(x), quote = "\""))
 

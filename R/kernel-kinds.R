@@ -3,7 +3,7 @@
 
 # An argument: the value that is not given, NULL if none need be; its check, and its text, NULL
 # where it is not shown.
-kernel_argument <- function(default, check, show = function(x, leaf) format_each(x)) {
+kernel_argument <- function(default, check, show = function(x, leaf) format_each(x, 4)) {
   list(default = default, check = check, show = show)
 }
 
@@ -14,7 +14,7 @@ positive_argument <- function(default, ...) {
 count_argument <- function(default, upper = .Machine$integer.max) {
   kernel_argument(
     default, function(x, name) check_count(x, 1L, upper, name, "kernel"),
-    function(x, leaf) if (!is.null(x)) format_each(x)
+    function(x, leaf) if (!is.null(x)) format_each(x, 4)
   )
 }
 

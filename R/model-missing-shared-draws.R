@@ -1,5 +1,5 @@
 # Missing values of groups, drawn: their law, the likelihood of their rows, and the step that has
-# both; see incomplete-shared.R.
+# both; see model-missing-shared.R.
 
 # The law of groups ----------------------------------------------------------
 

@@ -188,11 +188,12 @@ get_refmodel.bayeskernel_fit <- function(object, ...) {
   known <- c(gaussian = "gaussian", logit = "binomial")
   family <- if (inherits(object, "bkm")) object$family
   plain <- length(object$smooths) == 0L && length(object$posterior$random) == 0L
+  plain <- plain && all(stats::weights(object) == 1) && all(object$offset == 0)
   if (!isTRUE(family %in% names(known)) || !plain || object$design$type == "matrix") {
     bk_abort(
       "argument", "projpred needs a bkm() of plain terms.",
       sprintf("Found: a fit by %s().", model_of(object)$name),
-      "Accepted: a formula without bars and smooths, family \"gaussian\" or \"logit\".",
+      "Accepted: plain terms without weights or offset, family \"gaussian\" or \"logit\".",
       column = "object", found = class(object)[1]
     )
   }
@@ -204,6 +205,11 @@ get_refmodel.bayeskernel_fit <- function(object, ...) {
     object, data, stats::formula(object), family,
     ref_predfun = function(fit, newdata = NULL) {
       t(stats::predict(fit, newdata %||% data, type = "link", draws = TRUE, ndraws = draws, seed = 1))
+    },
+    extract_model_data = function(object, newdata = NULL, ..., extract_y = TRUE) {
+      frame <- newdata %||% data
+      y <- if (extract_y) eval(stats::formula(object)[[2L]], frame, environment(stats::formula(object)))
+      list(y = y, weights = rep(1, nrow(frame)), offset = numeric(nrow(frame)))
     },
     dis = if (family$family == "gaussian") rep(stats::sigma(object), draws),
     cvrefbuilder = function(cvfit) get_refmodel.bayeskernel_fit(cvfit),

@@ -303,7 +303,7 @@ format_columns <- function(columns) {
 # Of many length-scales of named columns those that matter most, the shortest, come first.
 format_lengthscale <- function(lengthscale, most = 6L) {
   if (is.null(lengthscale)) return("NULL")
-  if (length(lengthscale) == 1L) return(format_each(unname(lengthscale)))
+  if (length(lengthscale) == 1L) return(format_each(unname(lengthscale), 4))
   named <- !is.null(names(lengthscale))
   rest <- length(lengthscale) - most
   if (rest > 0L && named) lengthscale <- sort(lengthscale)

@@ -1,4 +1,4 @@
-# Fits over completions of groups as one fit (incomplete-shared.R): moments, points of the mixture,
+# Fits over completions of groups as one fit (model-missing-shared.R): moments, points of the mixture,
 # imputed values, and what it says of new rows.
 
 # One fit of many: moments over them, and each a point.

@@ -17,7 +17,7 @@ uses_completed <- function(rows, settings) {
 # The model of the predictors: one for all rows, or one for each class where values are missing more
 # often in one class, which would otherwise bias it. A Gaussian response counts as one predictor
 # more, and is averaged over again: what is seen then may depend on it. Grouping factors of the
-# formula have effects on the predictors that miss values (predictor-groups.R).
+# formula have effects on the predictors that miss values (model-missing-groups.R).
 completion_model <- function(rows, mechanism = NULL) {
   holes <- rows$holes
   x <- explained(holes)
