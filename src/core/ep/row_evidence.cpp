@@ -49,13 +49,23 @@ void RowEvidenceRule::read_rows() {
 }
 
 auto RowEvidenceRule::log_p(Index i, const Nodes& f) const -> Nodes {
-  constexpr int kBatch = GroupRules::kBatch;
-  Nodes out(f.size());
-  MarginArray<kBatch> at;
-  for (Index q = 0; q < f.size(); q += kBatch) {
-    margin_terms<kBatch>(family_, y_[i] * f.segment<kBatch>(q), at);
-    out.segment<kBatch>(q) = at.value;
+  if (family_ == Family::probit) {
+    return f.unaryExpr(
+        [&](double at) { return probit_margin(y_[i] * at).value; });
   }
+  Nodes out(f.size());
+  const auto put = [&](Index q, auto batch) {
+    constexpr int kSize = decltype(batch)::RowsAtCompileTime;
+    batch = y_[i] * f.segment<kSize>(q);
+    const decltype(batch) e = (-batch.abs()).exp();
+    out.segment<kSize>(q) = logit_values<kSize>(batch, e);
+  };
+  constexpr int kBatch = GroupRules::kBatch;
+  Index q = 0;
+  for (; q + 2 * kBatch <= f.size(); q += 2 * kBatch) {
+    put(q, Eigen::Array<double, 2 * kBatch, 1>());
+  }
+  if (q < f.size()) put(q, Eigen::Array<double, kBatch, 1>());
   return out;
 }
 
