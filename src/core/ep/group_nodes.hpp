@@ -19,7 +19,7 @@ struct GroupNodes {
 
 class GroupRules {
  public:
-  // Nodes at once; their number is a multiple of it.
+  // Nodes at once; where rows are logit their number is a multiple of it.
   static constexpr int kBatch = 8;
 
   // Three rules of so many nodes by effect, and where the next one begins: in

@@ -141,11 +141,15 @@ void RowEvidenceRule::leave_units_out() {
 void RowEvidenceRule::add_groups() {
   const RowSource& rows = fit_.rows();
   // Differences of integrals are asked for: nodes are closer than for the
-  // evidence of groups.
+  // evidence of groups, and those of probit rows, which are steeper, more.
   const Index r = rows.z_columns();
-  const Index middle = r == 1 ? 16 : 12;
-  rules_.emplace(r, std::array<Index, 3>{8, middle, 24},
-                 std::array<double, 2>{0.1, 1.0});
+  if (family_ == Family::probit) {
+    rules_.emplace(r, std::array<Index, 3>{8, r == 1 ? 24 : 14, 24},
+                   std::array<double, 2>{0.03, 1.0});
+  } else {
+    rules_.emplace(r, std::array<Index, 3>{8, r == 1 ? 16 : 12, 24},
+                   std::array<double, 2>{0.1, 1.0});
+  }
   const Sweep sweep{rows, fit_.executor(), nullptr};
   sweep.run([&](Index block, Index) {
     Scratch scratch;
