@@ -47,7 +47,13 @@ log_evidence <- function(object, ...) UseMethod("log_evidence")
 log_evidence.bayeskernel_fit <- function(object, ...) {
   check_whole(object, ...)
   need_evidence(object)
-  object$log_evidence
+  evidence_of(object)
+}
+
+# Of counts with the number of orders of their trials, as the log-likelihood has it.
+evidence_of <- function(object) {
+  if (is.null(object$log_evidence) || is_pseudo(object)) return(object$log_evidence)
+  object$log_evidence + sum(unit_constant(object))
 }
 
 #' @rdname log_evidence
@@ -113,7 +119,7 @@ anova.bayeskernel_fit <- function(object, ...) {
     if (k > 1L) need_same_rows(fits[[1L]], fits[[k]], names[k])
   }
   pointwise <- lapply(fits, row_elpd)
-  evidence <- vapply(fits, `[[`, 1, "log_evidence")
+  evidence <- vapply(fits, evidence_of, 1)
   elpd <- vapply(pointwise, sum, 1)
   best <- which.max(elpd)
   out <- data.frame(

@@ -196,25 +196,38 @@ curve_data <- function(x, threads) {
   data.frame(x = at, limits, lwr_mean = inner[, "lwr"], upr_mean = inner[, "upr"])
 }
 
+curve_title <- function(x) {
+  sprintf("Function, 90 %% %s", if (is_regression(x)) {
+    "credible and prediction bands"
+  } else {
+    "credible band"
+  })
+}
+
+# The rows, if the stream has kept all.
+curve_rows <- function(x) {
+  if (ncol(x$state$x) != x$n) return(NULL)
+  y <- x$transform$response[1] + x$transform$response[2] * x$state$y
+  data.frame(
+    x = as.vector(x$state$x) * x$transform$scale + x$transform$center,
+    y = if (is_regression(x)) y else (y + 1) / 2
+  )
+}
+
 draw_curve <- function(x, data, main) {
   centres <- seqkr_centres(x)
-  to_data <- function(z) z * x$transform$scale + x$transform$center
   regression <- is_regression(x)
   at <- data$x
   reach <- range(at)
   limits <- as.matrix(data[c("fit", "lwr", "upr")])
   inner <- cbind(fit = data$fit, lwr = data$lwr_mean, upr = data$upr_mean)
-  kept <- if (ncol(x$state$x) == x$n) x$state
-  y <- x$transform$response[1] + x$transform$response[2] * kept$y
-  if (!regression) y <- (y + 1) / 2
+  rows <- curve_rows(x)
   old <- bk_look()
   on.exit(graphics::par(old))
   bk_panel(
-    reach, range(limits, y), x$columns,
+    reach, range(limits, rows$y), x$columns,
     if (regression) x$response else sprintf("Probability of \"%s\"", x$levels[2]),
-    main_title(main, sprintf(
-      "Function, 90 %% %s", if (regression) "credible and prediction bands" else "credible band"
-    ))
+    main_title(main, curve_title(x))
   )
   blue <- bk_colours[["blue"]]
   band <- function(limits, strength) {
@@ -225,11 +238,10 @@ draw_curve <- function(x, data, main) {
   }
   if (regression) band(limits, 0.13)
   band(inner, 0.25)
-  if (!is.null(kept)) {
-    graphics::points(to_data(as.vector(kept$x)), y, pch = 19, cex = 0.5, col = muted[["line"]])
-  }
+  if (!is.null(rows)) graphics::points(rows, pch = 19, cex = 0.5, col = muted[["line"]])
   graphics::lines(at, inner[, "fit"], col = blue, lwd = 1.8)
   shown <- centres[centres$inclusion > 0, , drop = FALSE]
+  if (nrow(shown)) bk_note("ticks: kernel centers")
   graphics::rug(
     shown[[1]],
     col = grDevices::adjustcolor(bk_colours[["orange"]], 0.7), ticksize = 0.04, quiet = TRUE
@@ -246,12 +258,12 @@ draw_stream <- function(x, data, main) {
   total <- cumsum(steps$log_evidence)
   bk_panel(
     range(at), range(total), "Row", "Log evidence",
-    main_title(main, "Log evidence of the rows so far")
+    main_title(main, "Log evidence so far")
   )
   graphics::lines(at[keep], total[keep], col = bk_colours[["blue"]], lwd = 1.6)
   bk_panel(
     range(at), c(0, x$particles), "Row", "Effective particles",
-    if (is.null(main)) "Before resampling (marked)" else ""
+    if (is.null(main)) "Dots: resampled" else ""
   )
   graphics::lines(at[keep], steps$ess[keep], col = bk_colours[["blue"]], lwd = 1)
   divided <- intersect(keep, which(steps$resampled > 0))

@@ -25,10 +25,20 @@ rows_fact <- function(object, classes = ", ") {
 }
 
 selection_fact <- function(inclusion, prior, what) {
-  sprintf(
-    "among %d %s%s; %d above 0.5, %s expected", length(inclusion), what, prior,
+  count <- length(inclusion)
+  share <- if (length(prior)) sprintf(", prior inclusion %s", format(prior[1], digits = 3)) else ""
+  text <- sprintf(
+    "among %d %s%s; %d above 0.5, %s expected", count, what, share,
     sum(inclusion > 0.5), format(sum(inclusion), digits = 3)
   )
+  # Nothing is found, and the prior expected nothing.
+  bare <- length(prior) == 1L && prior * count < 0.5 && !any(inclusion > 0.5)
+  if (bare) {
+    text <- sprintf(
+      "%s. The prior expects only %s: see ?inclusion", text, format(prior * count, digits = 2)
+    )
+  }
+  text
 }
 
 # --- bsvm() and bkm() --------------------------------------------------------
@@ -147,8 +157,7 @@ facts.bsvm <- function(object) {
     Groups = if (length(groups)) sprintf("%s %d", names(groups), groups),
     Crossed = if (length(object$posterior$random) > 1L) crossed_fact(object),
     Selection = if (!is.null(object$posterior$selection)) {
-      prior <- object$posterior$selection$prior
-      prior <- sprintf(", prior inclusion %s", format(prior[1], digits = 3))
+      prior <- unique(object$posterior$selection$prior)
       by <- if (by_term(object$prior)) "term" else "column"
       fact <- selection_fact(inclusion(object, by = by), prior, paste0(by, "s"))
       by_ep <- identical(object$posterior$selection$polish, "ep")
@@ -330,11 +339,7 @@ facts.bark <- function(object) {
     },
     Selection = if (object$select) {
       selection_fact(
-        inclusion_by(object), if (is.null(prior_share(object))) {
-          ""
-        } else {
-          sprintf(", prior inclusion %s", format(prior_share(object), digits = 3))
-        },
+        inclusion_by(object), prior_share(object),
         if (is.null(object$structure)) "predictors" else "predictors in blocks"
       )
     },
