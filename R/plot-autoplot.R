@@ -366,12 +366,13 @@ gg_trace <- function(x, data) {
 
 gg_kernels <- function(x, data) {
   data <- data[data$posterior > 0 | data$prior > 1e-3, ]
+  line <- aes_of(y = "prior")
+  line$colour <- "prior"
   gg_start(
     data, aes_of(x = "kernels", y = "posterior"), "Number of kernels", "Number of kernels",
     "Probability"
   ) + ggplot2::geom_col(ggplot2::aes(fill = "posterior"), width = 0.76) +
-    ggplot2::geom_line(ggplot2::aes(y = prior, color = "prior")) +
-    ggplot2::geom_point(ggplot2::aes(y = prior, color = "prior"), size = 0.8) +
+    ggplot2::geom_line(line) + ggplot2::geom_point(line, size = 0.8) +
     ggplot2::scale_fill_manual(values = c(posterior = bk_colours[["blue"]]), name = NULL) +
     ggplot2::scale_color_manual(values = c(prior = bk_colours[["orange"]]), name = NULL)
 }
