@@ -275,7 +275,8 @@ mkprobit_control <- function(warmup = 1000, thin = 1, resume = NULL, weights_met
 #'   posterior, and equal weights are those of chance. With `chain_weights =
 #'   "stacking"` they are the ones with the largest log score, \eqn{\sum_i \log
 #'   \sum_k w_k p_k(y_i | y_{-i})}{sum(log(sum(w_k p_k(y_i | others))))}, over
-#'   the rows (Yao, Vehtari and Gelman, 2022). The density of a row given the others is known for
+#'   the rows (Yao, Vehtari and Gelman, 2022), and a Dirichlet(2, ..., 2) prior: as if each chain
+#'   were best on a row more. The density of a row given the others is known for
 #'   the kernels of each draw of a regression, whose coefficients are integrated out; of classes it
 #'   is that given f. Draws of a chain are weighted for the absence of the row by truncated
 #'   importance sampling. The weights are `fit$chain_weights`. Predictions, [summary()], [print()],

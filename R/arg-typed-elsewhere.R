@@ -8,6 +8,19 @@ elsewhere <- function() {
   )
 }
 
+# The same of values: inst/elsewhere-values.csv, by `argument`. `ours` has to be among those that are
+# accepted. NULL if there is nothing to say.
+value_elsewhere <- function(x, name, accepted) {
+  if (!is.character(x) || length(x) != 1L || is.na(x)) return(NULL)
+  table <- utils::read.csv(
+    system.file("elsewhere-values.csv", package = "bayeskernel"), colClasses = "character"
+  )
+  fits <- vapply(strsplit(table$theirs, " "), function(theirs) plain_name(x) %in% theirs, NA)
+  at <- which(fits & table$argument == name & table$ours %in% accepted)[1L]
+  if (is.na(at)) return(NULL)
+  sprintf("\"%s\" is %s here.", x, if (nzchar(table$say[at])) table$say[at] else quoted(table$ours[at]))
+}
+
 plain_name <- function(x) gsub("[^a-z0-9]", "", tolower(readable(x)))
 
 # What the table says of an argument, or NULL.

@@ -418,7 +418,7 @@ check_kernel <- function(kernel, name = "kernel") {
     abort_argument(
       kernel, name, paste(
         "a kernel such as rbf(), or its name:", paste(quoted(names(kernel_kinds)), collapse = ", ")
-      ), kind = "kernel"
+      ), kind = "kernel", accepted = names(kernel_kinds)
     )
   }
   kernel

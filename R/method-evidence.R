@@ -47,7 +47,7 @@ log_evidence <- function(object, ...) UseMethod("log_evidence")
 log_evidence.bayeskernel_fit <- function(object, ...) {
   check_whole(object, ...)
   need_evidence(object)
-  object$log_evidence
+  evidence_of(object)
 }
 
 #' @rdname log_evidence
@@ -113,7 +113,7 @@ anova.bayeskernel_fit <- function(object, ...) {
     if (k > 1L) need_same_rows(fits[[1L]], fits[[k]], names[k])
   }
   pointwise <- lapply(fits, row_elpd)
-  evidence <- vapply(fits, `[[`, 1, "log_evidence")
+  evidence <- vapply(fits, evidence_of, 1)
   elpd <- vapply(pointwise, sum, 1)
   best <- which.max(elpd)
   out <- data.frame(

@@ -29,7 +29,7 @@ elbo.bayeskernel_fit <- function(object, ...) {
       }
     )
   }
-  object$trace$elbo
+  if (is_pseudo(object)) object$trace$elbo else object$trace$elbo + sum(unit_constant(object))
 }
 
 #' @importFrom nlme fixef

@@ -17,6 +17,12 @@
 #'   element for each term: where its columns share one indicator, as they do by default, that of
 #'   each; else the share of the draws in which any of them is in. Fits without draws do not know
 #'   that of several columns, and say so.
+#' @section The prior: With the default of [bkm_prior()] and [bsvm_prior()], `rho = 0.01`, one term
+#'   of a hundred is expected to matter. This suits many columns of which few matter. If there are
+#'   ten terms it expects 0.1, so that few rows show only strong effects. With few terms say what you
+#'   expect: `prior = bkm_prior(rho = 0.5)` expects half of them. Or let the data tell the share:
+#'   `prior = bkm_prior(rho_beta = c(1, 1))`. [print()] shows the prior in the column next to the
+#'   posterior: compare both.
 #' @section Variational fits: the variational probability is more extreme than the posterior: nearly
 #'   0 or nearly 1 where `"gibbs"` still hesitates. What is reported, coefficients and predictions
 #'   included, is therefore the sampler's. Where a column's probability differs by more than 0.3
@@ -50,7 +56,17 @@ inclusion.bayeskernel_fit <- function(object, by = c("column", "term"), ...) {
   check_whole(object, ...)
   by <- check_choice(by, c("column", "term"), "by")
   need_selection(object)
-  if (by == "column") inclusion_by(object) else inclusion_by_term(object)
+  if (by == "term") return(inclusion_by_term(object))
+  columns <- inclusion_by(object)
+  # Its range is for programs: no one wants to see it under the table.
+  if (!is.null(attr(columns, "range"))) class(columns) <- c("bayeskernel_inclusion", "numeric")
+  columns
+}
+
+#' @export
+print.bayeskernel_inclusion <- function(x, ...) {
+  print(stats::setNames(as.vector(x), names(x)), ...)
+  invisible(x)
 }
 
 need_selection <- function(object) {

@@ -177,6 +177,8 @@ score_of_two <- function(labels, score, declared) {
 #'   mean probability; `observed`, the frequency; `lower` and `upper`, its 95 %
 #'   interval of Wilson (1927); `rows`, their number.
 #' @inheritSection brier_score Errors
+#' @details Package caret has a function of this name for formulas. With both attached, calls with
+#'   labels come here.
 #' @seealso [brier_score()], [plot()][plot.bayeskernel_fit] with `"calibration"`.
 #' @references Wilson, E. B. (1927). Probable inference, the law of succession, and statistical
 #'   inference. *Journal of the American Statistical Association* 22, 209-212.
@@ -186,6 +188,12 @@ score_of_two <- function(labels, score, declared) {
 #' calibration(runif(500) < p, p, bins = 5)
 #' @export
 calibration <- function(y, prob, bins = 10) {
+  if (inherits(y, "formula")) {
+    bk_abort(
+      "argument", "`y` is a formula.", "Accepted: labels, and probabilities of them as `prob`.",
+      "That of a formula is caret::calibration().", column = "y"
+    )
+  }
   if (inherits(y, "bayeskernel_fit")) {
     bk_abort(
       "argument", "`y` is a fit.", "Accepted: labels, and probabilities of them as `prob`.",
@@ -195,6 +203,15 @@ calibration <- function(y, prob, bins = 10) {
   rows <- scored_rows(y, prob)
   best <- most_probable(rows$prob)
   calibration_table(best$prob, rows$true == best$class, bins)
+}
+
+# caret has a generic of this name, for formulas: what is no formula comes here, whichever of the two
+# packages is attached last.
+register_calibration <- function(...) {
+  own <- function(x, ...) calibration(x, ...)
+  for (class in c("factor", "character", "logical", "numeric", "bayeskernel_fit")) {
+    registerS3method("calibration", class, own, envir = asNamespace("caret"))
+  }
 }
 
 # What a calibration is about: with two classes the positive one, with more the most probable one of

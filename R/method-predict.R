@@ -11,131 +11,90 @@
 #' predict(fit, bdf[1:3, ], type = "prob")
 #' ```
 #'
-#' @param object A fit by [bkm()], [bsvm()], [gpsvm()], [bark()], [mkprobit()] or [klr()].
-#' @param newdata Data frame with the variables of the formula, its grouping factors and offsets;
-#'   for a fit to several feature spaces a list of these by name; for a fit to a matrix a matrix
-#'   (also a sparse one) or data frame with the same columns, by name if named, else by position;
-#'   for a kernel given as a matrix the kernel values of the new rows with the training rows,
-#'   columns by name if both have names, else in the order of the fit; for a [gpsvm()], if the
-#'   diagonal of its matrix varies, with the values of the new rows with themselves in a last
-#'   column, or in columns of their own names, else a warning says that the mean of that diagonal is
-#'   taken; or a [row_source()]. Default: the rows of the fit.
-#' @param type For classes `"class"`, the default: a factor; `"prob"`: matrix of class
-#'   probabilities; `"link"`: posterior mean of the latent value f, whose positive side is the
-#'   second class, with more than two classes of a [gpsvm()] a matrix with a column for each class
-#'   against the rest, of a [mkprobit()] one for the function of each class; `"logprob"`, of
-#'   [mkprobit()]: logarithms of the probabilities, accurate where these underflow; `"response"`: as
-#'   for [glm()] the probability of the positive class, with more than two classes the same as
-#'   `"prob"`. For a regression `"response"`, the default, or `"link"`: the posterior mean of the
-#'   function. `"terms"`, of a [bkm()] or [bsvm()]: what each term adds to f, see there.
+#' @param object A fit of any model of the package.
+#' @param newdata Data frame with the variables of the formula, its grouping factors and offsets, or
+#'   a [row_source()]. For a fit to a matrix: a matrix or data frame with its columns, by name if
+#'   named. For several feature spaces: a list of these by name. For a kernel given as a matrix: the
+#'   kernel values of the new rows with those of the fit, for a [gpsvm()] whose diagonal varies
+#'   also those with themselves as last column. Default: the rows of the fit.
+#' @param type For classes `"class"`, the default, a factor; `"prob"`, a matrix of class
+#'   probabilities; `"link"`, the mean of the latent value f, whose positive side is the second
+#'   class (a column for each class, if there are more); `"response"`, as for [glm()] the
+#'   probability of the positive class; `"logprob"`, of [mkprobit()], logarithms of probabilities.
+#'   For a regression `"response"`, the default, or `"link"`: the mean. `"terms"`, of [bkm()] and
+#'   [bsvm()]: what each term adds to f.
 #' @param link How f becomes a probability: of a [bkm()] with a likelihood its own link. [bark()]:
-#'   `"probit"`, \eqn{\Phi(f)}. Support vector machines: `"calibrated"`, the default, whose two
-#'   numbers come from the rows, see there; `"probit"`, a convention; `"hinge"`, the probability
-#'   that the pseudo-likelihood itself implies, which is too sure of itself. With more than two
-#'   classes of a [gpsvm()] the last two are those of each against the rest, divided by their sum.
+#'   `"probit"`. Support vector machines: `"calibrated"`, the default, see there; `"probit"`, a
+#'   convention; `"hinge"`, the probability that the pseudo-likelihood implies, which is too sure of
+#'   itself.
 #' @param threshold For `"class"` of two: the positive class is predicted when its probability is at
-#'   least this. A number in \[0, 1\], or `"prevalence"`, the weighted share of the positive class
-#'   in the rows of the fit. Or `"margin"`: the sign of the mean of f, the rule of support vector
-#'   machines. Default `NULL`: the more probable class, which makes fewest errors.
-#' @param se.fit Also return posterior standard deviations: of f or the mean, or with `"prob"` and
-#'   `"response"` of the probability of the positive class, for ordered classes of each and of a
-#'   [mkprobit()] of each, for variational fits from 400 draws. For fits by a sampler: the standard
-#'   deviation across posterior draws of the conditional mean.
-#' @param interval `"credible"`, for f or the mean (`"link"`, or `"response"` of a regression;
-#'   models with one latent function), or `"prediction"`, for a new response of a regression: a
-#'   matrix with columns `fit`, `lwr`, `upr`. Limits are normal, by the posterior mean and variance
-#'   of f; of a [bark()] they are quantiles of one draw for each stored one, of ordered classes of
-#'   their probabilities, an array as below. With `"response"` of two classes they are limits of the
-#'   probability of the positive class, those of f put through the link; with `"prob"` of both, an
-#'   array, rows x (`fit`, `lwr`, `upr`) x classes. For a [mkprobit()] also with more than two
-#'   classes, from draws.
+#'   least this number, or `"prevalence"`, its weighted share in the rows of the fit. `"margin"`:
+#'   the sign of the mean of f. Default `NULL`: the more probable class.
+#' @param se.fit Also return posterior standard deviations: of f or the mean, with `"prob"` and
+#'   `"response"` of the probability. For samplers: across draws of the conditional mean.
+#' @param interval `"none"`; `"credible"`, for the mean, f or a probability; or `"prediction"`, for
+#'   a new response of a regression. A matrix with columns `fit`, `lwr`, `upr`; with `"prob"` an
+#'   array, rows x (`fit`, `lwr`, `upr`) x classes. Limits are normal, by the mean and variance of f,
+#'   and put through the link; of [bark()] and [mkprobit()] they are quantiles of draws.
 #' @param level Probability of the interval, default 0.95.
-#' @param draws Return draws instead of averages (models with one latent function): of f or the
-#'   mean, with `interval = "prediction"` of a new response, with `"prob"` or `"response"` of the
-#'   probability of the positive class (two classes; of a [mkprobit()] with more, and of ordered
-#'   classes, an array, draws x rows x classes).
+#' @param draws Return draws instead of averages, of what `type` and `interval` say.
 #' @param ndraws Number of draws. Default: every stored draw of a sampler (a smaller number takes
 #'   evenly spaced ones); 1000 draws from q of a fit without draws.
 #' @param re.form `NULL`, the default: with random effects, of known and unknown groups. `"new"`:
-#'   every row is of a group that the fit has not seen, whatever `newdata` says: random effects are
-#'   integrated over, which gives probabilities of the population. `NA` or `~ 0`: without them, f at
-#'   a group whose effect is 0. With both the grouping factors need not be in `newdata`.
+#'   every row is of a group that the fit has not seen: probabilities of the population. `NA` or
+#'   `~ 0`: without them, f at a group whose effect is 0. With both the grouping factors need not be
+#'   in `newdata`.
 #' @param terms,exclude For a [bkm()] or [bsvm()], as in [mgcv::predict.gam()]: names of the terms
-#'   that count, all others being 0, and of terms that are 0; `"(Intercept)"` is one of them. Names
-#'   are those of the columns of `type = "terms"`: a term as in [terms()], `"s(x)"`, `"gp(x)"`,
-#'   `"(1 | g)"`, a column of a matrix. `newdata` need not have the variables of terms that do not
-#'   count.
-#' @param newcov For a [bkm()] with correlated units, covariances of units that it has not seen with
-#'   those that it has: a list of matrices named by variables as `cov` was, `list(unit = C)`, on the
-#'   scale of the matrix given there. `C` has a named row for each new unit and a column for each
-#'   unit of that matrix; with columns for the new units, too, it has their variances, else these
-#'   are the mean variance of the units of the fit. For a fit with [unit_low_rank()] it may be such
-#'   an object with rows for the new units. Units in neither matrix have an effect from the prior.
+#'   that count, all others being 0, and of terms that are 0. Names are the columns of
+#'   `type = "terms"`, and `"(Intercept)"`. `newdata` need not have the variables of the others.
+#' @param newcov For a [bkm()] with correlated units: covariances of new units with those of the
+#'   fit, a list of matrices named as `cov` was, `list(unit = C)`. `C` has a named row for each new
+#'   unit and a column for each unit of the matrix given there; with columns for the new units it
+#'   has their variances, too. Or a [unit_low_rank()] of the new units. Without it new units have an
+#'   effect from the prior.
 #' @param seed For draws and intervals from draws: whole number, or `NULL` for R's generator.
 #' @param threads Worker threads.
 #' @param ... No further arguments.
 #'
-#' @return As many rows as `newdata` has, named by its row names where these are names and not
-#'   numbers. A row in which a predictor is missing gives `NA`, or, from a fit with
-#'   `missing = "model"`, a prediction that averages over the missing value given the other
-#'   predictors; a factor has to have missed values in the fit, too.
-#' * `"class"`: factor; `"prob"`: matrix n x classes with the classes as column names; `"link"`,
-#'   `"response"`: numeric vector, scale of the data, unless said above. Levels of the response that
-#'   no row of the fit has stay: they are levels of the factor and columns of probabilities, 0 but
-#'   where the model has a prior of them, as [mkprobit()] and ordered classes have.
+#' @return As many rows as `newdata` has, named by its row names where these are no numbers. A row
+#'   in which a predictor is missing gives `NA`, or, from a fit with `missing = "model"`, a
+#'   prediction that averages over the missing value.
+#' * `"class"`: factor; `"prob"`: matrix n x classes; `"link"`, `"response"`: numeric vector, scale
+#'   of the data. Levels of the response that no row of the fit has are kept.
 #' * With `se.fit = TRUE` a list of `fit` and `se.fit`.
 #' * `"terms"`: matrix n x terms, on the scale of f, with the constant as attribute `"constant"`:
 #'   rows add up to f with it and the offset. As in [mgcv::predict.gam()] columns of the fixed part
-#'   are not centered, smooths are as they were fitted. `se.fit` is a matrix, too. In a fit with
-#'   `missing = "model"` a row in which a variable of these terms is missing gives `NA`.
-#' * With `draws = TRUE` a matrix, draws x n. For a [bsvm()] its rows are draws of the whole
-#'   function: a new level of a grouping factor has one simulated effect in all its rows. For kernel
-#'   models each column is a sample of the posterior at its row; what inducing points leave open, or
-#'   the coefficients of kernels, are drawn apart for every row.
+#'   are not centered. `se.fit` is a matrix, too. In a fit with `missing = "model"` a row in which a
+#'   variable of these terms is missing gives `NA`.
+#' * With `draws = TRUE` a matrix, draws x n; of probabilities of more than two classes an array,
+#'   draws x n x classes. For [bkm()] and [bsvm()] its rows are draws of the whole function; for
+#'   kernel models each column is a sample of the posterior at its row.
 #'
 #' @section The calibrated link: `bsvm()` and `gpsvm()` have no model of the response. Their
 #'   probabilities come from a logistic curve whose intercept and slope the fit chooses by left-out
-#'   rows, `fit$link`; rows of new groups have numbers of their own. The default class is the more
-#'   probable one; `threshold = "margin"` is the sign of f. See [svm-posterior] for the formula.
+#'   rows, `fit$link`; rows of new groups have numbers of their own. See [svm-posterior].
 #'
 #' @section New groups: A level of a grouping factor that the fit has not seen has an effect from
-#'   its prior. Means of f put it at 0; standard deviations of f and of the probability, and the
-#'   probability itself, include its variance: of the same draw for a sampler; for `"vb"` the mean
-#'   of its q. Draws contain a simulated effect, of a [bark()] another one in each row. Units beyond
-#'   the matrix given as `cov` of [bkm()] likewise, by `newcov` with the mean and variance given the
-#'   units of the fit; there draws are apart for every row, and a sampler leaves the variance out.
+#'   its prior. Means of f put it at 0; standard deviations and probabilities include its variance.
+#'   Draws contain a simulated effect, of a [bark()] another one in each row. Units beyond the matrix
+#'   given as `cov` of [bkm()] likewise, by `newcov` with the mean and variance given the units of
+#'   the fit; there draws are apart for every row, and a sampler leaves the variance out.
 #'
-#' @section Memory: Rows are taken in slices, so that a grid needs little more memory than itself
-#'   and its answer. An answer above `getOption("bayeskernel.max_bytes", 8e9)` bytes is refused.
-#'
-#' @section Workflows: Rows may be a tibble, and every answer has one element,
-#'   or row, for each of them, also for none, and for one with a missing
-#'   predictor; `"prob"` always has a column for each class. That is what
-#'   frameworks such as tidymodels ask of a model; the columns that they expect
-#'   are made by
-#'   ```
-#'   tidy_predict <- function(fit, new_data, type = "class") {
-#'     out <- as.data.frame(predict(fit, new_data, type = type))
-#'     kind <- switch(type, prob = paste0("_", names(out)), class = "_class")
-#'     tibble::as_tibble(setNames(out, paste0(".pred", kind)))
-#'   }
-#'   ```
+#' @section Memory: Rows are taken in slices. An answer above
+#'   `getOption("bayeskernel.max_bytes", 8e9)` bytes is refused.
 #'
 #' @section Errors: `bayeskernel_error_argument` for a missing column, a new
 #'   level of a factor among the predictors, or arguments that do not go
 #'   together; `bayeskernel_error_dimension` for a matrix of the wrong width.
 #'
-#' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational Bayesian inference for
-#'   support vector machine classification. *Computational Statistics & Data Analysis* 73, 163-176.
-#'   Their rule, the sign of the mean of f, is `predict(fit, threshold = "margin")`; their
-#'   probabilities are those of `link = "probit"`.
+#' @references Luts, J. and Ormerod, J. T. (2014). *Computational Statistics & Data Analysis* 73,
+#'   163-176: `threshold = "margin"`, `link = "probit"`.
 #'
-#'   Wenzel, F., Galy-Fajou, T., Deutsch, M. and Kloft, M. (2017). Bayesian
-#'   nonlinear support vector machines for big data. *ECML PKDD*, section 4.4,
-#'   with the variance and the root that are missing there.
+#'   Wenzel, F., Galy-Fajou, T., Deutsch, M. and Kloft, M. (2017). *ECML PKDD*, section 4.4, with
+#'   the variance and the root that are missing there.
 #'
 #' @seealso [calibration()], [brier_score()] and [log_loss()] to judge probabilities;
-#'   [posterior_predict()][posterior_predict.bayeskernel_fit]; [effects];
+#'   [posterior_predict()][posterior_predict.bayeskernel_fit]; [effects]; [tidymodels];
 #'   `vignette("prediction-and-probabilities")`.
 #' @examples
 #' data("bdf", package = "nlme")

@@ -7,7 +7,8 @@
 #'
 #' Quick start:
 #' ```
-#' #' fit <- bark(Ozone ~ Wind + Temp, air, seed = 1)
+#' air <- na.omit(airquality)
+#' fit <- bark(Ozone ~ Wind + Temp, air, seed = 1)
 #' predict(fit, air[1:3, ], interval = "prediction", seed = 1)
 #' ```
 #'

@@ -22,9 +22,14 @@ column_variances <- function(design, fixed, variance, standardize, family) {
 # Without one nothing takes up the mean: slopes have to.
 response_spread <- function(design, standardize) {
   if (!is.null(design$y_sd)) {
-    # Of a file, whose prior has its unit by scale_prior(), and whose mean is not known: the
-    # intercept's prior is wide enough for that.
-    return(list(size = if (standardize) 1 else design$y_sd, mean = 0))
+    # Of a file, whose prior has its unit and mean by scale_prior().
+    mean <- design$y_mean %||% 0
+    size <- if (has_intercept(design)) 1 else sqrt(1 + (mean / design$y_sd)^2)
+    return(if (standardize) {
+      list(size = size, mean = 0)
+    } else {
+      list(size = size * design$y_sd, mean = mean)
+    })
   }
   y <- design$y - design$offset
   weights <- prior_weights(design)

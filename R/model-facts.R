@@ -25,10 +25,20 @@ rows_fact <- function(object, classes = ", ") {
 }
 
 selection_fact <- function(inclusion, prior, what) {
-  sprintf(
-    "among %d %s%s; %d above 0.5, %s expected", length(inclusion), what, prior,
+  count <- length(inclusion)
+  share <- if (length(prior)) sprintf(", prior inclusion %s", format(prior[1], digits = 3)) else ""
+  text <- sprintf(
+    "among %d %s%s; %d above 0.5, %s expected", count, what, share,
     sum(inclusion > 0.5), format(sum(inclusion), digits = 3)
   )
+  # Nothing is found, and the prior expected nothing.
+  bare <- length(prior) == 1L && prior * count < 0.5 && !any(inclusion > 0.5)
+  if (bare) {
+    text <- sprintf(
+      "%s. The prior expects only %s: see ?inclusion", text, format(prior * count, digits = 2)
+    )
+  }
+  text
 }
 
 # --- bsvm() and bkm() --------------------------------------------------------
@@ -147,8 +157,7 @@ facts.bsvm <- function(object) {
     Groups = if (length(groups)) sprintf("%s %d", names(groups), groups),
     Crossed = if (length(object$posterior$random) > 1L) crossed_fact(object),
     Selection = if (!is.null(object$posterior$selection)) {
-      prior <- object$posterior$selection$prior
-      prior <- sprintf(", prior inclusion %s", format(prior[1], digits = 3))
+      prior <- unique(object$posterior$selection$prior)
       fact <- if (by_term(object$prior)) {
         selection_fact(inclusion_by_term(object), prior, "terms")
       } else {
@@ -333,11 +342,7 @@ facts.bark <- function(object) {
     },
     Selection = if (object$select) {
       selection_fact(
-        inclusion_by(object), if (is.null(prior_share(object))) {
-          ""
-        } else {
-          sprintf(", prior inclusion %s", format(prior_share(object), digits = 3))
-        },
+        inclusion_by(object), prior_share(object),
         if (is.null(object$structure)) "predictors" else "predictors in blocks"
       )
     },
@@ -439,7 +444,7 @@ fit_quality <- function(object) {
   if (is.null(object$draws)) {
     return(list(
       particles = object$particles, rows = nrow(object$trace$steps),
-      log_evidence = if (!is_pseudo(object)) object$log_evidence,
+      log_evidence = if (!is_pseudo(object)) evidence_of(object),
       loo = left_out_score(object), elbo = last(object$trace$elbo),
       objective = last(object$trace$objective), passes = d$passes, steps = d$steps,
       batch_size = d$batch_size, jitter = d$jitter, converged = d$converged,
@@ -474,4 +479,10 @@ cavity_elpd <- function(object) {
   if (is.null(object$units) || !is_linear(object)) return(object$loo * (object$weights %||% 1))
   constant <- if (is_pseudo(object)) 0 else unit_constant(object)
   by_unit(object, object$loo) + constant
+}
+
+# Of counts with the number of orders of their trials, as the log-likelihood has it.
+evidence_of <- function(object) {
+  if (is.null(object$log_evidence) || is_pseudo(object)) return(object$log_evidence)
+  object$log_evidence + sum(unit_constant(object))
 }

@@ -20,16 +20,23 @@ keep_data <- function(fit, rows, front, settings) {
     given <- list(x = front$x, y = front$y, weights = front$weights, offset = front$offset)
     at <- kept_rows(rows, given)
   } else {
-    given <- formula_arguments(front)
+    joined <- !("formula" %in% ls(front))
+    given <- if (joined) joined_arguments(as.list(front)) else formula_arguments(front)
     at <- if (!is.null(rows$rows)) unique(rows$rows)
   }
   found <- data_of_call(fit, given, at)
   fit$data <- if (settings$model && count_cells(found) <= getOption(cells_option, 1e6)) {
     c(found, n = count_rows(found$rows))
   } else {
-    list(digest = data_digest(found), at = at)
+    list(digest = data_digest(found), at = at, joined = !is.null(fit$formula) && joined)
   }
   fit
+}
+
+# `x` and `y` that were read as data of a formula, see design_from_frame().
+joined_arguments <- function(given) {
+  names(given$x) <- predictor_names(given$x)
+  c(frame_with_response(given$x, given$y), given[c("weights", "offset")])
 }
 
 # Of spaces those of the first.
@@ -210,12 +217,14 @@ data_at <- function(object, home) {
   call <- object$call
   value <- function(name) if (!is.null(call[[name]])) eval(call[[name]], home)
   at <- object$data$at
-  if (is.null(object$formula)) {
-    return(data_of_call(object, list(
+  joined <- isTRUE(object$data$joined)
+  if (is.null(object$formula) || joined) {
+    given <- list(
       x = eval(if (is.null(call$x)) call[[2]] else call$x, home),
       y = eval(if (is.null(call$y)) call[[3]] else call$y, home),
       weights = value("weights"), offset = value("offset")
-    ), at))
+    )
+    return(data_of_call(object, if (joined) joined_arguments(given) else given, at))
   }
   formula <- object$formula
   environment(formula) <- home

@@ -60,7 +60,7 @@ collect_ep <- function(fit, core, job) {
     one_class = if (understated) one_class_share(job$design), effective = core$effective
   )
   if (!is.null(core$fallback)) return(fit)
-  fit$loo <- if (any(fit$weights > 1)) loo_of_copies(fit, core, job) else core$loo
+  fit$loo <- core$loo
   fit$expected <- core$expected
   fit$log_evidence <- core$log_evidence
   fit$trace <- list()
@@ -71,23 +71,43 @@ collect_ep <- function(fit, core, job) {
       fit$fitted <- averaged_fitted(fit, job$design)
     }
   }
+  if (any(fit$weights > 1)) fit$loo <- loo_of_copies(fit, core, job)
   fit
 }
 
 # The log density of each row given the others, in whose place the core has that of a row without
-# all of its copies. Units of trials stand as a whole, and of a regression the row tells of the
-# noise, too.
+# all of its copies. Units of trials stand as a whole.
 loo_of_copies <- function(fit, core, job) {
   copies <- row_copies(fit$weights, fit$counted)
   several <- which(copies > 1)
   if (length(several) == 0L || !is.null(fit$units) || !is.null(job$atoms) ||
-    is_regression(fit) || length(core$loo) != length(copies)) {
+    length(core$loo) != length(copies)) {
     return(core$loo)
+  }
+  if (is_regression(fit)) {
+    return(replace(core$loo, several, left_out_numbers(fit, job$design)[several]))
   }
   at <- put_back_copies(core$left_out, core$mean, core$variance_f, copies)
   at <- lapply(at[c("mean", "var")], `[`, several)
   link <- if (fit$family == "hinge") "probit" else fit$family
   replace(core$loo, several, log(link_probability(fit$y[several] * at$mean, at$var, link)))
+}
+
+# The log density of each number without one of its copies: at a point of the grid its site is
+# normal and exact, and the weight of the point is what is left without the copy, which tells of the
+# noise, too.
+left_out_numbers <- function(fit, design) {
+  at <- function(own) {
+    f <- averaged_fitted(own, design)
+    noise <- own$posterior$noise
+    var <- noise * f$var / (noise - f$var)
+    mean <- var * (f$mean / f$var - fit$y / noise)
+    stats::dnorm(fit$y, mean, sqrt(var + noise), log = TRUE)
+  }
+  if (!has_points(fit)) return(at(fit))
+  odds <- mapply(function(own, weight) log(weight) - at(own), at_points(fit), point_weights(fit))
+  most <- apply(odds, 1L, max)
+  -most - log(rowSums(exp(odds - most)))
 }
 
 # At one point of a grid: what differs from the posterior as a whole.

@@ -135,13 +135,14 @@ linear_response_scale <- function(rows, settings) {
 }
 
 # The response of a row source is fitted as it is, under the prior that this amounts to; `size` is
-# its standard deviation.
-scale_prior <- function(prior, size) {
+# its standard deviation, `center` its mean.
+scale_prior <- function(prior, size, center = NULL) {
   for (name in c("beta_var", "intercept_var", "var_rate", "slab_rate", "noise_rate", "cov_scale")) {
     if (!is.null(prior[[name]])) prior[[name]] <- size^2 * prior[[name]]
   }
   prior$beta_mean <- size * prior$beta_mean
   prior$size <- size
+  prior$center <- center
   prior
 }
 

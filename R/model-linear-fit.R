@@ -29,7 +29,7 @@ linear_job <- function(rows, settings, law = NULL) {
   prior <- settings$prior
   penalty <- settings$penalty
   if (settings$family == "gaussian" && !is.null(rows$y_sd) && settings$standardize) {
-    prior <- scale_prior(prior, rows$y_sd)
+    prior <- scale_prior(prior, rows$y_sd, rows$y_mean)
     if (is.numeric(penalty)) penalty <- penalty / rows$y_sd^2
   }
   blocks <- linear_blocks(
@@ -244,6 +244,8 @@ linear_blocks <- function(design, penalty, prior, selected, crossed = NULL, samp
   }
   precision[fixed] <- 1 / variance
   mean[fixed] <- resolved$beta_mean
+  # Of a response that is fitted with its mean.
+  if (has_intercept(design) && 1L %in% fixed) mean[1L] <- mean[1L] + (prior$center %||% 0)
   blocks <- c(
     if (length(penalised)) list(column_block("penalty", penalised, design, prior, penalty)),
     if (length(design$smooths)) smooth_blocks(design, prior, sampled)

@@ -433,6 +433,13 @@ inclusion_by_term <- function(object) {
   }, 0)
 }
 
+inclusion_columns <- function(object) selection_of(object)$columns
+
+# The selection of a fit: names of its `columns`, NULL without; the rest as functions: `inclusion()`
+# of each, maybe with the attribute `range`; `draws(columns)`, 0 where they are out; `positive()`,
+# P(effect > 0 | in the model), NULL where effects have no sign.
+selection_of <- function(object) UseMethod("selection_of")
+
 # That one of several columns is in the model, or more.
 inclusion_of_any <- function(object, columns) {
   if (!is_sampled(object)) {
@@ -472,10 +479,3 @@ term_of_columns <- function(object) {
   own <- all[info$keep]
   stats::setNames(ifelse(is.na(own), info$columns, own), info$columns)
 }
-
-inclusion_columns <- function(object) selection_of(object)$columns
-
-# The selection of a fit: names of its `columns`, NULL without; the rest as functions: `inclusion()`
-# of each, maybe with the attribute `range`; `draws(columns)`, 0 where they are out; `positive()`,
-# P(effect > 0 | in the model), NULL where effects have no sign.
-selection_of <- function(object) UseMethod("selection_of")

@@ -184,3 +184,21 @@ curve_data <- function(x, threads) {
   if (!regression) limits <- inner <- stats::pnorm(inner)
   data.frame(x = at, limits, lwr_mean = inner[, "lwr"], upr_mean = inner[, "upr"])
 }
+
+curve_title <- function(x) {
+  sprintf("Function, 90 %% %s", if (is_regression(x)) {
+    "credible and prediction bands"
+  } else {
+    "credible band"
+  })
+}
+
+# The rows, if the stream has kept all.
+curve_rows <- function(x) {
+  if (ncol(x$state$x) != x$n) return(NULL)
+  y <- x$transform$response[1] + x$transform$response[2] * x$state$y
+  data.frame(
+    x = as.vector(x$state$x) * x$transform$scale + x$transform$center,
+    y = if (is_regression(x)) y else (y + 1) / 2
+  )
+}

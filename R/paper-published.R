@@ -8,7 +8,8 @@ published_models <- function() papers_code("models.R")$published_models
 #' gives the arguments that make a model the paper's, to be put into a call by [do.call()].
 #'
 #' Arguments that the tables below do not have are at the default, which is then
-#' the paper's. Where a paper gives no number, the reason says so.
+#' the paper's. Where a paper gives no number, or the number could not be read in its text, the
+#' column `why` says so, and the value stands in for it.
 #'
 #' @param paper `"luts2014"` ([bsvm()]), `"wenzel2017"` ([gpsvm()]), `"damoulas2009"`
 #'   ([mkprobit()]), `"ouyang2008"` ([bark()], [klr()]) or `"vermaak2004"` ([seqkr()]).

@@ -27,7 +27,9 @@
 #'   Monte Carlo standard error), `verdict` and `note`. The verdict is `"agrees"`, `"better"` or
 #'   `"worse"`, or `"differs"` where neither can be said, and empty where the paper has no number. A
 #'   claim that the paper makes in words, such as that one error is below another, is a difference
-#'   whose sign is compared. `plot()` draws the figure.
+#'   whose sign is compared: `"undecided"` is one of the opposite sign that is less than two
+#'   standard errors from 0. Only such claims can be compared for figures without
+#'   printed numbers, such as boxplots. `plot()` draws the figure.
 #' @section Errors: `bayeskernel_error_argument` for other names;
 #'   `bayeskernel_error_data` where data or a package is missing.
 #' @seealso [published()], [paper_data()].
@@ -175,7 +177,11 @@ compared <- function(result, printed) {
     verdict, table$ours, table$mc_error, text("paper"), text("se"), text("better")
   )
   # Why they differ is said where they do.
-  differ <- !table$verdict %in% c("", "agrees")
+  undecided <- table$verdict == "undecided"
+  table$note[undecided] <- paste(
+    "undecided: the sign is opposite to the paper's, but less than two standard errors from 0"
+  )
+  differ <- !table$verdict %in% c("", "agrees", "undecided")
   table$note[differ] <- text("note")[differ]
   bare <- differ & !nzchar(table$note)
   table$note[bare] <- "unexplained"
@@ -194,7 +200,7 @@ verdict <- function(ours, se_ours, paper, se, better) {
   se_ours <- if (is.na(se_ours)) 0 else se_ours
   if (paper %in% c("<0", ">0")) {
     against <- if (paper == "<0") ours else -ours
-    return(if (against <= 2 * se_ours) "agrees" else "worse")
+    return(if (against <= 0) "agrees" else if (against <= 2 * se_ours) "undecided" else "worse")
   }
   se <- if (nzchar(se)) as.numeric(se) else 0
   difference <- ours - as.numeric(paper)

@@ -13,9 +13,28 @@ autoplot.bayeskernel_fit <- function(object, type = NULL, ...) {
 # Names of columns as aesthetics.
 aes_of <- function(...) do.call(ggplot2::aes, lapply(list(...), as.name))
 
-gg_start <- function(data, mapping, title = NULL, x = NULL, y = NULL) {
+gg_start <- function(data, mapping, title = NULL, x = NULL, y = NULL, caption = NULL) {
   ggplot2::ggplot(data, mapping) + ggplot2::theme_minimal() +
-    ggplot2::labs(title = title, x = x, y = y)
+    ggplot2::theme(
+      panel.grid.minor = ggplot2::element_blank(), strip.clip = "off", panel.spacing = ggplot2::unit(1.2, "lines"),
+      plot.title = ggplot2::element_text(size = ggplot2::rel(1.05)),
+      plot.caption = ggplot2::element_text(color = muted[["axis"]])
+    ) + ggplot2::labs(title = title, x = x, y = y, caption = caption)
+}
+
+# Ticks along the axis where rows are; of no rows nothing.
+gg_rug <- function(values, name = "at") {
+  if (length(values) == 0L) return(NULL)
+  data <- if (is.data.frame(values)) values else stats::setNames(data.frame(values), name)
+  ggplot2::geom_rug(
+    aes_of(x = name), data, sides = "b", inherit.aes = FALSE, alpha = 0.35, color = muted[["line"]],
+    length = ggplot2::unit(0.02, "npc")
+  )
+}
+
+# Of many rows the labels of some.
+gg_some_labels <- function(most) {
+  function(all) all[unique(round(seq(1, length(all), length.out = min(most, length(all)))))]
 }
 
 # Colors and fills of classes, those of base plots; of many those of ggplot2.
@@ -47,10 +66,8 @@ gg_rows <- function(data, label, xlab, title, zero = TRUE) {
 }
 
 gg_coefficients <- function(x, data, scale) {
-  unit <- if (scale == "data") "unit" else "standard deviation"
   gg_rows(
-    data, "term", sprintf("Change of %s per %s", predicted_name(x), unit),
-    "Coefficients, 50 % and 90 % intervals"
+    data, "term", change_label_of(x, scale, data$term), "Coefficients, 50 % and 90 % intervals"
   )
 }
 
@@ -59,27 +76,56 @@ gg_random_effects <- function(x, data) {
   # The same level has another place in each panel.
   data$row <- paste(data$level, data$panel)
   names <- stats::setNames(data$level, data$row)
-  out <- gg_rows(data, "row", sprintf("Effect on %s, 90 %% intervals", predicted_name(x)), NULL)
-  out + ggplot2::scale_y_discrete(labels = names) + ggplot2::facet_wrap("panel", scales = "free") +
-    ggplot2::theme(axis.text.y = if (nrow(data) > 60L) ggplot2::element_blank())
+  panels <- unique(data$panel)
+  many <- nrow(data) > 30L * length(panels)
+  one <- length(panels) == 1L
+  out <- gg_rows(
+    data, "row", sprintf("Effect on %s", predicted_name(x)),
+    paste0(if (one) panels else "Random effects", ", 90 % intervals")
+  ) + ggplot2::scale_y_discrete(
+    labels = names, breaks = gg_some_labels(20 / panel_layout(length(panels))[1])
+  )
+  if (many) out <- out + ggplot2::theme(panel.grid.major.y = ggplot2::element_blank())
+  if (one) out else out + ggplot2::facet_wrap("panel", scales = "free")
 }
 
 gg_scales <- function(x, data) {
-  gg_rows(data, "predictor", "Kernel scale", "Kernel scales, quartiles and 90 % intervals", FALSE)
+  gg_rows(data, "predictor", scale_label(x), "Kernel scales, quartiles and 90 % intervals", FALSE)
 }
 
 gg_weights <- function(x, data) {
-  names(data)[match(c("space", "mean"), names(data))] <- c("label", "estimate")
-  gg_rows(data, "label", "Weight of the kernel", "Weights of the kernels", FALSE)
+  data$label <- in_order(data$space)
+  blue <- bk_colours[["blue"]]
+  out <- gg_start(
+    data, aes_of(x = "mean", y = "label"), weights_title(x), "Weight of the kernel"
+  ) + ggplot2::geom_col(fill = if (all(is.na(data$lower))) blue else blend(blue, 0.4), width = 0.6)
+  if (x$combine != "product") out <- out + ggplot2::xlim(0, 1)
+  known <- data[!is.na(data$lower), ]
+  if (nrow(known) == 0L) return(out)
+  out + ggplot2::geom_segment(
+    aes_of(x = "lower", xend = "upper", yend = "label"), known, color = blue, linewidth = 1
+  )
 }
 
 gg_lengthscales <- function(x, data) {
-  data$predictor <- in_order(data$predictor)
-  out <- gg_start(data, aes_of(x = "lengthscale", y = "predictor"), "Length-scales", "Length-scale") +
-    ggplot2::geom_point(color = bk_colours[["blue"]]) + ggplot2::scale_x_log10()
+  curve <- correlation_curve(x, data)
+  out <- if (is.null(curve)) {
+    data$predictor <- in_order(data$predictor)
+    seen <- range(data$lengthscale, data$median_distance, na.rm = TRUE)
+    gg_start(
+      data, aes_of(x = "lengthscale", y = "predictor"), "Length-scales", lengthscale_label(x)
+    ) + ggplot2::geom_point(color = bk_colours[["blue"]], size = 2) +
+      ggplot2::scale_x_log10(limits = range(seen, mean(seen) / 2, mean(seen) * 2))
+  } else {
+    gg_start(
+      curve, aes_of(x = "distance", y = "correlation"), correlation_title(data), distance_label(x),
+      "Correlation of the latent values"
+    ) + ggplot2::geom_line(color = bk_colours[["blue"]], linewidth = 0.9)
+  }
   if (anyNA(data$median_distance)) return(out)
-  out + ggplot2::geom_vline(xintercept = data$median_distance[1], linetype = 2) +
-    ggplot2::labs(caption = "dashed: median distance between rows")
+  out + ggplot2::geom_vline(
+    xintercept = data$median_distance[1], linetype = 2, color = muted[["line"]]
+  ) + ggplot2::labs(caption = "dashed: median distance between rows")
 }
 
 gg_inclusion <- function(x, data) {
@@ -90,6 +136,11 @@ gg_inclusion <- function(x, data) {
     data, aes_of(x = "inclusion", y = "column"), "Which predictors are in the model",
     "Posterior inclusion probability"
   ) + ggplot2::xlim(0, 1)
+  prior <- unique(stats::na.omit(parameters(x, 0.95)$prior))
+  if (length(prior) == 1L) {
+    out <- out + ggplot2::geom_vline(xintercept = prior, linetype = 2, color = muted[["axis"]]) +
+      ggplot2::labs(caption = sprintf("dashed: prior probability %s", format(prior, digits = 2)))
+  }
   if (!signed) return(out + ggplot2::geom_col(fill = bk_colours[["blue"]]))
   out + ggplot2::geom_col(aes_of(fill = "positive")) + ggplot2::scale_fill_gradient2(
     low = bk_colours[["orange"]], mid = "grey82", high = bk_colours[["blue"]], midpoint = 0.5,
@@ -113,45 +164,77 @@ response_label <- function(x) {
   }
 }
 
-# Panels of numbers and of levels differ in their axis, so they are not of one plot.
+# A panel for each predictor. Those of numbers and of levels differ in their axis: levels of the
+# k-th predictor lie at k * far + 1, 2, ..., beyond all numbers, and the breaks of such panels are
+# their names.
 gg_partial <- function(x, data) {
   many <- !is.null(data$class)
-  factors <- attr(data, "factors")
-  levels <- length(factors) > 0L
-  if (levels) {
-    data$value <- factor(as.character(data$value), unique(as.character(data$value)))
-    numbers <- data[!data$predictor %in% factors, ]
-    if (nrow(numbers) > 0L) {
-      bk_inform("plot", "Numbers and levels do not share an axis: numbers are drawn.",
-        paste0("Give pars = ", list_some(quoted(factors)), " for the levels.")
-      )
-      data <- numbers
-      data$value <- as.numeric(as.character(data$value))
-      levels <- FALSE
-    }
+  data$predictor <- factor(data$predictor, unique(data$predictor))
+  level <- data$predictor %in% attr(data, "factors")
+  text <- as.character(data$value)
+  data$at <- suppressWarnings(as.numeric(text))
+  far <- 10 * max(abs(data$at[!level]), length(text))
+  for (name in unique(as.character(data$predictor[level]))) {
+    own <- data$predictor == name
+    start <- far * match(name, levels(data$predictor))
+    data$at[own] <- start + match(text[own], unique(text[own]))
   }
-  mapping <- if (many) {
-    aes_of(x = "value", y = "fit", color = "class", fill = "class")
-  } else {
-    aes_of(x = "value", y = "fit")
-  }
+  mapping <- list(x = "at", y = "fit")
+  if (many) mapping <- c(mapping, color = "class", fill = "class")
   banded <- !all(is.na(data$lwr))
   title <- if (banded) "Partial dependence, 90 % band" else "Partial dependence"
-  out <- gg_start(data, mapping, title, NULL, response_label(x))
-  limits <- aes_of(ymin = "lwr", ymax = "upr")
+  one <- nlevels(data$predictor) == 1L
+  out <- gg_start(
+    data, do.call(aes_of, mapping), title, if (one) levels(data$predictor), response_label(x)
+  )
   blue <- bk_colours[["blue"]]
   own <- function(geom, ...) if (many) geom(...) else geom(..., color = blue)
-  out <- if (levels) {
-    out + own(
-      ggplot2::geom_pointrange, limits, position = ggplot2::position_dodge(width = 0.3),
-      na.rm = TRUE
-    )
-  } else {
-    ribbon <- list(limits, alpha = 0.2, color = NA, na.rm = TRUE)
+  limits <- aes_of(ymin = "lwr", ymax = "upr")
+  if (any(!level)) {
+    ribbon <- list(limits, data[!level, ], alpha = 0.2, color = NA, na.rm = TRUE)
     if (!many) ribbon$fill <- blue
-    out + do.call(ggplot2::geom_ribbon, ribbon) + own(ggplot2::geom_line)
+    out <- out + do.call(ggplot2::geom_ribbon, ribbon) +
+      own(ggplot2::geom_line, data = data[!level, ]) + gg_partial_rug(attr(data, "rows"), data)
   }
-  out + ggplot2::facet_wrap("predictor", scales = "free_x") + if (many) gg_classes(x$levels)
+  if (any(level)) {
+    out <- out + own(
+      ggplot2::geom_pointrange, limits, data = data[level, ], na.rm = TRUE, size = 0.3,
+      position = ggplot2::position_dodge(width = 0.3)
+    ) + gg_level_axis(data$at[level], text[level], far)
+  }
+  if (many) out <- out + gg_classes(x$levels)
+  if (one) return(out)
+  out + ggplot2::facet_wrap("predictor", scales = "free_x", strip.position = "bottom") +
+    ggplot2::theme(strip.placement = "outside")
+}
+
+gg_level_axis <- function(at, text, far) {
+  numbers <- scales_breaks()
+  ggplot2::scale_x_continuous(
+    breaks = function(limits) {
+      if (limits[2] < far) return(numbers(limits))
+      sort(unique(at[at >= limits[1] & at <= limits[2]]))
+    },
+    labels = function(breaks) {
+      found <- match(breaks, at)
+      ifelse(is.na(found), format(breaks, trim = TRUE, drop0trailing = TRUE), text[found])
+    },
+    expand = ggplot2::expansion(mult = 0.05, add = c(0, 0))
+  )
+}
+
+scales_breaks <- function() function(limits) {
+  marks <- pretty(limits, 5)
+  marks[marks >= limits[1] & marks <= limits[2]]
+}
+
+gg_partial_rug <- function(rows, data) {
+  rows <- rows[intersect(names(rows), levels(data$predictor))]
+  if (length(rows) == 0L) return(NULL)
+  gg_rug(data.frame(
+    at = as.numeric(unlist(rows)),
+    predictor = factor(rep(names(rows), lengths(rows)), levels(data$predictor))
+  ))
 }
 
 gg_functions <- function(x, data) {
@@ -164,35 +247,45 @@ gg_functions <- function(x, data) {
 }
 
 gg_curve <- function(x, data) {
-  gg_start(data, aes_of(x = "x", y = "fit"), "Function, 90 % bands", x$columns, response_label(x)) +
-    gg_band(alpha = 0.13) + gg_band("lwr_mean", "upr_mean", 0.25) +
-    ggplot2::geom_line(color = bk_colours[["blue"]])
+  rows <- curve_rows(x)
+  out <- gg_start(
+    data, aes_of(x = "x", y = "fit"), curve_title(x), x$columns, response_label(x),
+    "ticks: kernel centers"
+  ) + gg_band(alpha = 0.13) + gg_band("lwr_mean", "upr_mean", 0.25)
+  if (!is.null(rows)) {
+    out <- out + ggplot2::geom_point(
+      aes_of(x = "x", y = "y"), rows, inherit.aes = FALSE, color = muted[["line"]], size = 0.8
+    )
+  }
+  centres <- seqkr_centres(x)
+  out + ggplot2::geom_line(color = bk_colours[["blue"]]) + ggplot2::geom_rug(
+    aes_of(x = "x"), data.frame(x = centres[centres$inclusion > 0, 1]), sides = "b",
+    inherit.aes = FALSE, color = bk_colours[["orange"]], alpha = 0.7
+  )
 }
 
+# `gg_start()` of panels by term; of one term its variables are the names of the axes.
 gg_smooths <- function(x, data) {
   label <- paste("Effect on", predicted_name(x))
   surface <- data$kind == "2"
-  if (all(surface)) {
-    data$by <- as.numeric(data$by)
-    return(gg_start(data, aes_of(x = "at", y = "by", fill = "fit")) +
-      ggplot2::geom_tile() + ggplot2::facet_wrap("term", scales = "free") +
-      ggplot2::scale_fill_gradient2(
-        low = bk_colours[["orange"]], high = bk_colours[["blue"]], name = label
-      ))
-  }
+  if (all(surface)) return(gg_surfaces(data, attr(data, "panels"), label))
   if (any(surface)) {
     bk_inform("plot", "Curves and surfaces do not share axes: curves are drawn.",
       paste0("Give pars = ", list_some(quoted(unique(data$term[surface]))), " for the others.")
     )
-    data <- data[!surface, ]
   }
+  panels <- attr(data, "panels")
+  data <- data[!surface, ]
   if (any(data$kind == "f")) {
     names(data)[match(c("fit", "lwr", "upr"), names(data))] <- c("estimate", "lower", "upper")
     return(gg_rows(data[data$kind == "f", ], "by", label, NULL) + ggplot2::facet_wrap("term"))
   }
   grouped <- any(data$kind == "1f")
+  one <- length(unique(data$term)) == 1L
+  variable <- unlist(lapply(panels, function(panel) names(panel$at)[1]))
   mapping <- if (grouped) aes_of(x = "at", y = "fit", color = "by") else aes_of(x = "at", y = "fit")
-  out <- gg_start(data, mapping, NULL, NULL, label) +
+  title <- paste0(if (one) data$term[1] else "Smooths", if (!grouped) ", 50 % and 90 % intervals")
+  out <- gg_start(data, mapping, title, if (one) variable[1], label) +
     ggplot2::geom_hline(yintercept = 0, linetype = 2, color = muted[["line"]])
   out <- if (grouped) {
     out + ggplot2::geom_line() + ggplot2::labs(color = NULL)
@@ -200,38 +293,67 @@ gg_smooths <- function(x, data) {
     out + gg_band(alpha = 0.16) + gg_band("lwr_50", "upr_50", 0.25) +
       ggplot2::geom_line(color = bk_colours[["blue"]])
   }
+  if (one) return(out + gg_rug(unlist(seen_values(x, variable[1]), use.names = FALSE)))
   out + ggplot2::facet_wrap("term", scales = "free_x")
+}
+
+gg_surfaces <- function(data, panels, label) {
+  data$by <- as.numeric(data$by)
+  one <- length(panels) == 1L
+  variables <- names(panels[[1]]$at)
+  out <- gg_start(
+    data, aes_of(x = "at", y = "by"), if (one) data$term[1], if (one) variables[1],
+    if (one) variables[2], "lines: of equal effect"
+  ) + ggplot2::geom_raster(aes_of(fill = "fit"), interpolate = TRUE) +
+    ggplot2::geom_contour(aes_of(z = "fit"), color = muted[["axis"]], linewidth = 0.3) +
+    ggplot2::scale_fill_gradient2(
+      low = bk_colours[["orange"]], high = bk_colours[["blue"]], name = label
+    )
+  if (one) out else out + ggplot2::facet_wrap("term", scales = "free")
 }
 
 # --- fit, chains, planes -----------------------------------------------------
 
 gg_calibration <- function(x, data, newdata, link) {
   two <- length(x$levels) == 2L
+  blue <- bk_colours[["blue"]]
   gg_start(
     data, aes_of(x = "predicted", y = "observed"), calibration_title(x, newdata, link),
     if (two) sprintf("Predicted probability of \"%s\"", x$levels[2]) else
       "Probability of the predicted class",
-    if (two) "Observed frequency" else "Frequency of being right"
+    if (two) "Observed frequency" else "Frequency of being right", "lines: 95 % intervals"
   ) + ggplot2::geom_abline(linetype = 2, color = muted[["line"]]) +
-    ggplot2::geom_linerange(aes_of(ymin = "lower", ymax = "upper"), color = bk_colours[["blue"]]) +
-    ggplot2::geom_line(color = bk_colours[["blue"]]) +
-    ggplot2::geom_point(aes_of(size = "rows"), color = bk_colours[["blue"]]) +
+    ggplot2::geom_linerange(aes_of(ymin = "lower", ymax = "upper"), color = blend(blue, 0.6)) +
+    ggplot2::geom_point(aes_of(size = "rows"), color = blue) +
+    ggplot2::scale_size_area(max_size = 5) +
     ggplot2::coord_cartesian(xlim = c(0, 1), ylim = c(0, 1))
 }
 
-gg_observed <- function(x, data) {
+gg_observed <- function(x, data, newdata) {
+  outside <- data$observed < data$lwr | data$observed > data$upr
+  labels <- observed_labels(x)
+  many <- nrow(data) > 500L
+  blue <- bk_colours[["blue"]]
   gg_start(
-    data, aes_of(x = "fit", y = "observed"), "90 % prediction intervals", "Fitted", "Observed"
+    data, aes_of(x = "fit", y = "observed"), observed_title(newdata), labels[1], labels[2],
+    inside_note(outside)
   ) + ggplot2::geom_abline(linetype = 2, color = muted[["line"]]) +
     ggplot2::geom_linerange(
-      aes_of(ymin = "lwr", ymax = "upr"), alpha = 0.25, color = bk_colours[["blue"]]
-    ) + ggplot2::geom_point(color = bk_colours[["blue"]], size = 0.8)
+      aes_of(ymin = "lwr", ymax = "upr"), alpha = if (many) 0.08 else 0.25, color = blue
+    ) + ggplot2::geom_point(
+      color = ifelse(outside, bk_colours[["orange"]], blue), size = if (many) 0.6 else 1
+    )
 }
 
 gg_bound <- function(x, data) {
+  low <- bound_floor(data$bound)
+  shown <- data[is.finite(data$bound) & data$bound >= low, ]
+  hidden <- nrow(data) - nrow(shown)
   gg_start(
-    data, aes_of(x = "pass", y = "bound"), "Variational bound", "Pass over the data", "Lower bound"
-  ) + ggplot2::geom_line(color = bk_colours[["blue"]])
+    shown, aes_of(x = "pass", y = "bound"), "Variational bound", "Pass over the data", "Lower bound",
+    if (hidden > 0L) sprintf("first %d below the axis", hidden)
+  ) + ggplot2::geom_line(color = bk_colours[["blue"]]) +
+    if (nrow(shown) <= 60L) ggplot2::geom_point(color = bk_colours[["blue"]], size = 0.9)
 }
 
 gg_trace <- function(x, data) {
@@ -244,56 +366,97 @@ gg_trace <- function(x, data) {
 
 gg_kernels <- function(x, data) {
   data <- data[data$posterior > 0 | data$prior > 1e-3, ]
+  line <- aes_of(y = "prior")
+  line$colour <- "prior"
   gg_start(
-    data, aes_of(x = "kernels", y = "posterior"), "Number of kernels, prior as a line",
-    "Number of kernels", "Probability"
-  ) + ggplot2::geom_col(fill = bk_colours[["blue"]]) +
-    ggplot2::geom_line(aes_of(y = "prior"), color = bk_colours[["orange"]])
+    data, aes_of(x = "kernels", y = "posterior"), "Number of kernels", "Number of kernels",
+    "Probability"
+  ) + ggplot2::geom_col(ggplot2::aes(fill = "posterior"), width = 0.76) +
+    ggplot2::geom_line(line) + ggplot2::geom_point(line, size = 0.8) +
+    ggplot2::scale_fill_manual(values = c(posterior = bk_colours[["blue"]]), name = NULL) +
+    ggplot2::scale_color_manual(values = c(prior = bk_colours[["orange"]]), name = NULL)
 }
 
 gg_stream <- function(x, data) {
-  data$row <- seq_len(nrow(data))
-  data$total <- cumsum(data$log_evidence)
-  gg_start(data, aes_of(x = "row", y = "total"), "Log evidence of the rows so far", "Row",
-    "Log evidence"
-  ) + ggplot2::geom_line(color = bk_colours[["blue"]])
+  n <- nrow(data)
+  panels <- c("Log evidence so far", "Effective particles (dots: resampled)")
+  long <- data.frame(
+    row = rep(seq_len(n), 2L), value = c(cumsum(data$log_evidence), data$ess),
+    panel = factor(rep(panels, each = n), panels), resampled = c(logical(n), data$resampled > 0)
+  )
+  gg_start(long, aes_of(x = "row", y = "value"), NULL, "Row") +
+    ggplot2::geom_line(color = bk_colours[["blue"]]) +
+    ggplot2::geom_point(data = long[long$resampled, ], color = bk_colours[["orange"]], size = 0.8) +
+    ggplot2::facet_wrap("panel", scales = "free_y")
 }
 
 gg_projection <- function(x, data) {
+  found <- projection(x)
   one <- is.null(data$u2)
-  gg_start(
-    data, aes_of(x = "u1", y = if (one) "probability" else "u2", color = "class"),
-    "Rows in the learned directions"
-  ) + ggplot2::geom_point() + gg_classes(x$levels)
+  data$class <- factor(data$class, x$levels)
+  half <- stats::qnorm(0.95) * x$fitted$prob_sd
+  data$lower <- pmax(data$probability - half, 0)
+  data$upper <- pmin(data$probability + half, 1)
+  out <- gg_start(
+    data, aes_of(x = "u1", y = if (one) "probability" else "u2", color = "class", shape = "class"),
+    "Rows in the learned directions", long_axis_name(found, 1L),
+    if (one) response_label(x) else long_axis_name(found, 2L), if (one) "bars: 90 % limits"
+  )
+  if (one) {
+    out <- out + ggplot2::geom_linerange(
+      aes_of(ymin = "lower", ymax = "upper"), color = blend(muted[["line"]], 0.5)
+    )
+  }
+  out + ggplot2::geom_point() + ggplot2::labs(color = NULL, shape = NULL) +
+    ggplot2::scale_color_manual(values = stats::setNames(class_pair, x$levels)) +
+    ggplot2::scale_shape_manual(values = stats::setNames(c(1, 19), x$levels))
 }
 
 gg_boundary <- function(x, data) {
   names <- names(data)[1:2]
-  points <- attr(data, "points")
   many <- length(x$levels) > 2L
   prob <- as.matrix(data[paste0("prob_", x$levels)])
   best <- most_probable(prob)
   field <- data.frame(x = data[[1]], y = data[[2]], sd = data$sd, prob = prob[, 2])
   field$class <- factor(x$levels[best$class], x$levels)
   field$sure <- best$prob
+  few <- shows_inducing(x, attr(data, "points"))
+  caption <- paste0("dashed: sd of the latent value", if (few) ", +: inducing points")
+  title <- if (many) "Most probable class" else response_label(x)
+  out <- gg_start(field, aes_of(x = "x", y = "y"), title, names[1], names[2], caption)
   out <- if (many) {
-    gg_start(field, aes_of(x = "x", y = "y"), "Most probable class", names[1], names[2]) +
-      ggplot2::geom_raster(aes_of(fill = "class", alpha = "sure")) + gg_classes(x$levels) +
-      ggplot2::scale_alpha(range = c(0.1, 0.7), guide = "none")
+    out + ggplot2::geom_raster(aes_of(fill = "class", alpha = "sure"), interpolate = TRUE) +
+      gg_classes(x$levels) + ggplot2::scale_alpha(range = c(0.1, 0.7), guide = "none")
   } else {
-    gg_start(field, aes_of(x = "x", y = "y"), response_label(x), names[1], names[2]) +
-      ggplot2::geom_raster(aes_of(fill = "prob")) +
-      ggplot2::geom_contour(aes_of(z = "prob"), breaks = c(0.1, 0.5, 0.9), color = "grey20") +
+    out + ggplot2::geom_raster(aes_of(fill = "prob"), interpolate = TRUE) +
+      ggplot2::geom_contour(aes_of(z = "prob"), breaks = c(0.1, 0.9), color = "grey20") +
+      ggplot2::geom_contour(aes_of(z = "prob"), breaks = 0.5, color = "grey10", linewidth = 1) +
       ggplot2::scale_fill_gradient2(
-        low = class_pair[1], high = class_pair[2], midpoint = 0.5, limits = c(0, 1), name = NULL
+        low = blend(class_pair[1], 0.7), high = blend(class_pair[2], 0.7), midpoint = 0.5,
+        limits = c(0, 1), name = NULL
       )
   }
-  if (nrow(points$at) == 0L) return(out)
+  if (diff(range(field$sd)) > 1e-8 * max(abs(field$sd))) {
+    out <- out + ggplot2::geom_contour(
+      aes_of(z = "sd"), breaks = pretty(field$sd, 5), color = "grey40", linetype = 2,
+      linewidth = 0.3
+    )
+  }
+  out + gg_boundary_points(x, attr(data, "points"), many, few, names)
+}
+
+gg_boundary_points <- function(x, points, many, few, names) {
   rows <- data.frame(x = points$at[, 1], y = points$at[, 2])
-  out + ggplot2::geom_point(
-    aes_of(x = "x", y = "y"), rows, shape = 21, inherit.aes = FALSE, color = "white",
-    fill = ifelse(is.na(points$class), "grey50",
-      (if (many) bk_palette(length(x$levels)) else class_pair)[points$class]
+  colours <- if (many) bk_palette(length(x$levels)) else class_pair
+  list(
+    if (nrow(rows) > 0L) ggplot2::geom_point(
+      aes_of(x = "x", y = "y"), rows, shape = 21, inherit.aes = FALSE, color = "white",
+      size = if (nrow(rows) > 300L) 1.2 else 1.8,
+      fill = point_colours(points$class, colours)
+    ),
+    if (few) ggplot2::geom_point(
+      aes_of(x = "x", y = "y"), shape = 3, inherit.aes = FALSE,
+      data = data.frame(x = x$inducing[, names[1]], y = x$inducing[, names[2]])
     )
   )
 }

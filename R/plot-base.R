@@ -168,16 +168,21 @@ plot_traces <- function(draws, max_panels = 6L) {
   invisible(NULL)
 }
 
-# A bound that rises, by pass. The first passes climb so far that the rest looks flat: the axis
-# begins where most of the climb is over, and says so.
-plot_bound <- function(bound, ylab = "Lower bound", main = "") {
-  passes <- seq_along(bound)
+# Where the axis of a bound begins: the first passes may climb so far that the rest looks flat.
+bound_floor <- function(bound) {
   finite <- bound[is.finite(bound)]
   top <- max(finite)
   low <- min(finite)
   half <- stats::median(finite)
   cut <- length(finite) > 10L && (top - low) > 20 * (top - half)
-  if (cut) low <- min(finite[finite > top - max(20 * (top - half), 1e-8)])
+  if (cut) min(finite[finite > top - max(20 * (top - half), 1e-8)]) else low
+}
+
+# A bound that rises, by pass.
+plot_bound <- function(bound, ylab = "Lower bound", main = "") {
+  passes <- seq_along(bound)
+  low <- bound_floor(bound)
+  top <- max(bound[is.finite(bound)])
   old <- bk_look()
   on.exit(graphics::par(old))
   bk_panel(range(passes), c(low, top), "Pass over the data", ylab, main)

@@ -2,7 +2,7 @@
 
 boundary_data <- function(x, columns, newdata, y, link) {
   columns <- check_boundary_columns(x, columns)
-  points <- boundary_points(x, columns, newdata, y)
+  points <- boundary_points(x, columns, newdata %||% drawn_rows(x), y)
   field <- boundary_field(x, columns, points$at, link)
   out <- expand.grid(stats::setNames(field[c("x", "y")], columns))
   out$sd <- field$sd
@@ -63,11 +63,11 @@ draw_boundary <- function(x, data, main) {
     number_points(points, field)
   } else {
     graphics::points(
-      points$at, pch = 21, cex = 0.8, col = "white", lwd = 0.6,
-      bg = ifelse(is.na(points$class), "grey50", colours[points$class])
+      points$at, pch = 21, cex = if (nrow(points$at) > 300L) 0.6 else 0.8, col = "white", lwd = 0.6,
+      bg = point_colours(points$class, colours)
     )
   }
-  if (is.null(x$inducing)) {
+  if (!shows_inducing(x, points)) {
     bk_note("dashed: sd of the latent value", below = TRUE)
   } else {
     graphics::points(x$inducing[, columns], pch = 3, cex = 0.7, lwd = 1.4)
@@ -119,6 +119,24 @@ check_boundary_columns <- function(x, columns) {
     )
   }
   columns
+}
+
+# Darker than the field.
+point_colours <- function(class, colours) {
+  dark <- grDevices::adjustcolor(colours, red.f = 0.8, green.f = 0.8, blue.f = 0.8)
+  ifelse(is.na(class), "grey50", dark[class])
+}
+
+# Inducing points that are most of the rows would hide them.
+shows_inducing <- function(x, points) {
+  rows <- nrow(points$at)
+  !is.null(x$inducing) && (rows == 0L || nrow(x$inducing) < 0.5 * rows)
+}
+
+# The rows of the fit if they are not so many that they hide the field.
+drawn_rows <- function(x, most = 1000L) {
+  data <- if (isTRUE(x$n <= most)) fit_data(x)
+  if (is.data.frame(data) && nrow(data) == x$n) data
 }
 
 # The rows of `newdata` on the two axes, and the numbers of their classes, NA where they are not

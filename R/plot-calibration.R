@@ -84,17 +84,22 @@ observed_data <- function(x, newdata, y) {
 }
 
 draw_observed <- function(x, data, newdata, main) {
-  plot_observed(data, main_title(
-    main, sprintf(
-      "Fit to %s rows, 90 %% prediction intervals", if (is.null(newdata)) "its own" else "new"
-    )
-  ))
+  plot_observed(data, main_title(main, observed_title(newdata)), observed_labels(x))
 }
 
-plot_observed <- function(rows, main) {
+observed_title <- function(newdata) {
+  sprintf("%s rows, 90 %% prediction intervals", if (is.null(newdata)) "Its own" else "New")
+}
+
+# Of the axes.
+observed_labels <- function(x) {
+  paste(c("Fitted", "Observed"), if (is_string(x$response)) x$response else "response")
+}
+
+plot_observed <- function(rows, main, labels = c("Fitted", "Observed")) {
   old <- bk_look()
   on.exit(graphics::par(old))
-  bk_panel(range(rows$fit), range(rows[c("observed", "lwr", "upr")]), "Fitted", "Observed", main = main)
+  bk_panel(range(rows$fit), range(rows[c("observed", "lwr", "upr")]), labels[1], labels[2], main)
   graphics::abline(0, 1, col = muted[["line"]], lty = 2)
   many <- nrow(rows) > 500L
   blue <- bk_colours[["blue"]]
@@ -107,8 +112,10 @@ plot_observed <- function(rows, main) {
     rows$fit, rows$observed, pch = 19, cex = if (many) 0.35 else 0.6,
     col = ifelse(outside, bk_colours[["orange"]], blue)
   )
-  bk_note(sprintf("%.0f %% inside", 100 * mean(!outside)))
+  bk_note(inside_note(outside))
 }
+
+inside_note <- function(outside) sprintf("%.0f %% inside", 100 * mean(!outside))
 
 # Predicted against observed frequency, by calibration_table(), whose attribute has the
 # probabilities.
@@ -135,7 +142,11 @@ plot_calibration <- function(table, main = "", xlab = "Predicted probability",
     table$predicted, table$lower, table$predicted, table$upper,
     col = grDevices::adjustcolor(colour, 0.5), lwd = 2
   )
-  graphics::lines(table$predicted, table$observed, col = colour, lwd = 1.2)
-  graphics::points(table$predicted, table$observed, pch = 21, bg = colour, col = "white", cex = 1.3)
+  graphics::points(
+    table$predicted, table$observed, pch = 21, bg = colour, col = "white",
+    cex = 0.8 + 1.4 * sqrt(table$rows / max(table$rows))
+  )
+  graphics::text(0, -0.1, "rows", adj = c(1.15, 0.5), cex = 0.75, xpd = NA, col = muted[["axis"]])
+  bk_note("95 % intervals")
   invisible(table)
 }

@@ -135,7 +135,7 @@ plot_univariate <- function(info, main, most = 12L) {
   })
   curve_panels(
     curves, sentence(info$what),
-    main_title(main, if (length(curves) > 1L) "" else interval_note(info)), rows = info$points,
+    main_title(main, interval_note(info)), rows = info$points,
     note = if (length(own) > length(shown)) {
       sprintf("%d more not shown", length(own) - length(shown))
     }

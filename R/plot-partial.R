@@ -16,7 +16,7 @@ partial_table <- function(x, newdata, pars, threads) {
     cbind(predictor = name, curve)
   }, names(curves), curves))
   rownames(out) <- NULL
-  structure(out, factors = names(levels)[levels])
+  structure(out, factors = names(levels)[levels], rows = source$rows[pars[!levels]])
 }
 
 # Back to a table a predictor, with factors for levels.
@@ -30,7 +30,7 @@ draw_partial <- function(x, data, main) {
       curve$value <- if (levels) factor(text, unique(text)) else as.numeric(text)
     }
     curve
-  }), main)
+  }), main, attr(data, "rows"))
 }
 
 # What partial dependence is drawn from.
@@ -49,7 +49,7 @@ partial_source <- function(x, newdata, threads) {
   rows <- data[spread_over(nrow(data), most_partial_rows(x)), , drop = FALSE]
   few <- rows[spread_over(nrow(rows), 40L), , drop = FALSE]
   list(
-    names = names,
+    names = names, rows = lapply(data[names], function(v) v[spread_over(length(v), 200L)]),
     strength = function() {
       names <- likely_names(x, rows, names, threads)
       vapply(stats::setNames(nm = names), function(name) {
@@ -145,11 +145,9 @@ partial_draws.bark <- function(x, rows, take, threads) {
   )
 }
 
-plot_partial <- function(x, curves, main) {
+plot_partial <- function(x, curves, main, rows = NULL) {
   classes <- if (length(x$levels) > 2L) x$levels
-  title <- if (length(curves) > 1L) {
-    ""
-  } else if (anyNA(curves[[1L]]$lwr)) {
+  title <- if (anyNA(curves[[1L]]$lwr)) {
     "Partial dependence"
   } else {
     "Partial dependence, 90 % band"
@@ -161,7 +159,7 @@ plot_partial <- function(x, curves, main) {
   } else {
     "Probability"
   }
-  curve_panels(curves, label, main_title(main, title), classes)
+  curve_panels(curves, label, main_title(main, title), classes, rows)
 }
 
 # A panel for each predictor.
@@ -177,6 +175,7 @@ curve_panels <- function(curves, label, title, classes = NULL, rows = NULL, note
   # One key for all panels, at the right of them.
   several <- length(curves) > 1L && length(classes) > 0L
   labels <- if (several) outer_labels(classes) else if (length(classes)) key_labels(classes)
+  if (length(curves) > 1L) title <- title_outside(title)
   count <- max(1L, length(classes))
   colours <- bk_palette(count)
   limits <- range(unlist(lapply(curves, `[`, c("fit", "lwr", "upr"))), na.rm = TRUE)
@@ -205,14 +204,27 @@ curve_panels <- function(curves, label, title, classes = NULL, rows = NULL, note
     }
     if (length(classes) && !several) key_classes(labels, colours, bk_lines(count))
   }
+  if (!is.null(attr(title, "outside"))) {
+    graphics::mtext(attr(title, "outside"), outer = TRUE, adj = 0.02, line = -0.1, cex = 1.05)
+  }
   if (several) key_outside(labels, colours, bk_lines(count))
   if (!is.null(note)) bk_note(note)
+}
+
+# Of several panels one title, in room above them all: "" for each panel, with the title as
+# attribute.
+title_outside <- function(title) {
+  if (is.character(title) && !nzchar(title)) return(title)
+  graphics::par(
+    omi = replace(graphics::par("omi"), 3, 0.25), mar = replace(graphics::par("mar"), 3, 0.8)
+  )
+  structure("", outside = title)
 }
 
 draw_band <- function(at, curve, is_level, colour, line) {
   if (is_level) {
     graphics::segments(at, curve$lwr, at, curve$upr, col = colour, lwd = 2)
-    graphics::points(at, curve$fit, pch = 21, bg = "white", col = colour)
+    graphics::points(at, curve$fit, pch = 19, cex = 0.6, col = colour)
   } else {
     graphics::polygon(
       c(at, rev(at)), c(curve$lwr, rev(curve$upr)),

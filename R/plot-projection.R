@@ -19,7 +19,8 @@ draw_projection <- function(x, main, threads) {
     on.exit(graphics::par(old))
     prob <- x$fitted$prob
     bk_panel(
-      range(z), c(-0.06, 1.06), axis_name(found, 1L), sprintf("P(\"%s\")", x$levels[2]), title
+      range(z), c(-0.06, 1.06), axis_name(found, 1L),
+      sprintf("Probability of \"%s\"", x$levels[2]), title
     )
     half <- stats::qnorm(0.95) * x$fitted$prob_sd
     graphics::segments(
@@ -47,12 +48,14 @@ draw_projection <- function(x, main, threads) {
 }
 
 # The two predictors that weigh most.
-axis_name <- function(found, l) {
+long_axis_name <- function(found, l) {
   u <- found$directions[, l]
   top <- utils::head(order(-abs(u)), 2L)
   text <- paste(sprintf("%+.2f %s", u[top], names(u)[top]), collapse = " ")
-  cut_to(paste0("u", l, " = ", text, if (length(u) > 2L) " ..."), graphics::par("pin")[1])
+  paste0("u", l, " = ", text, if (length(u) > 2L) " ...")
 }
+
+axis_name <- function(found, l) cut_to(long_axis_name(found, l), graphics::par("pin")[1])
 
 # On the line of the title, which begins at the left.
 projection_key <- function(x) {
@@ -62,12 +65,17 @@ projection_key <- function(x) {
   )
 }
 
+klr_words <- function(names) {
+  known <- c(J = "kernels (J)", mu = "mean of log scales (mu)", sd = "sd of log scales (sd)")
+  ifelse(names %in% names(known), known[names], trace_words(names))
+}
+
 #' @exportS3Method
 pictures.klr <- function(object) {
   list(
     projection = picture(draw_projection, data = projection_data, gg = gg_projection),
     boundary = boundary_picture(object),
     fit = fit_picture(object), calibration = calibration_picture(object),
-    partial = partial_picture(object), trace = trace_picture(object)
+    partial = partial_picture(object), trace = trace_picture(object, words = klr_words)
   )
 }

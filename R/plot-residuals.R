@@ -28,7 +28,7 @@ draw_residuals <- function(x, data, main) {
   old <- bk_look()
   on.exit(graphics::par(old))
   bk_panel(
-    range(data$fit), range(data$standardized, -2, 2), "Fitted", "Residual",
+    range(data$fit), range(data$standardized, -2, 2), observed_labels(x)[1], "Standardized residual",
     main_title(main, "Standardized residuals, with a smooth line")
   )
   graphics::abline(h = 0, col = muted[["line"]], lty = 2)
@@ -50,7 +50,8 @@ draw_qq <- function(x, data, main) {
   on.exit(graphics::par(old))
   limits <- range(data)
   bk_panel(
-    limits, limits, "Normal quantile", "Residual", main_title(main, "Quantiles of standardized residuals")
+    limits, limits, "Normal quantile", "Standardized residual",
+    main_title(main, "Quantiles of standardized residuals")
   )
   graphics::abline(0, 1, col = muted[["line"]], lty = 2)
   graphics::points(data$normal, data$standardized, pch = 19, cex = 0.6, col = bk_colours[["blue"]])
@@ -96,23 +97,32 @@ draw_predictive <- function(x, data, main) {
 
 gg_residuals <- function(x, data) {
   gg_start(
-    data, aes_of(x = "fit", y = "standardized"), "Standardized residuals", "Fitted", "Residual"
-  ) + ggplot2::geom_hline(yintercept = 0, linetype = 2) +
-    ggplot2::geom_point(color = bk_colours[["blue"]])
+    data, aes_of(x = "fit", y = "standardized"), "Standardized residuals, with a smooth line",
+    observed_labels(x)[1], "Standardized residual"
+  ) + ggplot2::geom_hline(yintercept = 0, linetype = 2, color = muted[["line"]]) +
+    ggplot2::geom_point(color = bk_colours[["blue"]], size = 0.9) +
+    if (nrow(data) > 3L) ggplot2::geom_line(
+      aes_of(x = "x", y = "y"), as.data.frame(stats::lowess(data$fit, data$standardized)),
+      color = bk_colours[["orange"]], linewidth = 0.9
+    )
 }
 
 gg_qq <- function(x, data) {
   gg_start(
     data, aes_of(x = "normal", y = "standardized"), "Quantiles of standardized residuals",
-    "Normal quantile", "Residual"
-  ) + ggplot2::geom_abline(linetype = 2) + ggplot2::geom_point(color = bk_colours[["blue"]])
+    "Normal quantile", "Standardized residual"
+  ) + ggplot2::geom_abline(linetype = 2, color = muted[["line"]]) +
+    ggplot2::geom_point(color = bk_colours[["blue"]], size = 0.9)
 }
 
 gg_predictive <- function(x, data) {
   data$kind <- ifelse(data$set == "observed", "observed", "drawn")
+  # The last set is on top.
+  data$set <- factor(data$set, rev(unique(data$set)))
   mapping <- aes_of(x = "value", y = "density", group = "set", color = "kind", alpha = "kind")
   gg_start(data, mapping, "Observed responses and 20 that the fit draws", x$response, "Density") +
-    ggplot2::geom_line() + ggplot2::labs(color = NULL) +
+    ggplot2::geom_line(aes_of(linewidth = "kind")) + ggplot2::labs(color = NULL) +
+    ggplot2::scale_linewidth_manual(values = c(observed = 1.1, drawn = 0.3), guide = "none") +
     ggplot2::scale_color_manual(
       values = c(observed = bk_colours[["orange"]], drawn = bk_colours[["blue"]])
     ) + ggplot2::scale_alpha_manual(values = c(observed = 1, drawn = 0.4), guide = "none")

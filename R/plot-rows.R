@@ -26,18 +26,56 @@ plain_coefficients <- function(x, names) {
 }
 
 coefficient_data <- function(x, pars, scale) {
-  q <- coefficient_quantiles(x, scale)
+  q <- coefficient_quantiles(x, if (scale == "sd") "data" else scale)
   names <- rownames(q)
   if (is.null(pars) && length(names) > 1) {
     others <- plain_coefficients(x, names)
     pars <- if (length(others)) others else setdiff(names, "(Intercept)")
   }
   pars <- check_pars(pars, names)
-  q <- q[pars, , drop = FALSE]
+  q <- q[pars, , drop = FALSE] * (if (scale == "sd") sd_units(x, pars) else 1)
   data.frame(
     term = pars, estimate = q[, 3], lower = q[, 1], upper = q[, 5], lower_50 = q[, 2],
     upper_50 = q[, 4], row.names = NULL
   )
+}
+
+# What a change of one is measured in: the standard deviation of a column of numbers, 1 of a level
+# of a factor. Of a product of both the deviations of the numbers.
+sd_units <- function(x, names) {
+  scale <- x$transform$scale
+  if (!is_linear(x) || length(scale) == 0L) return(rep(1, length(names)))
+  levels <- level_columns(x, names)
+  unname(ifelse(is.na(levels), scale[names], levels))
+}
+
+# Of a column with levels of factors the product of the deviations of its numbers, else NA.
+level_columns <- function(x, names) {
+  out <- stats::setNames(rep(NA_real_, length(names)), names)
+  classes <- attr(x$design$frame_terms, "dataClasses")
+  if (is.null(classes)) return(out)
+  factors <- names(classes)[classes %in% c("factor", "ordered", "character", "logical")]
+  terms <- term_of_columns(x)
+  for (name in intersect(names, names(terms))) {
+    parts <- strsplit(terms[[name]], ":", fixed = TRUE)[[1]]
+    if (!any(parts %in% factors)) next
+    numbers <- x$transform$scale[setdiff(parts, factors)]
+    out[name] <- prod(numbers[!is.na(numbers)])
+  }
+  out
+}
+
+change_label_of <- function(x, scale, terms) {
+  levels <- is_linear(x) & !is.na(level_columns(x, terms))
+  per <- switch(scale, data = "per unit", model = "per standard deviation of the column", sd = {
+    text <- c(
+      if (any(!levels)) {
+        if (all(sd_units(x, terms) == 1)) "per unit" else "per sd of a predictor"
+      }, if (any(levels)) "from the reference level"
+    )
+    paste(text, collapse = ", or ")
+  })
+  sprintf("Change of %s %s", predicted_name(x), per)
 }
 
 draw_coefficients <- function(x, data, scale, main) {
@@ -48,17 +86,20 @@ draw_coefficients <- function(x, data, scale, main) {
   plot_intervals(
     q$estimate, q$lower, q$upper, labels = q$term, inner = as.matrix(q[c("lower_50", "upper_50")]),
     note = rest_note(nrow(data), length(shown), "standardized effect"),
-    xlab = sprintf(
-      "Change of %s per %s", predicted_name(x),
-      if (scale == "data") "unit" else "standard deviation"
-    ),
+    xlab = change_label_of(x, scale, data$term),
     main = main_title(main, "Coefficients, 50 % and 90 % intervals")
   )
 }
 
 # What coefficients and effects are in.
 predicted_name <- function(x) {
-  if (is_regression(x)) "the response" else "the latent value"
+  if (is_regression(x)) {
+    if (is_string(x$response)) x$response else "the response"
+  } else if (identical(x$family, "logit")) {
+    sprintf("the log odds of \"%s\"", x$levels[2])
+  } else {
+    "the latent value"
+  }
 }
 
 random_effect_data <- function(x, pars) {
@@ -108,17 +149,20 @@ scale_data <- function(x, pars) {
   )
 }
 
+scale_label <- function(x) {
+  paste0(
+    "Kernel scale", if (!all(x$transform$scale == 1)) " of the standardized predictor",
+    " (0: without effect)"
+  )
+}
+
 draw_scales <- function(x, data, main) {
   at <- largest_rows(data$mean)
   q <- t(as.matrix(data[at, c("lower", "lower_50", "estimate", "upper_50", "upper")]))
   colnames(q) <- data$predictor[at]
   place <- row_panel(
     colnames(q), c(0, if (any(q > 0)) max(q) else 1),
-    xlab = if (all(x$transform$scale == 1)) {
-      "Kernel scale"
-    } else {
-      "Kernel scale, standardized predictors"
-    },
+    xlab = scale_label(x),
     main = main_title(main, "Kernel scales, quartiles and 90 % intervals"),
     note = rest_note(nrow(data), length(at), "mean")
   )
@@ -155,9 +199,9 @@ row_panel <- function(labels, xlim, xlab, main, note = NULL, axes = "x", top = 2
   bottom <- if (is.null(note)) 3.6 else 4.8
   graphics::par(mar = replace(graphics::par("mar"), c(1, 3), c(bottom, top)))
   # Letters as high as the rows allow.
-  height <- graphics::par("pin")[2] / rows
+  height <- graphics::par("pin")[2] / max(1L, sum(nzchar(labels)))
   size <- min(0.85, max(0.5, height / graphics::par("csi")))
-  labels <- margin_labels(labels, 2, size)
+  labels <- margin_labels(as.character(labels), 2, size)
   at <- rev(seq_len(rows))
   bk_panel(xlim, c(0.5, rows + 0.5), xlab = xlab, main = main, axes = axes, grid = axes)
   if (lines) bk_grid(h = at)
@@ -167,6 +211,12 @@ row_panel <- function(labels, xlim, xlab, main, note = NULL, axes = "x", top = 2
   )
   if (!is.null(note)) bk_note(note, below = TRUE)
   list(at = at, old = old)
+}
+
+# The labels of as many rows, evenly spread and with both ends, as a figure has room for.
+named_rows <- function(labels, most = (graphics::par("fin")[2] - 1.5) / graphics::par("csi")) {
+  shown <- unique(round(seq(1, length(labels), length.out = max(2, floor(most)))))
+  ifelse(seq_along(labels) %in% shown, as.character(labels), "")
 }
 
 # Whether letters of a readable size have room for so many rows in the figure.
@@ -179,8 +229,8 @@ plot_intervals <- function(estimate, lower, upper, labels = names(estimate), ref
   rows <- length(estimate)
   dense <- rows > most_rows && !rows_fit(rows)
   place <- row_panel(
-    if (dense) rep("", rows) else labels, range(lower, upper, reference, finite = TRUE), xlab, main,
-    if (dense) sprintf("%d, without names", rows) else note, lines = !dense
+    if (dense) named_rows(labels %||% character(rows)) else labels, range(lower, upper, reference, finite = TRUE), xlab,
+    main, if (dense) sprintf("%d rows, some named", rows) else note, lines = !dense
   )
   on.exit(graphics::par(place$old))
   at <- place$at
@@ -206,7 +256,53 @@ lengthscale_data <- function(x) {
   )
 }
 
+lengthscale_label <- function(x) {
+  paste0(
+    "Length-scale", if (!all(x$transform$scale == 1)) ", in sds of the predictors",
+    " (the shorter, the more it matters)"
+  )
+}
+
+# Of a kernel with one length-scale: the correlation of two rows by their distance; NULL of a sum or
+# a product of kernels.
+correlation_curve <- function(x, data) {
+  kernel <- x$kernel
+  if (nrow(data) != 1L || length(kernel_leaves(kernel)) != 1L || has_rank(kernel)) return(NULL)
+  kernel$columns <- NULL
+  reach <- max(4 * data$lengthscale, 1.2 * data$median_distance, na.rm = TRUE)
+  distance <- seq(0, reach, length.out = 200)
+  value <- drop(kernel_matrix(kernel, matrix(0, 1L, 1L), cbind(distance), threads = 1L))
+  data.frame(distance = distance, correlation = value / value[1])
+}
+
 draw_lengthscales <- function(x, data, main) {
+  curve <- correlation_curve(x, data)
+  if (is.null(curve)) draw_several_lengthscales(x, data, main) else {
+    draw_correlation(x, data, curve, main)
+  }
+}
+
+correlation_title <- function(data) {
+  sprintf("Correlation of two rows, length-scale %s", format(data$lengthscale[1], digits = 3))
+}
+
+distance_label <- function(x) {
+  paste0("Distance of the rows", if (!all(x$transform$scale == 1)) ", in sds of the predictors")
+}
+
+draw_correlation <- function(x, data, curve, main) {
+  old <- bk_look()
+  on.exit(graphics::par(old))
+  bk_panel(
+    range(curve$distance), c(0, 1), distance_label(x), "Correlation of the latent values",
+    main_title(main, correlation_title(data))
+  )
+  graphics::abline(v = data$median_distance[1], col = muted[["line"]], lty = 2)
+  graphics::lines(curve$distance, curve$correlation, col = bk_colours[["blue"]], lwd = 2)
+  if (!anyNA(data$median_distance)) bk_note("dashed: median distance")
+}
+
+draw_several_lengthscales <- function(x, data, main) {
   values <- stats::setNames(data$lengthscale, data$predictor)
   all <- length(values)
   values <- utils::head(values, most_rows)
@@ -219,8 +315,7 @@ draw_lengthscales <- function(x, data, main) {
     if (all > most_rows) sprintf("the %d longest not shown", all - most_rows)
   )
   place <- row_panel(
-    names(values), limits,
-    if (all(x$transform$scale == 1)) "Length-scale" else "Length-scale, in standardized units",
+    names(values), limits, lengthscale_label(x),
     main_title(main, "Length-scales"), if (length(note)) paste(note, collapse = "; "),
     axes = character()
   )

@@ -11,23 +11,18 @@ pictures.seqkr <- function(object) {
 
 draw_curve <- function(x, data, main) {
   centres <- seqkr_centres(x)
-  to_data <- function(z) z * x$transform$scale + x$transform$center
   regression <- is_regression(x)
   at <- data$x
   reach <- range(at)
   limits <- as.matrix(data[c("fit", "lwr", "upr")])
   inner <- cbind(fit = data$fit, lwr = data$lwr_mean, upr = data$upr_mean)
-  kept <- if (ncol(x$state$x) == x$n) x$state
-  y <- x$transform$response[1] + x$transform$response[2] * kept$y
-  if (!regression) y <- (y + 1) / 2
+  rows <- curve_rows(x)
   old <- bk_look()
   on.exit(graphics::par(old))
   bk_panel(
-    reach, range(limits, y), x$columns,
+    reach, range(limits, rows$y), x$columns,
     if (regression) x$response else sprintf("Probability of \"%s\"", x$levels[2]),
-    main_title(main, sprintf(
-      "Function, 90 %% %s", if (regression) "credible and prediction bands" else "credible band"
-    ))
+    main_title(main, curve_title(x))
   )
   blue <- bk_colours[["blue"]]
   band <- function(limits, strength) {
@@ -38,11 +33,10 @@ draw_curve <- function(x, data, main) {
   }
   if (regression) band(limits, 0.13)
   band(inner, 0.25)
-  if (!is.null(kept)) {
-    graphics::points(to_data(as.vector(kept$x)), y, pch = 19, cex = 0.5, col = muted[["line"]])
-  }
+  if (!is.null(rows)) graphics::points(rows, pch = 19, cex = 0.5, col = muted[["line"]])
   graphics::lines(at, inner[, "fit"], col = blue, lwd = 1.8)
   shown <- centres[centres$inclusion > 0, , drop = FALSE]
+  if (nrow(shown)) bk_note("ticks: kernel centers")
   graphics::rug(
     shown[[1]],
     col = grDevices::adjustcolor(bk_colours[["orange"]], 0.7), ticksize = 0.04, quiet = TRUE
@@ -59,12 +53,12 @@ draw_stream <- function(x, data, main) {
   total <- cumsum(steps$log_evidence)
   bk_panel(
     range(at), range(total), "Row", "Log evidence",
-    main_title(main, "Log evidence of the rows so far")
+    main_title(main, "Log evidence so far")
   )
   graphics::lines(at[keep], total[keep], col = bk_colours[["blue"]], lwd = 1.6)
   bk_panel(
     range(at), c(0, x$particles), "Row", "Effective particles",
-    if (is.null(main)) "Before resampling (marked)" else ""
+    if (is.null(main)) "Dots: resampled" else ""
   )
   graphics::lines(at[keep], steps$ess[keep], col = bk_colours[["blue"]], lwd = 1)
   divided <- intersect(keep, which(steps$resampled > 0))

@@ -55,6 +55,7 @@ draw_smooths <- function(x, data, main) {
     on.exit(graphics::par(old))
   }
   label <- paste("Effect on", predicted_name(x))
+  seen <- seen_values(x, unlist(lapply(panels, function(panel) names(panel$at))))
   for (panel in panels) {
     title <- main_title(main, panel$label)
     at <- panel$at
@@ -70,9 +71,17 @@ draw_smooths <- function(x, data, main) {
         panel$mean, panel$quantiles[, 1], panel$quantiles[, 4],
         labels = do.call(paste, c(lapply(at, as.character), sep = ", ")), xlab = label, main = title
       ),
-      plot_smooth_curves(at, panel, label, title)
+      plot_smooth_curves(at, panel, label, title, seen[[names(at)[1]]])
     )
   }
+}
+
+# Up to 200 values of numbers in the rows of the fit, by name.
+seen_values <- function(x, names) {
+  data <- fit_data(x)
+  data <- as.list(data[intersect(names, names(data))])
+  data <- Filter(function(v) is.numeric(v) && is.null(dim(v)), data)
+  lapply(data, function(v) v[spread_over(length(v), 200L)])
 }
 
 largest <- function(values) max(abs(as.double(values)), 1e-300)
@@ -102,7 +111,7 @@ smooth_panel <- function(k, x) {
 }
 
 # A curve with its intervals, or one without for each level of a factor.
-plot_smooth_curves <- function(at, curve, label, main) {
+plot_smooth_curves <- function(at, curve, label, main, rows = NULL) {
   one <- length(at) == 1L
   level <- if (one) factor(rep("", nrow(at))) else at[[2]]
   count <- nlevels(level)
@@ -127,6 +136,8 @@ plot_smooth_curves <- function(at, curve, label, main) {
       at[[1]][own], curve$mean[own], col = bk_palette(count)[l], lty = bk_lines(count)[l], lwd = 2
     )
   }
+  rows_along(rows)
+  if (one) bk_note("50 % and 90 % intervals")
   if (!is.null(labels)) key_classes(labels, bk_palette(count), bk_lines(count))
 }
 
@@ -155,7 +166,11 @@ draw_surface <- function(at, values, main, limits, colors, points = NULL) {
     range(sides[[1]]), range(sides[[2]]), xlab = names(at)[1], ylab = names(at)[2], main = main
   )
   colors <- grDevices::colorRampPalette(colors)(61)
-  graphics::image(sides[[1]], sides[[2]], z, zlim = limits, col = colors, add = TRUE)
+  # Cells drawn one by one show seams.
+  even <- all(vapply(sides, function(v) diff(range(diff(v))) <= 1e-6 * diff(range(v)), NA))
+  graphics::image(
+    sides[[1]], sides[[2]], z, zlim = limits, col = colors, add = TRUE, useRaster = even
+  )
   if (!is.null(points)) {
     graphics::points(
       points, pch = 19, cex = 0.4, col = grDevices::adjustcolor(muted[["line"]], 0.5)

@@ -16,15 +16,15 @@
 #' @param x A fit.
 #' @param type Type of plot. Default: the first that applies to the fit, in this order. [bsvm()]:
 #'   * `"inclusion"`: posterior inclusion probabilities of selected columns,
-#'     largest first, in blue for positive and orange for negative effects,
-#'     paler where the sign is unclear, with that of the prior as a dashed line;
-#'   * `"coef"`: fixed coefficients with 50 % and 90 % posterior intervals;
-#'   * `"ranef"`: random effects with 90 % intervals, in order of size;
-#'   * `"smooth"`: smooth curves with 50 % and 90 % pointwise intervals, or the
+#'     largest first, with that of the prior as a dashed line; colors tell the sign of the effect;
+#'   * `"smooth"`, if there are any: smooth curves with 50 % and 90 % pointwise intervals, or the
 #'     posterior mean surface of two variables;
+#'   * `"coef"`: fixed coefficients with 50 % and 90 % posterior intervals, see `scale`;
+#'   * `"ranef"`: random effects with 90 % intervals, in order of size;
 #'   * `"calibration"`: predicted probability against observed frequency with 95 % intervals; with
 #'     more than two classes the probability of the predicted class against how often it was right.
-#'     It is optimistic on the rows of the fit; use `newdata`;
+#'     Each row is predicted from the others where the fit can, as of two classes with `"ep"`; else
+#'     the title says that its own rows look too good: give `newdata`;
 #'   * `"partial"`: the mean of the response, or the probability of the positive
 #'     class, as one predictor changes and everything else, random effects of
 #'     known groups included, stays what it is in up to 200 rows (of more than two
@@ -37,31 +37,32 @@
 #'   [gpsvm()]:
 #'   * `"boundary"`, first with two predictors: the probability of the positive class in colors
 #'     with its lines at 0.1, 0.5 (bold) and 0.9, dashed lines of the posterior standard deviation
-#'     of the latent value, which grows where there are few data, and the inducing points (+). With
-#'     more classes the most probable one, paler where it is less probable, and the lines where it
-#'     changes; above eight classes their numbers stand in their regions;
+#'     of the latent value, which grows where there are few data, the rows of the fit as points, and
+#'     the inducing points (+) if they are few. With more classes the most probable one, paler where it is less probable, and the lines where it
+#'     changes;
 #'   * `"calibration"`, `"partial"` (with more classes of each; a posterior mode
 #'     has no bands), `"bound"`, `"trace"`;
 #'   * `"lengthscales"`: of the kernel, for standardized predictors, shortest
 #'     first, with the median distance between rows as a dashed line: a
-#'     predictor with a length-scale far above it hardly matters.
+#'     predictor with a length-scale far above it hardly matters. If there is only one, the curve
+#'     of the correlation of two rows by their distance.
 #'
 #'   [bark()]:
 #'   * `"inclusion"`: as above; with `structure` along the order of the columns,
 #'     whose names are the axis if they are numbers;
-#'   * `"scales"`: kernel scales of the standardized predictors: median,
-#'     quartiles, and whiskers from 5 % to 95 %. One outside the model has 0;
-#'   * `"partial"`, before them with one predictor: as above, by the columns of the predictors, in
+#'   * `"partial"`: as above, by the columns of the predictors, in
 #'     rows that the fit has kept. Within a draw the errors of the rows are taken to be common to
 #'     all, which makes the bands a little too wide;
+#'   * `"scales"`: kernel scales of the standardized predictors: median,
+#'     quartiles, and whiskers from 5 % to 95 %. One outside the model has 0;
 #'   * `"fit"`: for regressions observed against fitted values with 90 %
 #'     prediction intervals; for classes the same as `"calibration"`;
 #'   * `"calibration"`, `"kernels"` (the posterior of their number and its prior), `"trace"`.
 #'
 #'   [mkprobit()]:
 #'   * `"boundary"`: as above, with the inducing points (+) if there are any;
-#'   * `"weights"`: of the kernels: mean and 95 % limits, of a sampler's draws median, quartiles, 5
-#'     % and 95 %, of subsets the probability of each kernel;
+#'   * `"weights"`: of the kernels: mean and 95 % limits, of a sampler's draws the quartiles and 90
+#'     % limits, too, of subsets the probability of each kernel;
 #'   * `"functions"`: the latent function of every class along one predictor,
 #'     `columns`, the others at their mean, with two standard deviations;
 #'   * `"calibration"`, `"partial"`, `"bound"`, `"trace"`.
@@ -77,16 +78,16 @@
 #'   there are more than can be read, the largest are shown and a note counts the others.
 #' @param newdata,y For `"calibration"` and `"fit"`: other rows and their response, which may be
 #'   left out when `newdata` contains it. For `"boundary"`: rows that are drawn as points, gray
-#'   without labels, and set the range of the axes. For `"partial"`: the rows to average over.
+#'   without labels, and set the range of the axes; default: those of the fit. For `"partial"`: the rows to average over.
 #' @param columns For `"boundary"`: names of two predictors, the axes; all
 #'   others are held at their training mean. Default: the two there are.
-#' @param scale For `"coef"`: `"data"`, or `"model"` for the effects of
-#'   standardized predictors, which can be compared.
+#' @param scale For `"coef"`: `"sd"`, the change per standard deviation of a numeric predictor,
+#'   and of a level of a factor against the reference level, so that sizes can be compared; `"data"`,
+#'   the coefficients as `summary()` has them; `"model"`, those of all columns standardized.
 #' @param link For `"boundary"` and `"calibration"`: as in `predict()`.
 #' @param bins For `"calibration"`: number of bins of equal width.
 #' @param main Title: one text, or an expression.
-#' @param threads Worker threads.
-#' @param ... No further arguments.
+#' @param threads,... Worker threads; no further arguments.
 #' @return What is drawn, invisibly: for `"calibration"` the table of [calibration()]; data frames
 #'   for `"partial"` (`predictor`, `value`, as text if there are factors and numbers, for more than
 #'   two classes `class`, `fit`, `lwr`, `upr`), `"fit"` and `"kernels"`; else `NULL`.
@@ -106,8 +107,9 @@
 #' plot(gpsvm(depth > 300 ~ long + lat, quakes[1:200, ], tune = FALSE, threads = 1), "boundary")
 #' @export
 plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL, y = NULL,
-                                 columns = NULL, scale = c("data", "model"), link = NULL, bins = 10,
-                                 main = NULL, threads = getOption("bayeskernel.threads", 2L), ...) {
+                                 columns = NULL, scale = c("sd", "data", "model"), link = NULL,
+                                 bins = 10, main = NULL,
+                                 threads = getOption("bayeskernel.threads", 2L), ...) {
   check_no_dots(...)
   asked <- asked_picture(
     x, type, pars, newdata, given(y, "y"), columns, scale, link, bins, main, threads
@@ -149,14 +151,14 @@ without_marks <- function(data) {
 
 # The picture that is asked for, as plot() finds it, with its data.
 asked_picture <- function(x, type = NULL, pars = NULL, newdata = NULL, y = NULL, columns = NULL,
-                          scale = c("data", "model"), link = NULL, bins = 10, main = NULL,
+                          scale = c("sd", "data", "model"), link = NULL, bins = 10, main = NULL,
                           threads = getOption("bayeskernel.threads", 2L), ...) {
   check_whole(x)
   check_no_dots(..., has = names(formals(plot.bayeskernel_fit)))
   known <- pictures(x)
   given <- list(
     x = x, pars = pars, newdata = newdata, y = given(y, "y"),
-    columns = columns, scale = check_choice(scale, c("data", "model"), "scale"),
+    columns = columns, scale = check_choice(scale, c("sd", "data", "model"), "scale"),
     link = link, bins = check_count(bins, 2, name = "bins"),
     main = check_title(main), threads = check_threads(threads)
   )
@@ -230,7 +232,7 @@ bound_picture <- function(x) {
 }
 
 # `names`: of the draws that may be shown; `words`: what these say for them.
-trace_picture <- function(x, names = dimnames(x$draws)[[3]], words = identity) {
+trace_picture <- function(x, names = dimnames(x$draws)[[3]], words = trace_words) {
   picture(
     data = function(x, pars) trace_data(x, pars, names, words), gg = gg_trace,
     draw = function(x, data) {
@@ -251,6 +253,15 @@ trace_data <- function(x, pars, names, words) {
     chain = rep(rep(seq_len(size[2]), each = size[1]), size[3]),
     variable = rep(words(shown), each = prod(size[1:2])), value = as.vector(draws)
   )
+}
+
+# Names of draws in words.
+trace_words <- function(names) {
+  names <- sub("^Sigma\\[(.*):(.*),\\2\\]$", "var(\\2 | \\1)", names)
+  names <- sub("^Sigma\\[([^:]*):(.*),(.*)\\]$", "cov(\\2, \\3 | \\1)", names)
+  names <- sub("^f\\[(\\d+)\\]$", "f of row \\1", names)
+  known <- c(sigma = "sd of the noise (sigma)", log_lik = "log-likelihood")
+  ifelse(names %in% names(known), known[names], names)
 }
 
 # Six variables: those of few values that all draws share, and of a function some from low to high.
@@ -340,10 +351,7 @@ pictures.bsvm <- function(object) {
     partial = partial_picture(object), bound = bound_picture(object), trace = trace_picture(object)
   )
   if (is_regression(object)) all <- c(all, residual_pictures(object))
-  # Of smooth terms alone the coefficients are those of a basis.
-  if (length(object$smooths) && !length(plain_coefficients(object, fixed_names(object)))) {
-    all <- all[union(c("inclusion", "smooth"), names(all))]
-  }
+  if (length(object$smooths)) all <- all[union(c("inclusion", "smooth"), names(all))]
   Filter(Negate(is.null), all)
 }
 
@@ -370,14 +378,15 @@ pictures.bark <- function(object) {
       draw_inclusion, if (!object$select) "It has no selection.",
       data = inclusion_data, gg = gg_inclusion
     ),
-    scales = picture(draw_scales, data = scale_data, gg = gg_scales), partial = partial_picture(object),
+    partial = partial_picture(object),
+    scales = picture(draw_scales, data = scale_data, gg = gg_scales),
     fit = fit_picture(object), calibration = calibration_picture(object),
     kernels = picture(draw_kernels, data = kernel_data, gg = gg_kernels),
-    trace = trace_picture(object, watched_names(object$draws), bark_words)
+    trace = trace_picture(object, watched_names(object$draws), function(names) {
+      trace_words(bark_words(names))
+    })
   )
   if (is_regression(object)) all <- c(all, residual_pictures(object))
-  # The scale of one predictor tells little.
-  if (length(object$columns) == 1L) all <- all[c(1, 3, 2, 4:length(all))]
   if (length(object$posterior$random)) all$ranef <- picture(
     draw_random_effects, data = random_effect_data, gg = gg_random_effects
   )

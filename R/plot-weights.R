@@ -17,6 +17,7 @@ draw_kernel_weights <- function(x, data, main) {
   old <- bk_look()
   on.exit(graphics::par(old))
   labels <- margin_labels(table$space, 2, 0.9)
+  graphics::par(mar = graphics::par("mar") + c(0, 0.6, 0, 0))
   top <- max(table$mean, ends, if (x$combine != "product") 1, na.rm = TRUE)
   bk_panel(
     c(0, top), c(0.5, n + 0.5), if (x$combine == "binary" && x$learned) {
@@ -24,20 +25,33 @@ draw_kernel_weights <- function(x, data, main) {
     } else {
       "Weight of the kernel"
     },
-    main = main_title(main, "Weights of the kernels"), axes = "x", grid = "x"
+    main = main_title(main, weights_title(x)), axes = "x", grid = "x"
   )
   bk_axis(2, at, labels, cex.axis = 0.9)
   colour <- bk_colours[["blue"]]
-  if (x$combine == "binary") {
-    graphics::rect(0, at - 0.3, table$mean, at + 0.3, col = colour, border = NA)
-  } else if (drawn) {
+  if (!drawn) {
+    graphics::rect(
+      0, at - 0.3, table$mean, at + 0.3, border = NA,
+      col = if (all(is.na(ends[1, ]))) colour else blend(colour, 0.4)
+    )
+  }
+  if (drawn) {
     graphics::segments(ends[1, ], at, ends[5, ], at, col = colour)
     graphics::rect(ends[2, ], at - 0.25, ends[4, ], at + 0.25, col = "white", border = colour)
     graphics::segments(ends[3, ], at - 0.25, ends[3, ], at + 0.25, col = colour, lwd = 2.5)
   } else {
     known <- !is.na(ends[1, ])
     graphics::segments(ends[1, known], at[known], ends[2, known], at[known], col = colour, lwd = 2)
-    graphics::points(table$mean, at, pch = 19, col = colour)
+  }
+}
+
+weights_title <- function(x) {
+  if (!x$learned) {
+    "Weights of the kernels, not learned"
+  } else if (x$combine == "binary" || anyNA(kernel_weights(x)$lower)) {
+    "Weights of the kernels"
+  } else {
+    "Weights of the kernels, 95 % limits"
   }
 }
 

@@ -155,7 +155,7 @@ joined_labels <- function(parts, labels, rows) {
       for (block in part$y_blocks) moments <- merge_moments(moments, block, block$n)
     }
     labels$finish <- function(n) {
-      list(levels = NULL, positive = -1L, sd = finish_moments(moments)$sd)
+      c(list(levels = NULL, positive = -1L), finish_moments(moments)[c("mean", "sd")])
     }
     return(list(labels = labels, ones = 0))
   }

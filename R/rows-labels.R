@@ -346,7 +346,9 @@ number_coder <- function(name, from_text) {
       all <<- merge_moments(all, moments, as.double(length(y)))
       y
     },
-    finish = function(n) list(levels = NULL, positive = -1L, sd = finish_moments(all)$sd),
+    finish = function(n) {
+      c(list(levels = NULL, positive = -1L), finish_moments(all)[c("mean", "sd")])
+    },
     kind = "number"
   )
 }

@@ -10,7 +10,7 @@
 # labels: the reader of the response, label_coder() or number_coder().
 # Returns a list for the core (`path`, `rows`, `columns`, `source`, `center`, `scale`, `positive`;
 #   see bsvm_stream_cpp()) and for the fit: `names` of the model's columns, `dropped`, `levels`,
-#   `share` of the positive class; of a numeric response `y_sd`, its standard deviation; `moments`
+#   `share` of the positive class; of a numeric response `y_mean` and `y_sd`; `moments`
 #   of all columns; of rows with groups (`source$raw`, one column) `group` by row and
 #   `group_levels`.
 spool_rows <- function(source, path, standardize, drop_aliased, progress,
@@ -80,7 +80,8 @@ finish_spool <- function(read, root, names, plain, path, standardize, labels) {
     scale = c(1, if (standardize) all$sd[keep] else rep(1, length(keep))),
     positive = classes$positive, names = c("(Intercept)", names[keep]),
     dropped = names[constant | aliased], levels = classes$levels, declared = classes$declared,
-    y_sd = classes$sd, moments = all, group = read$coded$group, group_levels = read$coded$levels,
+    y_sd = classes$sd, y_mean = classes$mean, moments = all,
+    group = read$coded$group, group_levels = read$coded$levels,
     share = switch(as.character(classes$positive),
       "1" = read$ones / all$n, "0" = 1 - read$ones / all$n
     )

@@ -467,8 +467,8 @@ source_rows <- function(model, source, settings, formula = NULL) {
   keep <- file$source[-1]
   common <- list(
     n = file$rows, levels = file$levels, declared = file$declared, share = file$share,
-    y_sd = file$y_sd, spread = source_spread(file), dropped = file$dropped,
-    response = source$response, release = release
+    y_sd = file$y_sd, y_mean = file$y_mean, spread = source_spread(file),
+    dropped = file$dropped, response = source$response, release = release
   )
   if (!is.null(layout)) {
     if (attr(layout$parsed$terms, "intercept") == 0L) {

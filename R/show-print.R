@@ -29,15 +29,16 @@ format_chances <- function(x) {
   out
 }
 
-# Decimals that give the smallest standard deviation `digits - 2` significant digits and the largest
-# number one more, the same for all rows, unless sizes differ so much that every number needs its
+# Decimals that give the smallest standard deviation `digits - 2` significant digits, at least two,
+# and the largest number one more, the same for all rows, unless sizes differ so much that every number needs its
 # own.
 format_values <- function(x, digits) {
   sd <- x[, "SD"]
   sd <- sd[is.finite(sd) & sd > 0]
   largest <- max(1, abs(x[is.finite(x)]))
   decimals <- max(
-    0, digits - 2 - floor(log10(largest)), if (length(sd) > 0L) digits - 3 - floor(log10(min(sd)))
+    0, digits - 2 - floor(log10(largest)),
+    if (length(sd) > 0L) max(1, digits - 3) - floor(log10(min(sd)))
   )
   # One row that is tiny, an intercept's odds say, is no reason for all to have its decimals.
   wide <- decimals > 5 || decimals + floor(log10(largest)) > 8

@@ -22,7 +22,8 @@
 #'   coefficients, the SD is that times the ratio. Default `FALSE`.
 #' @param vcov Covariance that standard deviations and limits of fixed coefficients are from:
 #'   `"sandwich"` or `"posterior"`, see [vcov()][vcov.bayeskernel_fit]. `NULL`: the fit's own.
-#' @param digits Significant digits, from 1 to 22.
+#' @param digits Significant digits that `print()` shows of the tables, from 1 to 22. Default: three
+#'   less than `options("digits")`, at least 3.
 #' @param detail Print every fact, the acceptance rates of samplers and the function at some rows,
 #'   too. Default `FALSE`.
 #' @param ... No further arguments.
@@ -67,13 +68,16 @@
 #' train <- bdf[1:1500, ]
 #' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), train, threads = 1)
 #' summary(fit, exp = TRUE)
+#' print(fit, digits = 2)
 #' # With scores of predictions for other pupils.
 #' summary(fit, newdata = bdf[-(1:1500), ])
 #' @export
 summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
-                                    exp = FALSE, vcov = NULL, detail = FALSE, ...) {
+                                    exp = FALSE, vcov = NULL, detail = FALSE,
+                                    digits = default_digits(), ...) {
   check_whole(object)
   detail <- check_flag(detail, "detail")
+  digits <- check_digits(digits)
   if (...length()) check_no_dots(...)
   if (!is.null(vcov)) object <- with_vcov(object, vcov, "vcov")
   y <- given(y, "y")
@@ -93,7 +97,7 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
     c(matrices, shown_parts(object, tables), list(
       n = object$n, method = object$method,
       measures = if (!is.null(newdata)) prediction_measures(object, newdata, y),
-      exp = exp, notes = extra$notes, detail = detail, details = extra$details
+      exp = exp, notes = extra$notes, detail = detail, details = extra$details, digits = digits
     ), extra$summary),
     class = "summary.bayeskernel_fit"
   )
@@ -155,7 +159,7 @@ table_of_row <- function(rows) {
 
 #' @rdname summary.bayeskernel_fit
 #' @export
-print.summary.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
+print.summary.bayeskernel_fit <- function(x, digits = x$digits %||% default_digits(), ...) {
   digits <- check_digits(digits)
   if (x$detail) print_header(x$facts$title, x$call, x$facts[-1]) else print_head(x)
   print_tables(x, digits, max_rows = 60L)

@@ -46,6 +46,12 @@ as_table <- function(frame) {
 #' fit <- bsvm(y ~ x + (1 | g), d, threads = 1)
 #' tidy(fit, conf.int = TRUE)
 #' glance(fit)
+#'
+#' # A table for a report.
+#' data("bdf", package = "nlme")
+#' logit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf[1:600, ], threads = 1)
+#' odds <- tidy(logit, effects = "fixed", exponentiate = TRUE, conf.int = TRUE)
+#' if (requireNamespace("knitr", quietly = TRUE)) knitr::kable(odds[-(1:2)], digits = 3)
 #' head(augment(fit, newdata = d))
 #' @export
 tidy.bayeskernel_fit <- function(x, effects = NULL, conf.int = FALSE, conf.level = 0.95,

@@ -1,6 +1,9 @@
 .onLoad <- function(libname, pkgname) {
   remember_process_cpp()
-  late <- list(marginaleffects = announce_classes, parsnip = register_parsnip)
+  late <- list(
+    marginaleffects = announce_classes, parsnip = register_parsnip,
+    caret = register_calibration
+  )
   for (package in names(late)) {
     if (isNamespaceLoaded(package)) late[[package]]()
     setHook(packageEvent(package, "onLoad"), late[[package]])

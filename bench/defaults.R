@@ -196,7 +196,7 @@ readme_seconds <- function() {
     seconds <- cpu_seconds(function() {
       quietly(utils::capture.output(for (one in code) print(eval(one, place))))
     }, times = 1, least = 0)
-    first <- grep("<- (bsvm|bkm|gpsvm|bark|mkprobit|seqkr|klr)\\(", block)[1]
+    first <- grep("^fit <- ", block)[1]
     data.frame(example = trimws(block[first]), seconds = seconds)
   }))
 }

@@ -2,3 +2,4 @@
 #include "ep/fit.cpp"
 #include "ep/grid.cpp"
 #include "ep/group_evidence.cpp"
+#include "ep/group_nodes.cpp"

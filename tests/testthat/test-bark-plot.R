@@ -10,7 +10,7 @@ fits <- list(
 )
 
 test_that("the default is the most telling one", {
-  expect_equal(telling_picture(pictures(fits$number)), "scales")
+  expect_equal(telling_picture(pictures(fits$number)), "partial")
   expect_equal(telling_picture(pictures(fits$chosen)), "inclusion")
   expect_equal(telling_picture(pictures(quick_bark(y ~ a, d))), "partial")
 })

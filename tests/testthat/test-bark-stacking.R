@@ -64,26 +64,27 @@ test_that("the score of a row is that of truncated importance weights", {
   expect_true(all(is.finite(stacked_weights(cbind(far, -1)))))
 })
 
-test_that("stacking is the mixture with the largest log score", {
+test_that("stacking is the mixture with the largest log score, each chain with a row more", {
   set.seed(2)
   scores <- cbind(
     dnorm(rnorm(50), 0, 1, TRUE), dnorm(rnorm(50), 0.2, 2, TRUE), dnorm(rnorm(50, 3), 0, 1, TRUE)
   )
-  score <- function(w) mean(log(drop(exp(scores) %*% w)))
+  score <- function(w) sum(log(drop(exp(scores) %*% w))) + sum(log(w))
   w <- stacked_weights(scores)
   expect_equal(sum(w), 1)
-  expect_true(all(w >= 0))
+  expect_true(all(w > 0))
   # No other mixture of a fine grid is better, and a near one hardly worse.
-  grid <- expand.grid(a = seq(0, 1, 0.01), b = seq(0, 1, 0.01))
-  grid <- as.matrix(grid[grid$a + grid$b <= 1 + 1e-9, ])
+  grid <- expand.grid(a = seq(0.005, 0.985, 0.01), b = seq(0.005, 0.985, 0.01))
+  grid <- as.matrix(grid[grid$a + grid$b < 0.999, ])
   all <- apply(cbind(grid, 1 - rowSums(grid)), 1, score)
-  expect_gt(score(w), max(all) - 2e-5)
-  expect_lt(score(w) - max(all), 1e-3)
+  expect_gte(score(w), max(all))
+  expect_lt(score(w) - max(all), 0.05)
   # Its own vertex, far densities, copies of one column.
-  expect_equal(stacked_weights(cbind(rep(0, 9), rep(-800, 9))), c(1, 0))
+  expect_equal(stacked_weights(cbind(rep(0, 9), rep(-800, 9))), c(10, 1) / 11)
   expect_equal(stacked_weights(cbind(1:9, 1:9)), c(0.5, 0.5))
-  loo <- loo::stacking_weights(scores)
-  expect_equal(w, as.vector(loo), tolerance = 3e-2)
+  # Of many rows the row more is nothing.
+  many <- stacked_weights(scores[rep(1:50, 200), ])
+  expect_equal(many, as.vector(loo::stacking_weights(scores)), tolerance = 3e-2)
 })
 
 test_that("rows of draws are as many as weights say", {
@@ -157,13 +158,13 @@ test_that("stacking is the default of runs that end by a cap", {
   expect_null(one$chain_weights)
 })
 
-test_that("a chain that predicts nothing is left out", {
+test_that("a chain that predicts nothing has the weight of a row or two", {
   good <- quick_bark(y ~ a + g, d, warmup = 3000)
   set.seed(1)
   bad <- quick_bark(y ~ a + g, transform(d, y = sample(y)), warmup = 3000)
   both <- with_bad_chain(good, bad)
   both$chain_weights <- chain_weights(both, 1L)
-  expect_gt(both$chain_weights[1], 0.99)
+  expect_lt(both$chain_weights[2], 2 / (nrow(d) + 2))
   one <- quick_bark(y ~ a + g, d, warmup = 3000, chains = 1)
   both$chain_weights <- c(1, 0)
   both <- stamped(both)

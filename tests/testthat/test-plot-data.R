@@ -97,3 +97,30 @@ test_that("autoplot() draws every type", {
   }
   expect_identical(ggplot2::autoplot(fit, "qq", main = "Mine")$labels$title, "Mine")
 })
+
+test_that("coefficients are per sd of a number and from the reference level of a factor", {
+  set.seed(3)
+  rows <- data.frame(x = rnorm(80, sd = 7), f = gl(2, 40, labels = c("a", "b")))
+  rows$y <- rows$x / 7 + (rows$f == "b") + rnorm(80)
+  fit <- bkm(y ~ x * f, rows, threads = 1)
+  own <- coef(fit)[c("x", "fb", "x:fb")]
+  found <- plot_data(fit, "coef", scale = "data")
+  expect_equal(found$estimate, unname(own), tolerance = 0.02)
+  sd <- plot_data(fit, "coef")
+  expect_equal(sd$estimate / found$estimate, c(1, 0, 1) * sd(rows$x) + c(0, 1, 0), tolerance = 0.02)
+  expect_match(change_label_of(fit, "sd", found$term), "y per sd of a predictor, or from the reference")
+})
+
+test_that("one length-scale is a curve of correlation, factors stand beside numbers", {
+  two <- droplevels(iris[51:150, ])
+  fit <- gpsvm(Species ~ Petal.Length + Petal.Width, two, kernel = rbf(2), tune = FALSE, threads = 1)
+  curve <- correlation_curve(fit, plot_data(fit, "lengthscales"))
+  expect_equal(curve$correlation, exp(-curve$distance^2 / 8))
+  skip_if_not_installed("ggplot2")
+  two$f <- gl(2, 50, labels = c("u", "v"))
+  fit <- bkm(Sepal.Length ~ Petal.Length + f, two, threads = 1)
+  built <- ggplot2::ggplot_build(ggplot2::autoplot(fit, "partial"))
+  labels <- lapply(built$layout$panel_params, function(panel) panel$x$get_labels())
+  expect_identical(as.character(labels[[2]]), c("u", "v"))
+  expect_false(anyNA(as.numeric(labels[[1]])))
+})

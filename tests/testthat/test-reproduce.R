@@ -19,7 +19,8 @@ test_that("a verdict weighs both errors and the last printed digit", {
   expect_identical(verdict(3, NA, "", "", "lower"), "")
   # Claims in words: a difference of the wrong sign beyond its error.
   expect_identical(verdict(-0.1, 0.01, "<0", "", "lower"), "agrees")
-  expect_identical(verdict(0.1, 0.06, "<0", "", "lower"), "agrees")
+  expect_identical(verdict(0.1, 0.06, "<0", "", "lower"), "undecided")
+  expect_identical(verdict(-0.1, 0.06, ">0", "", "lower"), "undecided")
   expect_identical(verdict(0.1, 0.04, "<0", "", "lower"), "worse")
   expect_identical(verdict(-0.1, 0.04, ">0", "", "higher"), "worse")
 })

@@ -4,7 +4,6 @@
 
 #include "likelihood/likelihood.hpp"
 #include "linear/gaussian.hpp"
-#include "math/quadrature.hpp"
 #include "rows/sweep.hpp"
 
 namespace bayeskernel {
@@ -53,24 +52,7 @@ auto GroupEvidence::operator()(bool axes) -> Missed {
   return out;
 }
 
-GroupEvidence::Rule::Rule(Index n, const EpFit& fit) {
-  const Index r = fit.rows().z_columns();
-  if (r == 2) n = std::min<Index>(n, 16);
-  const GaussHermite line(n);
-  const Index nodes = r == 2 ? n * n : n;
-  node.resize(r, nodes);
-  log_weight.resize(nodes);
-  for (Index k = 0; k < nodes; ++k) {
-    node(0, k) = line.node[k % n];
-    log_weight[k] = std::log(line.weight[k % n]);
-    if (r == 2) {
-      node(1, k) = line.node[k / n];
-      log_weight[k] += std::log(line.weight[k / n]);
-    }
-  }
-}
-
-double GroupEvidence::add_messages(Index first, const Rule& rule,
+double GroupEvidence::add_messages(Index first, const GroupNodes& rule,
                                    Scratch& scratch) const {
   const Index n = scratch.level.cols();
   scratch.kappa.resize(n);

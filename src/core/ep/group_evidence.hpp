@@ -18,6 +18,7 @@
 
 #include "eigen.hpp"
 #include "ep/fit.hpp"
+#include "ep/group_nodes.hpp"
 #include "ep/sites.hpp"
 #include "likelihood/family.hpp"
 #include "likelihood/tilted.hpp"
@@ -34,7 +35,7 @@ class GroupEvidence {
   explicit GroupEvidence(const EpFit& fit)
       : fit_(fit),
         tilted_(fit.family()),
-        rules_{Rule(8, fit), Rule(16, fit), Rule(24, fit)} {}
+        rules_(fit.rows().z_columns(), {8, 16, 24}, {1.0, 6.0}) {}
 
   // Labels, groups of one or two effects each; few columns beside them, without
   // which there is the part at the mean alone.
@@ -54,20 +55,11 @@ class GroupEvidence {
 
  private:
   using Nodes = Eigen::ArrayXd;
-  // Nodes at once; their number is a multiple of it.
-  static constexpr int kBatch = 8;
+  static constexpr int kBatch = GroupRules::kBatch;
   using Batch = Eigen::Array<double, kBatch, 1>;
   // As far as logarithms of products may go: neither these nor what they are
   // made of are too large then, or too small.
   static constexpr double kFarthest = 600.0;
-
-  // So many nodes by effect, of two effects at most 16.
-  struct Rule {
-    MatrixXd node;  // r x nodes
-    Nodes log_weight;
-
-    Rule(Index n, const EpFit& fit);
-  };
 
   struct Scratch {
     MatrixXd buffer;
@@ -88,11 +80,10 @@ class GroupEvidence {
     const auto z = tile.z.middleCols(begin, n);
     const Eigen::LLT<MatrixXd> root(
         fit_.system().group_inverse().middleCols(g * r, r));
-    // Those of f in units of the effects; in steep places nodes have to be
-    // close.
+    // Those of f in units of the effects.
     scratch.along = root.matrixU() * z;
     const double steep = scratch.along.colwise().squaredNorm().maxCoeff();
-    const Rule& rule = rules_[steep < 1.0 ? 0 : steep < 6.0 ? 1 : 2];
+    const GroupNodes& rule = rules_.of(steep);
     scratch.across.noalias() = rule.node.transpose() * scratch.along;
     auto shift = scratch.shift.middleCols(begin, n);
     shift.noalias() += group_axes_.middleRows(g * r, r).transpose() * z;
@@ -113,7 +104,8 @@ class GroupEvidence {
   }
 
   // Their exponents at all nodes and points, and log E_q of p over them.
-  double add_messages(Index first, const Rule& rule, Scratch& scratch) const;
+  double add_messages(Index first, const GroupNodes& rule,
+                      Scratch& scratch) const;
 
   // log p(y | f)^w of rows. That of a logit row of weight one is
   // -log(1 + e^-yf): of such rows the product is taken, with e^-yf as a product
@@ -137,7 +129,7 @@ class GroupEvidence {
 
   const EpFit& fit_;
   TiltedMoments tilted_;
-  Rule rules_[3];
+  GroupRules rules_;
   MatrixXd axes_;        // of theta, columns x p
   MatrixXd group_axes_;  // what effects move along them, r G x p
   MatrixXd block_;       // points x blocks

@@ -13,25 +13,24 @@
 //   p(y_i | others) = p_EP R_g / (R_g,-i R_i),
 //   R_g = E_q prod_k p_k / t_k,  R_g,-i = E_q without t_i prod_k!=i p_k / t_k,
 //   R_i = E_q p_i / t_i,
-// with theta at its mean in these three. It is one where the others' factors
-// are Gaussian. The weights of points of a grid without row i are divided by it
-// (mixture.hpp), or a row would vouch for its own variance.
+// with theta at its mean in these three; R_i is one integral over f. It is one
+// where the others' factors are Gaussian. The weights of points of a grid
+// without row i are divided by it (mixture.hpp), or a row would vouch for its
+// own variance.
 #ifndef BAYESKERNEL_EP_ROW_EVIDENCE_HPP
 #define BAYESKERNEL_EP_ROW_EVIDENCE_HPP
 
-#include <Eigen/Cholesky>
-#include <cmath>
-#include <cstddef>
-#include <limits>
+#include <array>
+#include <optional>
 #include <vector>
 
 #include "eigen.hpp"
 #include "ep/fit.hpp"
+#include "ep/group_nodes.hpp"
 #include "ep/sites.hpp"
 #include "likelihood/family.hpp"
 #include "likelihood/likelihood.hpp"
 #include "likelihood/tilted.hpp"
-#include "linear/system.hpp"
 #include "math/quadrature.hpp"
 
 namespace bayeskernel {
@@ -61,25 +60,18 @@ class RowEvidenceRule {
 
   void read_rows();
 
-  double log_p(Index i, double f) const {
-    return log_likelihood(family_, y_[i], f, fit_.noise_variance());
-  }
+  // log p(y_i | f) of labels; with its residual averaged over, at a power.
+  Nodes log_p(Index i, const Nodes& f) const;
+  Nodes log_p(Index i, double w, const Nodes& f) const;
 
   // Over the tilted distribution, whose moments say where to look.
   void add_expected();
 
   // Nodes about N(mean, variance) with their weights in E over N(m, v).
-  template <class Visit>
-  void about(double mean, double variance, double m, double v,
-             Visit&& visit) const {
-    const double sd = std::sqrt(variance);
-    const double scale = std::sqrt(variance / v);
-    for (Index k = 0; k < line_.node.size(); ++k) {
-      const double z = line_.node[k], f = mean + sd * z, d = f - m;
-      visit(f,
-            line_.weight[k] * scale * std::exp(0.5 * z * z - 0.5 * d * d / v));
-    }
-  }
+  struct Line {
+    Nodes f, weight;
+  };
+  Line about(double mean, double variance, double m, double v) const;
 
   struct Message {
     double kappa = 0.0, b = 0.0;
@@ -91,126 +83,61 @@ class RowEvidenceRule {
 
   // --- groups ----------------------------------------------------------------
 
-  // Nodes of u about zero, r x nodes, in standard deviations.
-  void set_nodes();
-
   void add_groups();
 
-  // Rows of one unit, first .. last - 1, counted within the group.
+  // Rows of one unit, first .. last - 1, counted within the group. Their f is
+  // the same, of variance `variance` where theta is known; their messages say
+  // exp(slope d - kappa d^2 / 2) of its distance d from its mean.
   struct Part {
     Index first, last;
+    double variance, kappa, slope;
+    double cavity() const { return cavity_fraction(kappa, variance); }
   };
 
-  // log p^w, or log of the message, of rows at nodes of u.
-  void add_rows(Part part, Index origin, const MatrixXd& f, bool powers,
-                Nodes& out) const;
-  void add_messages(Part part, Index origin, const MatrixXd& f, double sign,
-                    Nodes& out) const;
-  double log_mean(const Nodes& log_value) const;
-
-  template <class Z>
-  void add_group(const Z& z, Index g, Index origin) {
-    const Index r = z.rows(), n = z.cols();
+  struct Scratch {
+    MatrixXd buffer;
     std::vector<Part> parts;
-    for (Index i = 0; i < n;) {
-      const Index last =
-          i + 1 < n && same_unit(origin + i, origin + i + 1) ? i + 2 : i + 1;
-      parts.push_back({i, last});
-      i = last;
-    }
-    // One row and its message are exact together.
-    if (parts.size() < 2) return;
-    const MatrixXd cov = fit_.system().group_inverse().middleCols(g * r, r);
-    const auto level = fit_.sites.mean.segment(origin, n).transpose();
-    const auto values = [&](const MatrixXd& covariance, const VectorXd& mean) {
-      const MatrixXd root = covariance.llt().matrixL();
-      MatrixXd f = (root * node_).transpose() * z;
-      f.rowwise() += level + mean.transpose() * z;
-      return f;
-    };
-    const MatrixXd f = values(cov, VectorXd::Zero(r));
-    const Index nodes = weight_.size();
-    std::vector<Nodes> likelihood, ratio;
-    Nodes all = Nodes::Zero(nodes);
-    for (const Part& part : parts) {
-      Nodes own = Nodes::Zero(nodes);
-      add_rows(part, origin, f, true, own);
-      likelihood.push_back(own);
-      add_messages(part, origin, f, -1.0, own);
-      ratio.push_back(own);
-      all += own;
-    }
-    const double whole = log_mean(all);
-    for (std::size_t k = 0; k < parts.size(); ++k) {
-      const Part part = parts[k];
-      const Nodes& own = ratio[k];
-      const Index at = origin + part.first;
-      add_expected_shift(part, origin, f, all, own);
-      const Nodes others = all - own;
-      const Nodes without = own - likelihood[k];  // - log t_i
-      const double left = left_out(part, parts, origin, z, cov, values);
-      // Where its message is weak the nodes at hand will do.
-      const double rest = std::isnan(left)
-                              ? log_mean(others + without) - log_mean(without)
-                              : left;
-      const double change = whole - rest - log_mean(own);
-      if (!std::isfinite(change)) continue;
-      const bool one = fit_.units.empty() && w_[at] != 1.0;
-      double at_one = change;
-      if (one) {
-        Nodes single = without;
-        add_rows(part, origin, f, false, single);
-        at_one = log_mean(others + single) - log_mean(others + without) -
-                 log_mean(single) + log_mean(without);
-      }
-      for (Index i = part.first; i < part.last; ++i) {
-        out_.log_z[origin + i] += change;
-        if (std::isfinite(at_one)) out_.log_p[origin + i] += at_one;
-      }
-    }
-  }
+    MatrixXd gain;          // cov z
+    MatrixXd f, log_value;  // nodes x rows; log p^w
+    Nodes all;              // log of what is integrated, at the nodes
+  };
 
-  // E log p_i where the others' factors are as they are.
-  void add_expected_shift(Part part, Index origin, const MatrixXd& f,
-                          const Nodes& all, const Nodes& own);
+  using Effects = Eigen::Ref<const MatrixXd>;
 
-  // log R_g,-i by nodes of its own where the message tells much about u; NaN
-  // elsewhere.
-  template <class Z, class Values>
-  double left_out(Part part, const std::vector<Part>& parts, Index origin,
-                  const Z& z, const MatrixXd& cov, Values&& values) const {
-    const VectorXd own = z.col(part.first);
-    const VectorXd gain = cov * own;
-    double kappa = 0.0, slope = 0.0;
-    for (Index i = part.first; i < part.last; ++i) {
-      const Message message = this->message(origin + i);
-      kappa += message.kappa;
-      slope += message.b - message.kappa * fit_.sites.mean[origin + i];
-    }
-    const double variance = own.dot(gain);
-    constexpr double kWeak = 0.15;
-    if (!(kappa * variance > kWeak)) {
-      return std::numeric_limits<double>::quiet_NaN();
-    }
-    const double cavity = cavity_fraction(kappa, variance);
-    const MatrixXd f = values(cov + kappa / cavity * gain * gain.transpose(),
-                              -slope / cavity * gain);
-    Nodes sum = Nodes::Zero(weight_.size());
-    for (const Part& other : parts) {
-      if (other.first == part.first) continue;
-      add_rows(other, origin, f, true, sum);
-      add_messages(other, origin, f, -1.0, sum);
-    }
-    return log_mean(sum);
-  }
+  void set_parts(const Effects& z, const Effects& cov, Index origin,
+                 Scratch& scratch) const;
+
+  void add_group(const Effects& z, Index g, Index origin, Scratch& scratch);
+
+  // f at nodes, for effects N(mean, covariance).
+  void set_values(const Effects& z, Index origin, const MatrixXd& covariance,
+                  const VectorXd& mean, const GroupNodes& rule,
+                  MatrixXd& f) const;
+
+  // Takes the messages of a part off.
+  void subtract_messages(const Part& part, Index origin, const MatrixXd& f,
+                         Nodes& out) const;
+
+  // Of a part alone, where theta is known: log E over its cavity of its p^w,
+  // and for each of its rows E log p over what comes of both.
+  struct Alone {
+    double log_z;
+    double log_single;  // of one row of another power, at power one
+    std::array<double, 2> expected;
+  };
+  Alone alone(const Part& part, Index origin) const;
+
+  // log p of a part given the others, by nodes of its cavity: for messages that
+  // tell much about u.
+  double given_others(const Part& part, const Effects& z, const Effects& cov,
+                      Index origin, const Scratch& scratch) const;
 
   const EpFit& fit_;
   Family family_;
   TiltedMoments tilted_;
   GaussHermite line_;
+  std::optional<GroupRules> rules_;
   VectorXd y_, w_, r_;
-  MatrixXd node_;
-  Nodes weight_;
   RowEvidence out_;
 };
 

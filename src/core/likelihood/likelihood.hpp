@@ -27,17 +27,25 @@ struct MarginArray {
   Eigen::Array<double, N, 1> value, slope, curvature;
 };
 
-// log(1 + e) = 2 artanh x, x = e / (2 + e) <= 1 / 3, by its series.
+// l of logit rows, with e = exp(-|t|) known: log(1 + e) = 2 artanh x,
+// x = e / (2 + e) <= 1 / 3, by its series.
+template <int N>
+inline Eigen::Array<double, N, 1> logit_values(
+    const Eigen::Array<double, N, 1>& t, const Eigen::Array<double, N, 1>& e) {
+  using Values = Eigen::Array<double, N, 1>;
+  const Values x = e / (2.0 + e), x2 = x.square();
+  Values series = Values::Constant(1.0 / 29.0);
+  for (int k = 27; k >= 1; k -= 2) series = series * x2 + 1.0 / k;
+  return t.min(0.0) - 2.0 * x * series;
+}
+
 template <int N>
 inline void logit_margins(const Eigen::Array<double, N, 1>& t,
                           MarginArray<N>& out) {
   using Values = Eigen::Array<double, N, 1>;
   const Values e = (-t.abs()).exp();
   const Values far = (1.0 + e).inverse(), near = e * far;
-  const Values x = e / (2.0 + e), x2 = x.square();
-  Values series = Values::Constant(1.0 / 29.0);
-  for (int k = 27; k >= 1; k -= 2) series = series * x2 + 1.0 / k;
-  out.value = t.min(0.0) - 2.0 * x * series;
+  out.value = logit_values<N>(t, e);
   out.slope = (t > 0.0).select(near, far);
   out.curvature = near * far;
 }

@@ -98,7 +98,8 @@ MatrixXd GaussianPosterior::group_covariances() const {
 
 void GaussianPosterior::tile_variances(const RowSource& rows,
                                        const TileSpan& span, const Tile& tile,
-                                       MatrixXd& work, double* s) const {
+                                       MatrixXd& work, double* s,
+                                       const ActiveColumns& active) const {
   const Index n = span.row_end - span.row_begin;
   for (Index i = 0; i < n; ++i) {
     s[i] = tile.residual_of(i);
@@ -117,6 +118,7 @@ void GaussianPosterior::tile_variances(const RowSource& rows,
     default:
       break;
   }
+  if (active.few() && add_active(rows, span, tile, active, s)) return;
   if (work.rows() != p_ || work.cols() < n) work.resize(p_, n);
   auto white = work.leftCols(n);
   if (simd::enabled() || groups_ == 0) {
@@ -132,6 +134,30 @@ void GaussianPosterior::tile_variances(const RowSource& rows,
   white.noalias() = whitener_.triangularView<Eigen::Lower>() * tile.x;
   subtract_groups(rows, span, tile, whitened_loading_, work);
   Eigen::Map<VectorXd>(s, n) += white.colwise().squaredNorm().transpose();
+}
+
+bool GaussianPosterior::add_active(const RowSource& rows, const TileSpan& span,
+                                   const Tile& tile,
+                                   const ActiveColumns& active,
+                                   double* s) const {
+  MatrixXd v = active.x();
+  bool covered = true;
+  if (groups_ > 0) {
+    rows.for_groups(span, [&](Index g, Index begin, Index end) {
+      const auto loading = eliminated_->loading().middleCols(g * r_, r_);
+      for (Index k = 0; k < r_; ++k) {
+        covered = covered && active.cover(loading.col(k).data(), p_);
+      }
+      v.middleCols(begin, end - begin).noalias() -=
+          active.rows_of(loading) * tile.z.middleCols(begin, end - begin);
+    });
+  }
+  if (!covered) return false;
+  const MatrixXd root = active.columns_of(whitener_);
+  const MatrixXd sigma = root.transpose() * root;
+  Eigen::Map<VectorXd>(s, v.cols()) +=
+      (sigma * v).cwiseProduct(v).colwise().sum().transpose();
+  return true;
 }
 
 MatrixXd GaussianPosterior::whitened_loading(Index first, Index count) const {

@@ -9,6 +9,7 @@
 #include "linear/groups.hpp"
 #include "linear/system.hpp"
 #include "prior/blocks.hpp"
+#include "rows/active_columns.hpp"
 #include "rows/rows.hpp"
 #include "rows/sums.hpp"
 #include "simd/lower_product.hpp"
@@ -54,7 +55,8 @@ class GaussianPosterior {
 
   // Var f for the rows of a tile; `work` holds 2 p x rows numbers.
   void tile_variances(const RowSource& rows, const TileSpan& span,
-                      const Tile& tile, MatrixXd& work, double* s) const;
+                      const Tile& tile, MatrixXd& work, double* s,
+                      const ActiveColumns& active = ActiveColumns()) const;
 
  private:
   // V = U B D^-1 of `count` groups.
@@ -84,6 +86,10 @@ class GaussianPosterior {
       }
     });
   }
+
+  // What few active columns add to s; whether the groups' loadings allow it.
+  bool add_active(const RowSource& rows, const TileSpan& span, const Tile& tile,
+                  const ActiveColumns& active, double* s) const;
 
   // Column i of `to` loses the columns of `from` of its group, times z_i.
   void subtract_groups(const RowSource& rows, const TileSpan& span,

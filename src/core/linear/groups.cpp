@@ -5,6 +5,7 @@
 
 #include "error.hpp"
 #include "math/cholesky.hpp"
+#include "rows/active_columns.hpp"
 
 namespace bayeskernel {
 
@@ -122,6 +123,24 @@ double EliminatedGroups::factor(const Curvature& curvature,
 void EliminatedGroups::subtract_from(const Curvature& curvature, Index first,
                                      Index count,
                                      Eigen::Ref<MatrixXd> gram) const {
+  ActiveColumns active;
+  active.find(curvature.cross.middleCols(first * r_, r_));
+  if (active.few()) {
+    constexpr Index kNear = 32;
+    for (Index g = first; g < first + count; g += kNear) {
+      const Index at = g * r_, some = std::min(kNear, first + count - g) * r_;
+      active.find(curvature.cross.middleCols(at, some));
+      const auto loading = loading_.middleCols(at, some);
+      if (active.few()) {
+        active.add_lower(-active.rows_of(loading) * active.x().transpose(),
+                         gram);
+      } else {
+        gram.triangularView<Eigen::Lower>() -=
+            loading * curvature.cross.middleCols(at, some).transpose();
+      }
+    }
+    return;
+  }
   if (r_ > 1) {
     gram.triangularView<Eigen::Lower>() -=
         loading_.middleCols(first * r_, count * r_) *

@@ -19,7 +19,7 @@ void Moments::tile(const RowSource& rows, const TileSpan& span,
   }
   const Index p = tile.x.rows(), n = tile.x.cols();
   if (column_mean.size() == 0) {
-    of_q(rows, span, tile, scratch, m, s);
+    of_q(rows, span, tile, scratch.active, scratch.work, m, s);
   } else {
     if (scratch.scaled.rows() != p || scratch.scaled.cols() < n) {
       scratch.scaled.resize(p, n);
@@ -31,7 +31,7 @@ void Moments::tile(const RowSource& rows, const TileSpan& span,
                       tile.weight,
                       tile.offset,
                       tile.residual};
-    of_q(rows, span, scaled, scratch, m, s);
+    of_q(rows, span, scaled, ActiveColumns(), scratch.work, m, s);
   }
   for (Index k = 0; k < column_var.size(); ++k) {
     const double v = column_var[k];
@@ -42,10 +42,10 @@ void Moments::tile(const RowSource& rows, const TileSpan& span,
 }
 
 void Moments::of_q(const RowSource& rows, const TileSpan& span,
-                   const Tile& tile, Scratch& scratch, double* m,
-                   double* s) const {
-  tile_means(rows, span, tile, q->mean, m);
-  q->tile_variances(rows, span, tile, scratch.work, s);
+                   const Tile& tile, const ActiveColumns& active,
+                   MatrixXd& work, double* m, double* s) const {
+  tile_means(rows, span, tile, q->mean, m, active);
+  q->tile_variances(rows, span, tile, work, s, active);
 }
 
 }  // namespace bayeskernel

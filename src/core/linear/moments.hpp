@@ -7,6 +7,7 @@
 
 #include "eigen.hpp"
 #include "linear/gaussian.hpp"
+#include "rows/active_columns.hpp"
 #include "rows/rows.hpp"
 #include "rows/sums.hpp"
 
@@ -22,6 +23,7 @@ struct Moments {
 
   struct Scratch {
     MatrixXd scaled, work;
+    ActiveColumns active;  // of the tile, or none
   };
 
   void tile(const RowSource& rows, const TileSpan& span, const Tile& tile,
@@ -29,7 +31,8 @@ struct Moments {
 
  private:
   void of_q(const RowSource& rows, const TileSpan& span, const Tile& tile,
-            Scratch& scratch, double* m, double* s) const;
+            const ActiveColumns& active, MatrixXd& work, double* m,
+            double* s) const;
 };
 
 }  // namespace bayeskernel

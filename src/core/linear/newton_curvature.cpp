@@ -3,9 +3,10 @@
 namespace bayeskernel {
 
 void accumulate_newton(const RowSource& rows, const TileSpan& span,
-                       const Tile& tile, const double* m, const double* s,
-                       Second which, NewtonScratch& scratch, MatrixXd& work,
-                       MatrixXd& gram, Curvature& out) {
+                       const Tile& tile, const ActiveColumns& active,
+                       const double* m, const double* s, Second which,
+                       NewtonScratch& scratch, MatrixXd& work, MatrixXd& gram,
+                       Curvature& out) {
   constexpr double kNear = 900.0, kLittle = 0.05;
   const Index p = tile.x.rows(), n = tile.x.cols();
   const auto is_near = [&](Index i) {
@@ -21,8 +22,8 @@ void accumulate_newton(const RowSource& rows, const TileSpan& span,
   }
   if (which == Second::exact || tile.z.rows() > 0 || 2 * near >= n ||
       weight_far > kLittle * weight_near) {
-    accumulate_curvature(rows, span, tile, scratch.weight.data(), work, gram,
-                         out);
+    accumulate_curvature(rows, span, tile, active, scratch.weight.data(), work,
+                         gram, out);
     return;
   }
   if (scratch.near_x.rows() != p || scratch.near_x.cols() < near) {

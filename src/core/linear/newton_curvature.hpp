@@ -9,6 +9,7 @@
 #include "eigen.hpp"
 #include "likelihood/rules.hpp"
 #include "linear/accumulate.hpp"
+#include "rows/active_columns.hpp"
 #include "rows/rows.hpp"
 #include "rows/sums.hpp"
 #include "simd/gram.hpp"
@@ -23,9 +24,10 @@ struct NewtonScratch {
 
 // gram += sum weight x x' and the groups of the tile, at the moments m and s.
 void accumulate_newton(const RowSource& rows, const TileSpan& span,
-                       const Tile& tile, const double* m, const double* s,
-                       Second which, NewtonScratch& scratch, MatrixXd& work,
-                       MatrixXd& gram, Curvature& out);
+                       const Tile& tile, const ActiveColumns& active,
+                       const double* m, const double* s, Second which,
+                       NewtonScratch& scratch, MatrixXd& work, MatrixXd& gram,
+                       Curvature& out);
 
 }  // namespace bayeskernel
 

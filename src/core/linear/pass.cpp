@@ -108,6 +108,8 @@ void Pass::tile(const TileSpan& span, const Job& job, Scratch& scratch,
   double* s = scratch.s.data();
   double* kappa = scratch.kappa.data();
   double* linear = scratch.linear.data();
+  ActiveColumns& active = scratch.moments.active;
+  active.find(tile.x);
   job.at.tile(rows, span, tile, scratch.moments, m, s);
   slot.sums.bound += job.rule.tile(
       span, tile, m, s, {kappa, linear, scratch.newton.weight.data()});
@@ -124,16 +126,17 @@ void Pass::tile(const TileSpan& span, const Job& job, Scratch& scratch,
   }
   Sums& groups = slot.group < 0 ? job.groups : slot.sums;
   if (job.what == Gather::all) {
-    accumulate_curvature(rows, span, tile, kappa, scratch.work,
+    accumulate_curvature(rows, span, tile, active, kappa, scratch.work,
                          slot.sums.curvature.gram, groups.curvature);
   }
   if (job.what != Gather::nothing) {
-    accumulate_linear(rows, span, tile, linear, slot.sums.linear.x,
+    accumulate_linear(rows, span, tile, active, linear, slot.sums.linear.x,
                       groups.linear);
   }
   if (job.second != Second::none) {
-    accumulate_newton(rows, span, tile, m, s, job.second, scratch.newton,
-                      scratch.work, slot.sums.newton.gram, groups.newton);
+    accumulate_newton(rows, span, tile, active, m, s, job.second,
+                      scratch.newton, scratch.work, slot.sums.newton.gram,
+                      groups.newton);
   }
   keep(m, n, span, job.store.mean);
   keep(s, n, span, job.store.variance);

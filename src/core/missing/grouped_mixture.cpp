@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "error.hpp"
@@ -230,8 +231,10 @@ void GroupedMixtureFit::expect_factor(const Data& data, Index f,
   const Index classes = mixture.classes();
   MatrixXd precision = MatrixXd::Zero(width * width, groups);
   MatrixXd linear = MatrixXd::Zero(width, groups);
-  std::map<std::pair<std::vector<bool>, int>, Seen> known;
+  // By class.
+  std::map<std::vector<bool>, std::vector<std::optional<Seen>>> known;
   std::vector<bool> missing(data.x.cols());
+  VectorXd gap, shift, weighted_gap;
   for (Index i = 0; i < data.x.rows(); ++i) {
     const int g = factor.code[i];
     const double weight = data.weight != nullptr ? (*data.weight)[i] : 1.0;
@@ -240,23 +243,25 @@ void GroupedMixtureFit::expect_factor(const Data& data, Index f,
       missing[j] = std::isnan(data.x(i, j));
     }
     const int c = data.component[i];
-    auto found = known.find({missing, c});
-    if (found == known.end()) {
-      found = known
-                  .emplace(std::make_pair(missing, c),
-                           seen(missing, c, mixture, out.groups))
-                  .first;
-    }
-    const Seen& at = found->second;
+    std::vector<std::optional<Seen>>& own = known[missing];
+    own.resize(classes);
+    if (!own[c]) own[c] = seen(missing, c, mixture, out.groups);
+    const Seen& at = *own[c];
     if (at.place.empty()) continue;
-    VectorXd gap(at.at.size());
+    gap.resize(at.at.size());
     for (Index k = 0; k < gap.size(); ++k) gap[k] = data.x(i, at.at[k]);
-    const VectorXd shift = out.groups.shift(i, f);
+    out.groups.shift(i, shift, f);
     for (std::size_t k = 0; k < at.place.size(); ++k) {
       gap[at.place[k]] -= shift[at.own[k]];
     }
-    gap -= expected(gap, at, c, classes, data, i, mixture);
-    const VectorXd weighted_gap = at.precision * gap;
+    if (data.cells.count() == 1) {
+      for (Index k = 0; k < gap.size(); ++k) {
+        gap[k] -= mixture.mean(at.at[k], c);
+      }
+    } else {
+      gap -= expected(gap, at, c, classes, data, i, mixture);
+    }
+    weighted_gap.noalias() = at.precision * gap;
     for (std::size_t a = 0; a < at.place.size(); ++a) {
       linear(at.own[a], g) += weight * weighted_gap[at.place[a]];
       for (std::size_t b = 0; b < at.place.size(); ++b) {
@@ -310,10 +315,6 @@ VectorXd GroupedMixtureFit::expected(const VectorXd& x, const Seen& at, int c,
       mean[k] = mixture.mean(at.at[k], cell * classes + c);
     }
   };
-  if (data.cells.count() == 1) {
-    mean_of(0);
-    return mean;
-  }
   VectorXd sum = VectorXd::Zero(x.size());
   double total = 0.0, most = 0.0;
   bool first = true;

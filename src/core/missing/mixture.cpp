@@ -31,17 +31,16 @@ MatrixXd Cells::main_effects() const {
   return out;
 }
 
-VectorXd GroupEffects::shift(Index i, Index but) const {
-  VectorXd out = VectorXd::Zero(width());
+void GroupEffects::shift(Index i, VectorXd& out, Index but) const {
+  out.setZero(width());
   for (std::size_t f = 0; f < factors.size(); ++f) {
     const int g = factors[f].code[i];
     if (static_cast<Index>(f) != but && g >= 0) out += factors[f].mean.col(g);
   }
-  return out;
 }
 
-MatrixXd GroupEffects::variance(Index i) const {
-  MatrixXd out = MatrixXd::Zero(width(), width());
+void GroupEffects::variance(Index i, MatrixXd& out) const {
+  out.setZero(width(), width());
   for (const Factor& factor : factors) {
     const int g = factor.code[i];
     if (g < 0) {
@@ -51,7 +50,6 @@ MatrixXd GroupEffects::variance(Index i) const {
                                         width());
     }
   }
-  return out;
 }
 
 double GroupEffects::tilt(Index i, Index factor, Index level) const {
@@ -122,6 +120,7 @@ Mixture MixtureFit::fit(const Rows& x, const std::vector<int>& component,
   for (int c = 0; c < components; ++c) {
     closed_.clear();
     open_.clear();
+    known_.clear();
     rows_ = 0.0;
     margin_.assign(cells.factors(), VectorXd());
     for (Index f = 0; f < cells.factors(); ++f) {
@@ -176,60 +175,68 @@ void MixtureFit::standardise(const Rows& x) {
 }
 
 void MixtureFit::add(const Rows& x, Index i, const Codes& code) {
-  Missing missing(x.cols());
-  for (Index j = 0; j < x.cols(); ++j) missing[j] = std::isnan(x(i, j));
-  const Places at(missing);
-  VectorXd seen(at.seen.size());
-  for (Index k = 0; k < seen.size(); ++k) {
-    const Index j = at.seen[k];
-    seen[k] = (x(i, j) - center_[j]) / scale_[j];
-  }
   const double weight =
       options_.weight != nullptr ? (*options_.weight)[i] : 1.0;
   if (weight == 0.0) return;
-  MatrixXd open;
-  if (options_.groups != nullptr) open = take_groups(at, i, seen);
-  OpenRow row{weight, seen, open, {}};
+  missing_.resize(x.cols());
+  for (Index j = 0; j < x.cols(); ++j) missing_[j] = std::isnan(x(i, j));
+  Known& known = known_of(missing_);
+  seen_.resize(known.at.seen.size());
+  for (Index k = 0; k < seen_.size(); ++k) {
+    const Index j = known.at.seen[k];
+    seen_[k] = (x(i, j) - center_[j]) / scale_[j];
+  }
+  left_.resize(0, 0);
+  if (options_.groups != nullptr) take_groups(known, i);
+  row_cells_.clear();
   for (Index k = 0; k < cells_.count(); ++k) {
     if (cells_.factors() == 0 || cells_.fits(k, code.row(i))) {
-      row.cells.push_back(k);
+      row_cells_.push_back(k);
     }
   }
   rows_ += weight;
   for (Index f = 0; f < cells_.factors(); ++f) {
     if (code(i, f) >= 0) margin_[f][code(i, f)] += weight;
   }
-  if (row.cells.size() > 1) {
-    open_[missing].push_back(std::move(row));
-  } else {
-    sums_of(closed_, missing, row.cells[0]).add(weight, seen, open);
+  if (row_cells_.size() > 1) {
+    open_[missing_].push_back({weight, seen_, left_, row_cells_});
+    return;
   }
+  Pattern*& sums = known.sums[row_cells_[0]];
+  if (sums == nullptr) sums = &sums_of(closed_, missing_, row_cells_[0]);
+  sums->add(weight, seen_, left_);
 }
 
-MatrixXd MixtureFit::take_groups(const Places& at, Index i,
-                                 VectorXd& seen) const {
-  const GroupEffects& groups = *options_.groups;
-  const VectorXd shift = groups.shift(i);
-  const MatrixXd variance = groups.variance(i);
-  std::vector<Index> own(at.seen.size(), -1);
-  for (Index d = 0; d < groups.width(); ++d) {
-    const auto found =
-        std::lower_bound(at.seen.begin(), at.seen.end(), groups.where[d]);
-    if (found != at.seen.end() && *found == groups.where[d]) {
-      own[found - at.seen.begin()] = d;
+auto MixtureFit::known_of(const Missing& missing) -> Known& {
+  const auto found = known_.find(missing);
+  if (found != known_.end()) return found->second;
+  Known out{Places(missing), {}, std::vector<Pattern*>(cells_.count())};
+  for (const Index j : out.at.seen) {
+    Index own = -1;
+    if (options_.groups != nullptr) {
+      const std::vector<Index>& where = options_.groups->where;
+      const auto at = std::find(where.begin(), where.end(), j);
+      if (at != where.end()) own = at - where.begin();
     }
+    out.own.push_back(own);
   }
-  MatrixXd out = MatrixXd::Zero(seen.size(), seen.size());
-  for (Index a = 0; a < seen.size(); ++a) {
+  return known_.emplace(missing, std::move(out)).first->second;
+}
+
+void MixtureFit::take_groups(const Known& known, Index i) {
+  options_.groups->shift(i, shift_);
+  options_.groups->variance(i, variance_);
+  const std::vector<Index>&own = known.own, &at = known.at.seen;
+  left_.setZero(seen_.size(), seen_.size());
+  for (Index a = 0; a < seen_.size(); ++a) {
     if (own[a] < 0) continue;
-    const double scale = scale_[at.seen[a]];
-    seen[a] -= shift[own[a]] / scale;
-    for (Index b = 0; b < seen.size(); ++b) {
+    const double scale = scale_[at[a]];
+    seen_[a] -= shift_[own[a]] / scale;
+    for (Index b = 0; b < seen_.size(); ++b) {
       if (own[b] < 0) continue;
-      out(a, b) = variance(own[a], own[b]) / (scale * scale_[at.seen[b]]);
+      left_(a, b) = variance_(own[a], own[b]) / (scale * scale_[at[b]]);
     }
   }
-  return out;
 }
 
 auto MixtureFit::resume(int c, int components) const -> State {

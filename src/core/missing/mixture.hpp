@@ -82,10 +82,20 @@ struct GroupEffects {
 
   Index width() const { return static_cast<Index>(where.size()); }
 
-  // Without the effects of factor `but`.
-  VectorXd shift(Index i, Index but = -1) const;
+  // Without the effects of factor `but`; in the memory of `out`.
+  void shift(Index i, VectorXd& out, Index but = -1) const;
+  VectorXd shift(Index i) const {
+    VectorXd out;
+    shift(i, out);
+    return out;
+  }
 
-  MatrixXd variance(Index i) const;
+  void variance(Index i, MatrixXd& out) const;
+  MatrixXd variance(Index i) const {
+    MatrixXd out;
+    variance(i, out);
+    return out;
+  }
 
   double tilt(Index i, Index factor, Index level) const;
 };
@@ -170,6 +180,16 @@ class MixtureFit {
   };
   using Sums = std::map<std::pair<Missing, Index>, Pattern>;
 
+  // What rows of a pattern share: those of the predictors seen that have
+  // effects, -1 for others, and the sums by cell, null where there is no row.
+  struct Known {
+    Places at;
+    std::vector<Index> own;
+    std::vector<Pattern*> sums;
+  };
+
+  Known& known_of(const Missing& missing);
+
   // A row that may be in several cells.
   struct OpenRow {
     double weight;
@@ -193,9 +213,9 @@ class MixtureFit {
 
   void add(const Rows& x, Index i, const Codes& code);
 
-  // Takes the effects of the groups of row `i` from what is seen of it; their
-  // variance.
-  MatrixXd take_groups(const Places& at, Index i, VectorXd& seen) const;
+  // Takes the effects of the groups of row `i` from what is seen of it, and
+  // sets their variance.
+  void take_groups(const Known& known, Index i);
 
   // A class of the model to start from.
   State resume(int c, int components) const;
@@ -236,6 +256,12 @@ class MixtureFit {
   std::vector<VectorXd> margin_;  // rows that tell a factor's level
   Sums closed_;
   std::map<Missing, std::vector<OpenRow>> open_;
+  std::map<Missing, Known> known_;
+  // Of a row.
+  Missing missing_;
+  VectorXd seen_, shift_;
+  MatrixXd variance_, left_;
+  std::vector<Index> row_cells_;
 };
 
 }  // namespace bayeskernel
