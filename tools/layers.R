@@ -1,13 +1,13 @@
 # The files of R/ by their prefixes, each of which calls its own and those before it. From the root
 # of the sources:
 #
-#   Rscript tools/layers.R            calls of a later prefix, files that call one another in circles
+#   Rscript tools/layers.R            calls of a later prefix, files in circles of calls
 #   Rscript tools/layers.R --write    and the table of ARCHITECTURE.md anew
 #
 # tests/testthat/test-layers.R reads upward_calls().
 
 prefixes <- c(
-  util = "lists and lines of text; knows no package",
+  util = "lists and lines of text",
   arg = "errors with classes, checks, arguments of all models as one table, `control`",
   kernel = "kinds of kernels, their objects, matrices, ranks, the search over their parameters",
   posterior = "links, mixtures of Gaussians, draws and their tables, R-hat and effective draws",
@@ -35,7 +35,9 @@ name_of <- function(code) {
 # on by its name. What is local to the function, an argument too, is not of the package.
 read_calls <- function(root = ".") {
   files <- setdiff(list.files(file.path(root, "R"), "[.]R$"), aside)
-  code <- lapply(file.path(root, "R", files), function(file) as.list(parse(file, keep.source = FALSE)))
+  code <- lapply(file.path(root, "R", files), function(file) {
+    as.list(parse(file, keep.source = FALSE))
+  })
   file <- rep(files, lengths(code))
   code <- unlist(code, recursive = FALSE)
   by <- vapply(code, name_of, "")
@@ -90,8 +92,9 @@ if (sys.nframe() == 0L) {
   }
   if ("--write" %in% commandArgs(TRUE)) {
     text <- readLines("ARCHITECTURE.md")
-    head <- grep("^[|] prefix ", text)
+    head <- grep("^[|] prefix [|] files [|]", text)
     last <- head + which(!startsWith(c(text, "")[head:(length(text) + 1L)], "|"))[1] - 2L
-    writeLines(c(text[seq_len(head - 1L)], table_of_prefixes(), text[-seq_len(last)]), "ARCHITECTURE.md")
+    text <- c(text[seq_len(head - 1L)], table_of_prefixes(), text[-seq_len(last)])
+    writeLines(text, "ARCHITECTURE.md")
   }
 }
