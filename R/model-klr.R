@@ -290,6 +290,8 @@ parameters.klr <- function(object, level = 0.95) {
     draws_table(stack_chains(object$draws), level), object, convergence_table(object$draws)
   )
   share <- startsWith(names, "P[")
+  # As many directions as predictors have shares of 1, but for rounding.
+  table[share, ] <- round(table[share, ], 12)
   at <- startsWith(names, "f[")
   rest <- !share & !at & names != "log_lik"
   words <- c(
