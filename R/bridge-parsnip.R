@@ -42,22 +42,11 @@
 #' @param ... Its main arguments, and arguments of the function that fits.
 #' @return A fit.
 #' @section Errors: `bayeskernel_error_argument` for a main argument without a meaning here.
-#' @examplesIf requireNamespace("parsnip", quietly = TRUE) && requireNamespace("workflows", quietly = TRUE)
+#' @examplesIf requireNamespace("parsnip", quietly = TRUE)
 #' two <- droplevels(iris[51:150, ])
 #' spec <- parsnip::set_engine(parsnip::svm_rbf(mode = "classification"), "bayeskernel", threads = 1)
 #' fit <- parsnip::fit(spec, Species ~ Petal.Length + Petal.Width, two)
 #' predict(fit, two[c(1, 51), ], type = "prob")
-#'
-#' # Random effects: variables into the workflow, bars into the formula of the model.
-#' rows <- transform(two, plot = factor(rep(1:10, 10)))
-#' spec <- parsnip::set_engine(parsnip::logistic_reg(), "bayeskernel", threads = 1)
-#' flow <- workflows::add_variables(
-#'   workflows::workflow(), outcomes = Species, predictors = c(Petal.Length, plot)
-#' )
-#' flow <- workflows::add_model(flow, spec, formula = Species ~ Petal.Length + (1 | plot))
-#' fit <- parsnip::fit(flow, rows)
-#' predict(fit, rows[c(1, 51), ], type = "prob")
-#' workflows::extract_fit_engine(fit)
 #' @name tidymodels
 #' @aliases fit_engine
 #' @export

@@ -417,7 +417,7 @@ test_that("bad new data raise classed errors", {
       if (length(one$links) > 1) "cauchit" else "link"
     )
     if (one$linear) expect_bk_error(coef(object, scale = "log"), "argument", "scale")
-    expect_bk_error(summary(object, digits = 3), "argument", "digits")
+    expect_bk_error(summary(object, decimals = 3), "argument", "decimals")
   })
 })
 

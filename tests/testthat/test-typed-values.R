@@ -32,12 +32,3 @@ test_that("the evidence of counts has their binomial constant, as the log-likeli
   expect_equal(c(logLik(counts)) - c(logLik(trials)), constant, tolerance = 1e-3)
   expect_equal(glance(counts)$log_evidence, log_evidence(counts))
 })
-
-test_that("caret's generic hands labels to calibration()", {
-  skip_if(!nzchar(system.file(package = "caret")), "caret is not installed")
-  suppressWarnings(loadNamespace("caret"))
-  p <- seq(0.05, 0.95, length.out = 40)
-  y <- rep(c(FALSE, TRUE, FALSE, TRUE), 10)
-  expect_identical(caret::calibration(y, p, bins = 3), calibration(y, p, bins = 3))
-  expect_bk_error(calibration(y ~ p), "argument", "caret")
-})

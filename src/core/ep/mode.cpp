@@ -15,7 +15,7 @@ HyperMode climb(
     step *= std::min(1.0, kLongest / step.cwiseAbs().maxCoeff());
     HyperValue next;
     bool up = false;
-    for (int halving = 0; halving < 6 && !up; ++halving) {
+    for (int halving = 0; halving < 20 && !up; ++halving) {
       if (halving > 0) step *= 0.4;
       next = evaluate(out.x + step);
       up = next.value >= out.at.value - 1e-6 * (1.0 + std::abs(out.at.value));
