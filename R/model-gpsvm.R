@@ -25,12 +25,14 @@
 #' @param method `"ep"` (default), `"svi"` (default for large data), `"vb"`, `"gibbs"`, or `"ecm"`,
 #'   the posterior mode. See [bayeskernel-engines]. `print()` says which was taken.
 #' @param tune How open kernel parameters are chosen: `"loo"` or `TRUE`, `"bound"`, `"cv"`, or
-#'   `FALSE`. Default: `"loo"` where it takes some seconds. See Tuning.
+#'   `FALSE`. Default: `"loo"` where it takes some seconds. If one parameter of a kernel is open all
+#'   of them are chosen; `FALSE` keeps those that are given. See Tuning.
 #' @param nugget Variance of white noise on the decision function, at least 0. Default 0.
 #' @param learning_rate Power of the pseudo-likelihood: 1 (default), another number, or
 #'   `"calibrated"`. See `help("svm-posterior")`.
 #' @param class_weights Weights of the classes: `"none"`, `"balanced"` (for a rare class), or
-#'   numbers named by classes. Unlike `weights` they do not count as rows.
+#'   numbers named by classes. Unlike `weights` they do not count as rows. Probabilities are calibrated
+#'   all the same: to predict a rare class more often, use `predict(fit, threshold = "prevalence")`.
 #' @param prior Bounds for `tune`, made by [gpsvm_prior()].
 #' @param standardize Center and scale the predictors (default). Values far from all others do not
 #'   count in the scale; a warning says so.

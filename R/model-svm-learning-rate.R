@@ -57,7 +57,8 @@ warn_given_up <- function(levels, codes, f, weights = NULL) {
   if (is.null(weights)) weights <- rep(1, length(codes))
   size <- vapply(seq_along(levels), function(k) sum(weights[codes == k]), 1)
   two <- length(levels) == 2L
-  classes <- if (two) which.min(size) else which(2 * size < sum(size))
+  # A class that weighs more may take all rows, too.
+  classes <- if (two) 1:2 else which(2 * size < sum(size))
   kept <- vapply(classes, function(k) {
     own <- codes == k
     side <- if (two) (f[own, 1] > 0) == (k == 2L) else f[own, k] > 0
@@ -75,10 +76,11 @@ warn_given_up <- function(levels, codes, f, weights = NULL) {
       sprintf("In %d classes fewer than a fifth of the rows lie on their side.", length(lost))
     },
     if (length(lost) > 1L) paste0("Classes: ", list_some(quoted(levels[classes[lost]])), "."),
-    paste(
-      "The fit has (nearly) collapsed to one class, and slopes shrink to 0.",
-      "Use class_weights = \"balanced\"."
-    ),
+    paste(if (two) {
+      "The fit has (nearly) collapsed to one class, and slopes shrink to 0."
+    } else {
+      "Such a class is hardly ever predicted."
+    }, "Use class_weights = \"balanced\"."),
     classes = levels[classes[lost]], kept = kept[lost]
   )
   invisible(levels[classes[lost]])

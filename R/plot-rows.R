@@ -41,12 +41,16 @@ coefficient_data <- function(x, pars, scale) {
 }
 
 # What a change of one is measured in: the standard deviation of a column of numbers, 1 of a level
-# of a factor. Of a product of both the deviations of the numbers.
+# of a factor and of a column of 0 and 1. Of a product of both the deviations of the numbers.
 sd_units <- function(x, names) {
   scale <- x$transform$scale
   if (!is_linear(x) || length(scale) == 0L) return(rep(1, length(names)))
   levels <- level_columns(x, names)
-  unname(ifelse(is.na(levels), scale[names], levels))
+  center <- x$transform$center[names]
+  spread <- center * (1 - center)
+  # Of 0 and 1 the mean gives the deviation.
+  two <- abs(scale[names]^2 / c(spread * x$n / (x$n - 1)) - 1) < 1e-9
+  unname(ifelse(is.na(levels), ifelse(two %in% TRUE, 1, scale[names]), levels))
 }
 
 # Of a column with levels of factors the product of the deviations of its numbers, else NA.

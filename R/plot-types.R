@@ -360,7 +360,7 @@ pictures.bkm <- pictures.bsvm
 
 #' @exportS3Method
 pictures.gpsvm <- function(object) {
-  list(
+  all <- list(
     boundary = boundary_picture(object),
     calibration = calibration_picture(object), partial = partial_picture(object),
     bound = bound_picture(object), trace = trace_picture(object),
@@ -369,6 +369,8 @@ pictures.gpsvm <- function(object) {
       data = lengthscale_data, gg = gg_lengthscales
     )
   )
+  # The rows of a fit of many classes are not left out of their calibration.
+  if (length(object$levels) > 2L) all[union(c("boundary", "partial"), names(all))] else all
 }
 
 #' @exportS3Method
