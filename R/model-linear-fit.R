@@ -6,6 +6,7 @@ linear_job <- function(rows, settings, law = NULL) {
   given <- list(rows, settings)
   if (identical(rows$data$type, "file") && is.null(rows$sample)) rows <- source_design(rows)
   settings$family <- settings$family %||% (if (length(rows$levels)) "logit" else "gaussian")
+  open_scale <- is.null(settings$prior$sd_scale)
   settings$prior <- family_prior(settings$prior, settings$family)
   if (settings$family == "probit" && settings$method == "gibbs") refuse_powers(rows)
   if (length(rows$processes)) refuse_with_processes(rows, settings)
@@ -14,6 +15,10 @@ linear_job <- function(rows, settings, law = NULL) {
   if (weighed) rows <- weigh_classes(rows, settings)
   response <- if (settings$family == "gaussian") linear_response_scale(rows, settings)
   if (!is.null(response)) rows <- scale_response(rows, response)
+  if (settings$family == "gaussian" && open_scale && !settings$standardize) {
+    # As that of the coefficients, in units of the response.
+    settings$prior$sd_scale <- settings$prior$sd_scale * response_spread(rows, FALSE)$size
+  }
   selected <- integer()
   if (!isFALSE(settings$select %||% FALSE)) selected <- selected_columns(rows, settings)
   settings <- settle_inclusion(settings, rows$assign[selected])
