@@ -41,9 +41,10 @@
 #' @param cov_df,cov_scale Degrees of freedom and scale S of an inverse Wishart prior of the
 #'   covariance of r correlated random effects. `NULL`, the default: each of their standard
 #'   deviations is half a t variable of 2 degrees of freedom and scale `sd_scale`, and each
-#'   correlation is uniform (Huang and Wand 2013). With one of the two given there is that prior:
-#'   `cov_df` is a number above r - 1 (r + 1), `cov_scale` a positive number s for S = s I (0.02),
-#'   or a symmetric positive definite r x r matrix.
+#'   correlation is uniform (Huang and Wand 2013). They are those of standardized predictors: of an
+#'   intercept, the standard deviation at the means of the predictors. With one of the two given
+#'   there is that prior: `cov_df` is a number above r - 1 (r + 1), `cov_scale` a positive number s
+#'   for S = s I (0.02), or a symmetric positive definite r x r matrix.
 #' @param beta_mean Mean of the fixed coefficients, one number or one per
 #'   unpenalized fixed column. Default 0.
 #' @param slab_shape,slab_rate The same of the variance of selected coefficients. `NULL`, the
