@@ -35,7 +35,5 @@ pictures.mkprobit <- function(object) {
     bound = bound_picture(object), trace = trace_picture(object)
   )
   # Weights that were held show nothing.
-  if (!object$learned) all <- all[c(setdiff(names(all), "weights"), "weights")]
-  # Calibration is on the rows of the fit.
-  all[c(setdiff(names(all), c("calibration", "bound", "trace")), "calibration", "bound", "trace")]
+  if (object$learned) all else all[c(setdiff(names(all), "weights"), "weights")]
 }

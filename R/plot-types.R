@@ -186,7 +186,11 @@ refusal <- function(picture, given) {
 }
 
 telling_picture <- function(known, given = list()) {
-  drawn <- Find(function(name) refusal(known[[name]], given) == "", names(known))
+  types <- names(known)
+  # Of many classes the rows of a fit are not left out of their calibration.
+  many <- length(given$x$levels) > 2L
+  if (many && is.null(given$y)) types <- union(setdiff(types, "calibration"), types)
+  drawn <- Find(function(name) refusal(known[[name]], given) == "", types)
   drawn %||% names(known)[1]
 }
 
@@ -360,7 +364,7 @@ pictures.bkm <- pictures.bsvm
 
 #' @exportS3Method
 pictures.gpsvm <- function(object) {
-  all <- list(
+  list(
     boundary = boundary_picture(object),
     calibration = calibration_picture(object), partial = partial_picture(object),
     bound = bound_picture(object), trace = trace_picture(object),
@@ -369,8 +373,6 @@ pictures.gpsvm <- function(object) {
       data = lengthscale_data, gg = gg_lengthscales
     )
   )
-  # The rows of a fit of many classes are not left out of their calibration.
-  if (length(object$levels) > 2L) all[union(c("boundary", "partial"), names(all))] else all
 }
 
 #' @exportS3Method
