@@ -64,8 +64,10 @@ key_labels <- function(labels) {
 
 # The same of several panels: room at the right of them all, and the key there.
 outer_labels <- function(labels) {
-  labels <- cut_to(labels, 0.3 * graphics::par("din")[1], 0.85)
-  wide <- max(graphics::strwidth(labels, "inches", cex = 0.85)) + 0.45
+  # The key is drawn at full size, letters of many panels are smaller.
+  size <- 0.85 / graphics::par("cex")
+  labels <- cut_to(labels, 0.3 * graphics::par("din")[1], size)
+  wide <- max(graphics::strwidth(labels, "inches", cex = size)) + 0.45
   graphics::par(omi = replace(graphics::par("omi"), 4, wide))
   labels
 }
