@@ -27,6 +27,7 @@
 #' coef(fit, scale = "model")
 #' sqrt(diag(vcov(fit)))
 #' confint(fit, "x")
+#' @aliases coef.bkm coef.bsvm fixef.bkm fixef.bsvm vcov.bkm vcov.bsvm confint.bkm confint.bsvm
 #' @export
 coef.bayeskernel_fit <- function(object, scale = c("data", "model"), ...) {
   check_whole(object, ...)
@@ -172,6 +173,8 @@ coefficient_cov.bkm <- coefficient_cov.bsvm
 #' fit <- bsvm(y ~ x + (1 | g), d, threads = 1)
 #' head(as.data.frame(ranef(fit)))
 #' VarCorr(fit)
+#' @aliases ranef.bkm ranef.bsvm ranef.bark ranef.mkprobit VarCorr.bkm VarCorr.bsvm VarCorr.bark
+#'   VarCorr.mkprobit
 #' @export
 ranef.bayeskernel_fit <- function(object, condVar = TRUE, ...) {
   check_whole(object, ...)

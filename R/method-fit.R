@@ -17,10 +17,10 @@
 #' @param ... `update()`: arguments to change or to add. Otherwise none.
 #' @return Vectors in the order of the rows of the fit; rows that `na.action = na.exclude` left out
 #'   are `NA`, rows of weight zero are not in the fit.
-#' * Of `cbind(successes, failures)` a row is one unit of so many trials: `weights()` counts them,
-#'   `residuals()` have the share of successes for t, `simulate()` gives pairs of counts.
-#' * `fitted()`: means of the response of a regression; probabilities of the positive class by the
-#'   default link; with more classes a matrix, n x classes.
+#' * With `cbind(successes, failures)` a row is one unit: `weights()` are its trials, `residuals()`
+#'   use the share of successes as t, and `simulate()` gives pairs of counts.
+#' * `fitted()`: the mean of the response of a regression; the probability of the positive class;
+#'   with more classes a matrix, n x classes.
 #' * `residuals()`: see `type`.
 #' * `nobs()`: number of rows used. `weights()`: likelihood powers; of a
 #'   [bark()] what the variance of the noise is divided by.
@@ -52,6 +52,10 @@
 #' head(model.matrix(fit))
 #' family(fit)
 #' fit2 <- update(fit, . ~ . + I(x^2))
+#' @aliases fitted.bkm fitted.bsvm fitted.gpsvm fitted.mkprobit fitted.bark fitted.klr fitted.seqkr
+#'   residuals.bkm residuals.bsvm residuals.gpsvm residuals.mkprobit residuals.bark residuals.klr
+#'   residuals.seqkr update.bkm update.bsvm update.gpsvm update.mkprobit update.bark update.klr
+#'   update.seqkr simulate.bkm simulate.bark deviance.bkm deviance.bark sigma.bkm sigma.bark
 #' @name fit-methods
 NULL
 

@@ -47,6 +47,7 @@
 #' )
 #' round(inclusion(fit), 3)
 #' round(inclusion(fit, by = "term"), 3)
+#' @aliases inclusion.bkm inclusion.bsvm inclusion.bark
 #' @export
 inclusion <- function(object, ...) UseMethod("inclusion")
 

@@ -358,6 +358,7 @@ imputed_gibbs <- function(holes, design) {
 #' d$b[1:20] <- NA
 #' fit <- bsvm(y ~ a + b, d, missing = "model", threads = 1)
 #' head(imputed(fit))
+#' @aliases imputed.bkm imputed.bsvm
 #' @export
 imputed <- function(object, ...) UseMethod("imputed")
 

@@ -105,6 +105,7 @@
 #' plot(fit, "smooth")
 #' plot(fit, "calibration", bins = 5)
 #' plot(gpsvm(depth > 300 ~ long + lat, quakes[1:200, ], tune = FALSE, threads = 1), "boundary")
+#' @aliases plot.bkm plot.bsvm plot.gpsvm plot.mkprobit plot.bark plot.klr plot.seqkr
 #' @export
 plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL, y = NULL,
                                  columns = NULL, scale = c("sd", "data", "model"), link = NULL,

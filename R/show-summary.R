@@ -71,6 +71,8 @@
 #' print(fit, digits = 2)
 #' # With scores of predictions for other pupils.
 #' summary(fit, newdata = bdf[-(1:1500), ])
+#' @aliases summary.bkm summary.bsvm summary.gpsvm summary.mkprobit summary.bark summary.klr
+#'   summary.seqkr print.bkm print.bsvm print.gpsvm print.mkprobit print.bark print.klr print.seqkr
 #' @export
 summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
                                     exp = FALSE, vcov = NULL, detail = FALSE,

@@ -53,6 +53,9 @@ as_table <- function(frame) {
 #' odds <- tidy(logit, effects = "fixed", exponentiate = TRUE, conf.int = TRUE)
 #' if (requireNamespace("knitr", quietly = TRUE)) knitr::kable(odds[-(1:2)], digits = 3)
 #' head(augment(fit, newdata = d))
+#' @aliases tidy.bkm tidy.bsvm tidy.gpsvm tidy.mkprobit tidy.bark tidy.klr tidy.seqkr glance.bkm
+#'   glance.bsvm glance.gpsvm glance.mkprobit glance.bark glance.klr glance.seqkr augment.bkm
+#'   augment.bsvm augment.gpsvm augment.mkprobit augment.bark augment.klr augment.seqkr
 #' @export
 tidy.bayeskernel_fit <- function(x, effects = NULL, conf.int = FALSE, conf.level = 0.95,
                                  exponentiate = FALSE, vcov = NULL, ...) {
