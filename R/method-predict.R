@@ -13,14 +13,18 @@
 #'
 #' @param object A fit of any model of the package.
 #' @param newdata Data frame with the variables of the formula, its grouping factors and offsets, or
-#'   a [row_source()]. For a fit to a matrix: a matrix or data frame with its columns, by name if
-#'   named. For several feature spaces: a list of these by name. For a kernel given as a matrix: the
-#'   kernel values of the new rows with those of the fit, for a [gpsvm()] whose diagonal varies
-#'   also those with themselves as last column. Default: the rows of the fit.
-#' @param type For classes `"class"`, the default, a factor; `"prob"`, a matrix of class
-#'   probabilities; `"link"`, the mean of the latent value f, whose positive side is the second
-#'   class (a column for each class, if there are more); `"response"`, as for [glm()] the
-#'   probability of the positive class; `"logprob"`, of [mkprobit()], logarithms of probabilities.
+#'   a [row_source()]. Default: the rows of the fit. For a fit to a matrix: a matrix or data frame
+#'   with its columns. For several feature spaces: a list of these by name. For a kernel given as a
+#'   matrix: the kernel values of the new rows with those of the fit. A [gpsvm()] whose diagonal
+#'   varies also needs those with themselves, as last column.
+#' @param type For classes:
+#'   * `"class"`, the default: a factor;
+#'   * `"prob"`: a matrix of class probabilities;
+#'   * `"response"`: the probability of the positive class, as for [glm()];
+#'   * `"link"`: the mean of the latent value f, whose positive side is the second class, or a
+#'     column for each class if there are more;
+#'   * `"logprob"`, of [mkprobit()]: logarithms of probabilities.
+#'
 #'   For a regression `"response"`, the default, or `"link"`: the mean. `"terms"`, of [bkm()] and
 #'   [bsvm()]: what each term adds to f.
 #' @param link For support vector machines, how f becomes a probability: `"calibrated"` (default),

@@ -25,21 +25,18 @@
 #'     more than two classes the probability of the predicted class against how often it was right.
 #'     Each row is predicted from the others where the fit can, as of two classes with `"ep"`; else
 #'     the title says that its own rows look too good: give `newdata`;
-#'   * `"partial"`: the mean of the response, or the probability of the positive
-#'     class, as one predictor changes and everything else, random effects of
-#'     known groups included, stays what it is in up to 200 rows (of more than two
-#'     classes 400 over their number, or 40), averaged over these; with 90 % bands. The rows are
-#'     those of the fit, from the data of its call, or `newdata`;
+#'   * `"partial"`: the mean of the response, or the probability of the positive class, as one
+#'     predictor changes, with 90 % bands. It is an average over up to 200 rows of the fit, or of
+#'     `newdata`, in which everything else stays what it is;
 #'   * `"bound"`: the variational bound (a lower bound of the log evidence,
 #'     which the fit maximizes) by pass over the data;
 #'   * `"trace"`: draws by chain.
 #'
 #'   [gpsvm()]:
-#'   * `"boundary"`, first with two predictors: the probability of the positive class in colors
-#'     with its lines at 0.1, 0.5 (bold) and 0.9, dashed lines of the posterior standard deviation
-#'     of the latent value, which grows where there are few data, the rows of the fit as points, and
-#'     the inducing points (+) if they are few. With more classes the most probable one, paler where it is less probable, and the lines where it
-#'     changes;
+#'   * `"boundary"`, first with two predictors: the probability of the positive class in colors,
+#'     with lines at 0.1, 0.5 (bold) and 0.9. Dashed lines are the standard deviation of the latent
+#'     value. Points are the rows of the fit, and + the inducing points if they are few. With more
+#'     classes the most probable one is shown, paler where it is less probable;
 #'   * `"calibration"`, `"partial"` (with more classes of each; a posterior mode
 #'     has no bands), `"bound"`, `"trace"`;
 #'   * `"lengthscales"`: of the kernel, for standardized predictors, shortest
@@ -81,16 +78,16 @@
 #'   without labels, and set the range of the axes; default: those of the fit. For `"partial"`: the rows to average over.
 #' @param columns For `"boundary"`: names of two predictors, the axes; all
 #'   others are held at their training mean. Default: the two there are.
-#' @param scale For `"coef"`: `"sd"`, the change per standard deviation of a numeric predictor,
-#'   and of a level of a factor against the reference level, so that sizes can be compared; `"data"`,
-#'   the coefficients as `summary()` has them; `"model"`, those of all columns standardized.
+#' @param scale For `"coef"`: `"sd"`, the change per standard deviation of a numeric predictor, and
+#'   per level of a factor; `"data"`, the coefficients as `summary()` has them; `"model"`, those of
+#'   all columns standardized.
 #' @param link For `"boundary"` and `"calibration"`: as in `predict()`.
 #' @param bins For `"calibration"`: number of bins of equal width.
 #' @param main Title: one text, or an expression.
 #' @param threads,... Worker threads; no further arguments.
-#' @return What is drawn, invisibly: for `"calibration"` the table of [calibration()]; data frames
-#'   for `"partial"` (`predictor`, `value`, as text if there are factors and numbers, for more than
-#'   two classes `class`, `fit`, `lwr`, `upr`), `"fit"` and `"kernels"`; else `NULL`.
+#' @return What is drawn, invisibly: the table of [calibration()] for `"calibration"`, data frames
+#'   for `"partial"` (`predictor`, `value`, `fit`, `lwr`, `upr`, and `class` with more than two),
+#'   `"fit"` and `"kernels"`; else `NULL`.
 #' @section Errors: `bayeskernel_error_argument` for a type that does not apply
 #'   to the fit, with the reason and those that do; for unknown `columns` or
 #'   `pars`. `bayeskernel_error_response` for labels that the fit does not know.
