@@ -127,7 +127,7 @@ void EpGrid::find_mode() {
   const double tolerance = std::max(settings_.tolerance, 1e-3);
   mode_ =
       climb([&](const VectorXd& at) { return with_gradient(at, tolerance); }, x,
-            hyper_.inverse_curvature(x), 2e-3);
+            hyper_.inverse_curvature(x, fit_.weight()), 2e-3);
 }
 
 void EpGrid::lay_out() {
