@@ -122,12 +122,7 @@ spool_parts <- function(source, path, standardize, drop_aliased, progress, label
     source, seq_along(source$cluster), part_spool, basename(path), drop_aliased, labels$kind, plain
   )
   rows <- vapply(parts, `[[`, 1, "rows")
-  if (any(rows == 0)) {
-    bk_abort(
-      "dimension", sprintf("Part %d of the rows is empty.", which(rows == 0)[1L]),
-      "Accepted: a row or more for each worker; give fewer workers.", row = 0, found = rows
-    )
-  }
+  refuse_empty_part(rows)
   all <- joined_labels(parts, labels, rows)
   levels <- lapply(parts, `[[`, "levels")
   refuse_split_group(levels, source$raw)
@@ -144,6 +139,15 @@ spool_parts <- function(source, path, standardize, drop_aliased, progress, label
     source = source, path = basename(path), rows = rows, codes = all$codes, sizes = sizes
   )
   file
+}
+
+refuse_empty_part <- function(rows) {
+  if (any(rows == 0)) {
+    bk_abort(
+      "dimension", sprintf("Part %d of the rows is empty.", which(rows == 0)[1L]),
+      "Accepted: a row or more for each worker; give fewer workers.", row = 0, found = rows
+    )
+  }
 }
 
 # Labels of all parts: those that each part found, in the order of the parts, are coded as if they

@@ -1,38 +1,5 @@
 # Rows that workers open and keep: fits are those of one machine's row source.
 
-some_cluster <- function(workers = 2) {
-  cluster <- parallel::makePSOCKcluster(workers)
-  parallel::clusterCall(cluster, .libPaths, .libPaths())
-  cluster
-}
-
-# Rows of a data frame, cut before each row of `begin` but the first.
-cut_open <- function(data, begin, y = "y") {
-  open <- function(part, parts) {
-    end <- c(begin, nrow(data) + 1)[part + 1] - 1
-    bayeskernel::row_source(data[begin[part]:end, , drop = FALSE], y = y)
-  }
-  environment(open) <- list2env(
-    list(data = data, begin = begin, y = y), parent = globalenv()
-  )
-  open
-}
-
-rows_of_two <- function(n, seed) {
-  set.seed(seed)
-  d <- data.frame(a = rnorm(n), b = rnorm(n, 5, 3), c = rnorm(n))
-  f <- d$a - (d$b - 5) / 3
-  d$y <- ifelse(f + rlogis(n) > 0, "yes", "no")
-  d$number <- f + rnorm(n)
-  d
-}
-
-# All but how long it took and who was asked.
-said <- function(fit) {
-  fit$diagnostics$seconds <- NULL
-  fit[setdiff(names(fit), c("elapsed", "call", "stamp"))]
-}
-
 test_that("fits have the bits of one machine where parts begin as its shards do", {
   skip_on_cran()
   cluster <- some_cluster()
@@ -210,18 +177,7 @@ test_that("a worker that dies in a pass is an error, and the master lives", {
   on.exit(try(parallel::stopCluster(cluster), silent = TRUE))
   d <- rows_of_two(20000, 6)[c("a", "b", "c", "y")]
   rows <- row_source(cluster, cut_open(d, c(1, 10001)))
-  second <- parallel::clusterCall(cluster, Sys.getpid)[[2]]
-  # It dies at its third answer to a pass.
-  parallel::clusterCall(cluster[2], function() {
-    pass <- bayeskernel:::worker_pass_cpp
-    count <- 0
-    utils::assignInNamespace("worker_pass_cpp", function(...) {
-      count <<- count + 1
-      if (count == 3) tools::pskill(Sys.getpid(), tools::SIGKILL)
-      pass(...)
-    }, "bayeskernel")
-    NULL
-  })
+  kill_in_pass(cluster, 2, 3)
   expect_error(
     bkm(rows, family = "logit", method = "vb", control = bkm_control(tol = 1e-12)),
     class = "bayeskernel_error_cluster"
