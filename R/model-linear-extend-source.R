@@ -30,7 +30,7 @@ extend_from_source <- function(object, source, y, weights, threads, progress) {
     positive = if (is_regression(object)) -1L else 1L
   )
   if (apart) data$shares <- list(source = source, path = basename(path), rows = rows)
-  prior <- unit_effects(ncol(root), forwardsolve(root, q$mean))
+  prior <- standard_effects(ncol(root), forwardsolve(root, q$mean))
   core <- settled_extension(source_extension_core(grown, data, prior, threads, progress))
   core$root <- root
   core$theta_mean <- core$theta_mean - prior$mean
@@ -41,7 +41,7 @@ extend_from_source <- function(object, source, y, weights, threads, progress) {
   )
   moments <- NULL
   for (part in parts) moments <- merge_moments(moments, part$moments, part$rows)
-  out$stream <- watch_linear(object, moments, numeric(), data$rows)
+  out$stream <- watch_linear(object, finish_moments(moments), numeric(), data$rows)
   stamped(out)
 }
 
@@ -141,5 +141,5 @@ spool_effects <- function(source, object, root, path, apart) {
     rows <<- rows + NROW(x)
     positive <<- positive + sum(y)
   })
-  list(rows = rows, positive = positive, moments = moments)
+  list(rows = rows, positive = positive, moments = if (rows > 0) finish_moments(moments))
 }

@@ -294,12 +294,12 @@ extension_core <- function(object, a, y, weights, offset, residual, q, threads, 
       z = matrix(0, n, 0), group = integer(), n_groups = 0L, kept = list(),
       residual = if (any(residual > 0)) rep_len(residual, n)
     ),
-    unit_effects(effects), extension_control(object, threads, progress)
+    standard_effects(effects), extension_control(object, threads, progress)
   ))
   c(core, list(root = root))
 }
 
-unit_effects <- function(effects, mean = numeric(effects)) {
+standard_effects <- function(effects, mean = numeric(effects)) {
   list(precision = rep(1, effects), mean = mean, blocks = list())
 }
 
