@@ -215,8 +215,8 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
 // row, with terms gp() 24 and 8 for each term more, and with groups of labels
 // 40 more; moments of rows are not answered. Variances are on a grid as in
 // memory (settings$variances), without groups only one or two: each point reads
-// the rows anew. Where workers have the rows, without groups, and their
-// messages, there are no `rows` here.
+// the rows anew. Where workers have the rows and their messages there are no
+// `rows` here, and none in the groups.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List linear_ep_stream_cpp(const Rcpp::List& stream,
                                 const Rcpp::List& prior,
@@ -239,7 +239,7 @@ Rcpp::List linear_ep_stream_cpp(const Rcpp::List& stream,
     bayeskernel::EpFit fit(rows, blocks, input.executor, model.family, nullptr,
                            grid && labels, processes.open());
     const std::unique_ptr<RemoteRows> remote = read_remote(settings);
-    if (remote) fit.delegate(remote->sites(fit));
+    if (remote) fit.delegate(remote->sites(fit), remote->messages(fit));
     input.executor.ask();
     fit.watch(user.keep_going());
     Rcpp::List out;
