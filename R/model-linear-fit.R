@@ -29,9 +29,11 @@ linear_job <- function(rows, settings, law = NULL) {
   # The priors of probabilities are no flat ones: there is nothing to learn from unless the user
   # wants that.
   parts <- length(rows$random) + length(rows$smooths) + length(selected)
-  settings$penalty <- settings$penalty %||%
-    if (parts == 0 && settings$family %in% c("hinge", "gaussian")) "learn" else "none"
   prior <- settings$prior
+  # One variance would hold products of predictors that are far from 0 at 0.
+  settings$penalty <- settings$penalty %||%
+    if (parts == 0 && settings$family %in% c("hinge", "gaussian") &&
+      !length(nested_columns(rows, "none", prior, NULL, NULL))) "learn" else "none"
   penalty <- settings$penalty
   if (settings$family == "gaussian" && !is.null(rows$y_sd) && settings$standardize) {
     prior <- scale_prior(prior, rows$y_sd, rows$y_mean)
@@ -234,6 +236,7 @@ linear_blocks <- function(design, penalty, prior, selected, crossed = NULL, samp
   unpenalised <- unlist(lapply(design$smooths, `[[`, "fixed"))
   penalised <- if (identical(penalty, "none")) integer() else seq_len(p)
   penalised <- setdiff(penalised, c(if (has_intercept(design)) 1L, wiggly, unpenalised))
+  nested <- nested_columns(design, penalty, prior, selected, crossed)
   fixed <- setdiff(seq_len(p), c(penalised, wiggly, selected))
   resolved <- resolve_prior(prior, length(fixed), colnames(design$x)[fixed])
   precision <- mean <- numeric(p)
@@ -242,17 +245,20 @@ linear_blocks <- function(design, penalty, prior, selected, crossed = NULL, samp
     variance[fixed == 1L] <- prior$intercept_var %||% prior$beta_var
   }
   if (isTRUE(prior$by_column)) {
-    variance <- column_variances(design, fixed, variance, standardize, family)
+    variance <- column_variances(design, fixed, variance, standardize, family, nested)
     if (isTRUE(prior$flat_intercept) && !identical(penalty, "none") && has_intercept(design)) {
       variance[fixed == 1L] <- 1e8 * (prior$size %||% 1)^2
     }
   }
   precision[fixed] <- 1 / variance
+  plain <- if (length(nested)) fixed[which(design$assign[fixed] > 0L)]
+  precision[plain] <- 0
   mean[fixed] <- resolved$beta_mean
   # Of a response that is fitted with its mean.
   if (has_intercept(design) && 1L %in% fixed) mean[1L] <- mean[1L] + (prior$center %||% 0)
   blocks <- c(
     if (length(penalised)) list(column_block("penalty", penalised, design, prior, penalty)),
+    if (length(plain)) list(nested_block(plain, variance[match(plain, fixed)], design, nested)),
     if (length(design$smooths)) smooth_blocks(design, prior, sampled)
   )
   places <- rep("eliminated", length(design$random))
