@@ -24,23 +24,22 @@ column_variances <- function(design, fixed, variance, standardize, family, neste
 # a column adds to those of earlier terms of its variables, wherever the zeros of predictors are. A
 # list with an element for each term that has some: `columns`; `sd`, of what they add; `lower`, the
 # earlier columns, and `load`, lower x columns, by which these explain them.
-nested_columns <- function(design, penalty, prior, selected, crossed) {
+nested_columns <- function(design, share = 0.25) {
   x <- design$lean$x %||% design$x
-  apart <- !isTRUE(prior$by_column) || any(prior$beta_mean != 0) || !identical(penalty, "none") ||
-    length(selected) || length(crossed) || !is.null(design$holes)
-  if (apart || is.null(design$terms) || nrow(x) == 0L) return(NULL)
+  if (is.null(design$terms) || nrow(x) == 0L) return(NULL)
   at <- which(design$assign > 0L)
   term <- design$assign[at]
   variables <- lapply(design$term_labels, function(label) all.vars(str2lang(label)))
   out <- lapply(unique(term), function(t) {
     made_of <- vapply(variables[term], function(own) all(own %in% variables[[t]]), NA)
     lower <- at[term < t & made_of]
-    if (length(lower)) nested_term(design, x, at[term == t], lower)
+    if (length(lower)) nested_term(design, x, at[term == t], lower, share)
   })
   Filter(Negate(is.null), out)
 }
 
-nested_term <- function(design, x, own, lower) {
+# A column is nested if it adds less than `share` of its variance to the columns it is made of.
+nested_term <- function(design, x, own, lower, share) {
   weights <- prior_weights(design)
   place <- function(at) if (is.null(design$lean)) at else match(at, design$lean$at)
   left <- sum(weights > 0) - length(lower) - 1L
@@ -65,7 +64,7 @@ nested_term <- function(design, x, own, lower) {
   rest[abs(rest) < 1e-8] <- 0
   sd <- spread(rest) * sqrt((left + length(lower) + 1) / left)
   few <- apply(rest, 2L, rare_spread, weights)
-  chosen <- which(sd^2 < nested_share & sd > 1e-7)
+  chosen <- which(sd^2 < share & sd > 1e-7)
   if (length(chosen) == 0L) return(NULL)
   list(
     columns = own[chosen], sd = unname(pmax(sd, few) * made$sd)[chosen], lower = lower,
@@ -73,8 +72,25 @@ nested_term <- function(design, x, own, lower) {
   )
 }
 
-# A column is nested if it adds less than this share of its variance to the columns it is made of.
-nested_share <- 0.25
+# Where the prior is another one it is of the columns as they are, which holds such effects at 0.
+knows_nested <- function(design, penalty, prior, selected, crossed) {
+  isTRUE(prior$by_column) && all(prior$beta_mean == 0) && identical(penalty, "none") &&
+    length(selected) == 0L && length(crossed) == 0L && is.null(design$holes)
+}
+
+warn_nested <- function(design, settings, blocks) {
+  labels <- vapply(blocks$blocks, `[[`, "", "label")
+  if ("nested" %in% labels || !settings$standardize) return(invisible())
+  at <- unlist(lapply(nested_columns(design, 0.05), `[[`, "columns"))
+  if (length(at) == 0L) return(invisible())
+  names <- colnames(design$x)[at]
+  bk_warn(
+    "identification", fit_header("The prior holds the effect of `%s` near 0.", names[1L]),
+    "The column is nearly a combination of those that it is made of.",
+    if (length(names) > 1L) paste("Others:", list_some(sprintf("`%s`", names[-1L]))),
+    "Subtract a typical value from the predictor, as in year - 2010.", columns = names
+  )
+}
 
 # The columns `at`, of which the coefficients of what they add have variances `variance`: f is the
 # sum of these parts, so that their coefficients are a triangular map of those of the columns.

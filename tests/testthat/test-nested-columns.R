@@ -70,3 +70,15 @@ test_that("a sampler has the same prior", {
   expect_lt(max(abs(fixef(draws) - fixef(fit)) / sd), 0.2)
   expect_equal(sqrt(diag(vcov(draws))), sd, tolerance = 0.2)
 })
+
+test_that("a prior of the columns as they are is warned of", {
+  expect_warning(
+    plain(y ~ year * arm, trial, penalty = 1), class = "bayeskernel_warning_identification"
+  )
+  expect_warning(
+    plain(y ~ year * arm, trial, select = TRUE), class = "bayeskernel_warning_identification"
+  )
+  near <- transform(trial, year = year - 2010)
+  expect_no_warning(plain(y ~ year * arm, near, penalty = 1))
+  expect_no_warning(plain(y ~ year * arm, trial))
+})
