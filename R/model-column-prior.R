@@ -40,20 +40,22 @@ nested_columns <- function(design, share = 0.25) {
 
 # A column is nested if it adds less than `share` of its variance to the columns it is made of.
 nested_term <- function(design, x, own, lower, share) {
-  weights <- prior_weights(design)
+  n <- nrow(x)
+  some <- if (n > 5e4) as.integer(seq(1, n, length.out = 5e4)) else seq_len(n)
+  weights <- prior_weights(design)[some]
   place <- function(at) if (is.null(design$lean)) at else match(at, design$lean$at)
   left <- sum(weights > 0) - length(lower) - 1L
   if (left < 4L) return(NULL)
   spread <- function(values) sqrt(colSums(weights * values^2) / sum(weights))
   # Of unit spread, without their means where there is an intercept.
   unit <- function(at) {
-    values <- x[, place(at), drop = FALSE]
+    values <- x[some, place(at), drop = FALSE]
     if (has_intercept(design)) {
-      values <- values - rep(colSums(weights * values) / sum(weights), each = nrow(x))
+      values <- values - rep(colSums(weights * values) / sum(weights), each = length(some))
     }
     sd <- spread(values)
     sd[sd == 0] <- 1
-    list(values = values / rep(sd, each = nrow(x)), sd = sd)
+    list(values = values / rep(sd, each = length(some)), sd = sd)
   }
   base <- unit(lower)
   made <- unit(own)
