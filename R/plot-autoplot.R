@@ -15,6 +15,9 @@ aes_of <- function(...) do.call(ggplot2::aes, lapply(list(...), as.name))
 
 gg_start <- function(data, mapping, title = NULL, x = NULL, y = NULL, caption = NULL) {
   axis <- ggplot2::guide_axis(check.overlap = TRUE)
+  lines <- function(text, most) {
+    if (is.character(text)) paste(strwrap(text, most), collapse = "\n") else text
+  }
   ggplot2::ggplot(data, mapping) + ggplot2::theme_minimal() + ggplot2::guides(x = axis, y = axis) +
     ggplot2::theme(
       panel.grid.minor = ggplot2::element_blank(), strip.clip = "off",
@@ -22,7 +25,9 @@ gg_start <- function(data, mapping, title = NULL, x = NULL, y = NULL, caption = 
       plot.title = ggplot2::element_text(size = ggplot2::rel(1.05)),
       plot.subtitle = ggplot2::element_text(color = muted[["axis"]], size = ggplot2::rel(0.85)),
       plot.caption = ggplot2::element_text(color = muted[["axis"]])
-    ) + ggplot2::labs(title = title, x = x, y = y, caption = caption)
+    ) + ggplot2::labs(
+      title = lines(title, 64), x = lines(x, 56), y = lines(y, 40), caption = lines(caption, 76)
+    )
 }
 
 # Ticks along the axis where rows are; of no rows nothing.
@@ -67,7 +72,6 @@ gg_row_names <- function(names, rows = length(names)) {
 gg_rows <- function(data, label, xlab, title, zero = TRUE, caption = NULL,
                     names = unique(data[[label]]), rows = length(names)) {
   data$label <- in_order(data[[label]])
-  xlab <- paste(strwrap(xlab, 56), collapse = "\n")
   blue <- bk_colours[["blue"]]
   out <- gg_start(data, aes_of(x = "estimate", y = "label"), title, xlab, caption = caption) +
     gg_row_names(names, rows)
@@ -227,6 +231,15 @@ gg_partial <- function(x, data) {
     data, do.call(aes_of, mapping), partial_title(banded), if (one) levels(data$predictor),
     response_label(x)
   ) + ggplot2::labs(subtitle = attr(data, "whom"))
+  seen <- attr(data, "seen")
+  if (!is.null(seen)) {
+    seen$at <- data$at[match(as.character(seen$value), text)]
+    if (!any(level)) seen$at <- as.numeric(seen$value)
+    out <- out + ggplot2::geom_point(
+      aes_of(x = "at", y = "y"), seen, inherit.aes = FALSE, color = seen_colour(nrow(seen)),
+      size = 0.8
+    )
+  }
   blue <- bk_colours[["blue"]]
   own <- function(geom, ...) if (many) geom(...) else geom(..., color = blue)
   limits <- aes_of(ymin = "lwr", ymax = "upr")

@@ -223,6 +223,8 @@ hidden_note <- function(hidden) {
 # How opaque points are: many would hide each other.
 many_alpha <- function(n) max(0.2, min(1, sqrt(500 / n)))
 
+seen_colour <- function(n) grDevices::adjustcolor(muted[["line"]], many_alpha(n))
+
 # Numbers of at most `most` rows, evenly from the lowest value to the highest.
 some_along <- function(values, most = 300L) order(values)[spread_over(length(values), most)]
 

@@ -207,8 +207,9 @@ boundary_field <- function(x, columns, at, link = NULL, cells = 80L, held = held
   axes <- lapply(columns, function(name) {
     seen <- if (is.null(data)) plane_rows(x)[, name] else data[[name]]
     limits <- range(seen, at[, match(name, columns)], finite = TRUE)
-    room <- 0.08 * diff(limits)
-    seq(limits[1] - max(room, 1e-8), limits[2] + max(room, 1e-8), length.out = cells)
+    # A function, a logarithm say, may have no value beyond the rows.
+    room <- if (name %in% x$columns) max(0.08 * diff(limits), 1e-8) else 0
+    seq(limits[1] - room, limits[2] + room, length.out = cells)
   })
   grid <- held[rep(1L, cells^2), , drop = FALSE]
   grid[columns] <- expand.grid(axes)

@@ -62,14 +62,25 @@ legend_above <- function(labels, fill, prior) {
   text <- c(labels, if (!is.null(prior)) sprintf("prior %s", format(prior, digits = 2)))
   if (length(text) == 0L) return(invisible())
   count <- length(labels)
+  key_above(
+    text, fill = c(fill[seq_len(count)], if (!is.null(prior)) NA), border = NA,
+    lty = c(rep(NA, count), if (!is.null(prior)) 2), col = muted[["axis"]]
+  )
+}
+
+# A key in one line above the panel, ending where it does, in letters for which the figure has room.
+key_above <- function(...) {
   usr <- graphics::par("usr")
   line <- graphics::par("csi") * diff(usr[3:4]) / graphics::par("pin")[2]
-  graphics::legend(
-    usr[2], usr[4] + 1.35 * line, text, xjust = 1,
-    fill = c(fill[seq_len(count)], if (!is.null(prior)) NA), border = NA,
-    lty = c(rep(NA, count), if (!is.null(prior)) 2), col = muted[["axis"]], bty = "n", horiz = TRUE,
-    cex = 0.8, xpd = NA, x.intersp = 0.6, seg.len = 1.6
-  )
+  key <- function(cex, ...) {
+    graphics::legend(
+      usr[2], usr[4] + 1.35 * line, ..., xjust = 1, bty = "n", horiz = TRUE, cex = cex, xpd = NA,
+      x.intersp = 0.6, seg.len = 1.6
+    )
+  }
+  room <- usr[2] - graphics::grconvertX(0, "nfc")
+  wide <- key(0.8, ..., plot = FALSE)$rect$w
+  key(0.8 * max(0.5, min(1, room / wide)), ...)
 }
 
 # Columns as they follow each other: their numbers, or their names if these are numbers.

@@ -20,8 +20,20 @@ partial_table <- function(x, newdata, pars, threads, re.form = NULL) {
   points <- levels | source$few[pars]
   structure(
     out, points = pars[points], rows = source$rows[pars[!points]],
-    whom = groups_meant(x, newdata, groups)
+    whom = groups_meant(x, newdata, groups),
+    seen = if (is.null(newdata) && length(source$names) == 1L) seen_rows(x, source$names)
   )
+}
+
+# Of a regression on one predictor up to 1000 of its rows, which the curve is drawn over.
+seen_rows <- function(x, name) {
+  rows <- fit_data(x)
+  if (nrow(rows) > x$n && !is.null(x$na.action)) rows <- rows[-x$na.action, , drop = FALSE]
+  known <- is_regression(x) && is.numeric(x$y) && is.null(x$units) &&
+    all(c(nrow(rows), length(x$y)) == x$n)
+  if (!known) return(NULL)
+  rows <- data.frame(value = rows[[name]], y = as.vector(x$y))
+  rows[spread_over(nrow(rows), 1000L), ]
 }
 
 # Two values, or up to five whole numbers that follow evenly, are drawn as levels are.
@@ -55,7 +67,7 @@ draw_partial <- function(x, data, main) {
     points <- name %in% attr(data, "points")
     curve$value <- if (points) factor(text, unique(text)) else as.numeric(text)
     curve
-  }), main, attr(data, "rows"), attr(data, "whom"))
+  }), main, data)
 }
 
 # What partial dependence is drawn from.
@@ -174,10 +186,11 @@ partial_draws.bark <- function(x, rows, take, threads) {
   )
 }
 
-plot_partial <- function(x, curves, main, rows = NULL, whom = NULL) {
-  classes <- if (length(x$levels) > 2L) x$levels
-  title <- partial_title(!anyNA(curves[[1L]]$lwr))
-  curve_panels(curves, response_label(x), main_title(main, title), classes, rows, whom)
+plot_partial <- function(x, curves, main, data) {
+  curve_panels(
+    curves, response_label(x), main_title(main, partial_title(!anyNA(data$lwr))),
+    if (length(x$levels) > 2L) x$levels, attr(data, "rows"), attr(data, "whom"), attr(data, "seen")
+  )
 }
 
 partial_title <- function(banded) {
@@ -189,8 +202,10 @@ partial_title <- function(banded) {
 # label: of what is drawn.
 # classes: for a curve each, with a key.
 # rows: named: values of numbers in the rows, shown along the axis.
-# note: a line below the panels.
-curve_panels <- function(curves, label, title, classes = NULL, rows = NULL, note = NULL) {
+# note: a line below the title.
+# seen: rows behind the curve of the only panel, `value` and `y`.
+curve_panels <- function(curves, label, title, classes = NULL, rows = NULL, note = NULL,
+                         seen = NULL) {
   old <- bk_looks(length(curves))
   old$omi <- graphics::par("omi")
   on.exit(graphics::par(old))
@@ -200,7 +215,7 @@ curve_panels <- function(curves, label, title, classes = NULL, rows = NULL, note
   if (length(curves) > 1L) title <- title_outside(title, !is.null(note))
   count <- max(1L, length(classes))
   colours <- bk_palette(count)
-  limits <- range(unlist(lapply(curves, `[`, c("fit", "lwr", "upr"))), na.rm = TRUE)
+  limits <- range(unlist(lapply(curves, `[`, c("fit", "lwr", "upr"))), seen$y, na.rm = TRUE)
   if (diff(limits) < 1e-8 * max(abs(limits), 1)) limits <- limits + c(-1, 1)
   # Room for numbers of many digits.
   digits <- max(nchar(format(pretty(limits), trim = TRUE)))
@@ -218,6 +233,10 @@ curve_panels <- function(curves, label, title, classes = NULL, rows = NULL, note
       rows_along(rows[[name]])
     }
     label_beside(label, graphics::par("mar")[2] - 1.5)
+    if (!is.null(seen)) {
+      where <- if (is_level) match(as.character(seen$value), levels(curve$value)) else seen$value
+      graphics::points(where, seen$y, pch = 19, cex = 0.5, col = seen_colour(nrow(seen)))
+    }
     class <- if (is.null(curve$class)) 1L else match(curve$class, classes)
     for (k in seq_len(count)) {
       own <- class == k
