@@ -128,7 +128,9 @@ gg_weights <- function(x, data) {
   blue <- bk_colours[["blue"]]
   out <- gg_start(
     data, aes_of(x = "mean", y = "label"), weights_title(x), weight_label(x)
-  ) + gg_row_names(data$space) + ggplot2::geom_col(fill = if (all(is.na(data$lower))) blue else blend(blue, 0.4), width = 0.6)
+  ) + gg_row_names(data$space) + ggplot2::geom_col(
+    fill = if (all(is.na(data$lower))) blue else blend(blue, 0.4), width = 0.6
+  )
   if (x$combine != "product") out <- out + ggplot2::xlim(0, 1)
   known <- data[!is.na(data$lower), ]
   if (nrow(known) == 0L) return(out)
@@ -147,7 +149,8 @@ gg_lengthscales <- function(x, data) {
     gg_start(
       data, aes_of(x = "lengthscale", y = "predictor"), "Length-scales", lengthscale_label(x),
       caption = note
-    ) + gg_row_names(levels(data$predictor)) + ggplot2::geom_point(color = bk_colours[["blue"]], size = 2) +
+    ) + gg_row_names(levels(data$predictor)) +
+      ggplot2::geom_point(color = bk_colours[["blue"]], size = 2) +
       ggplot2::scale_x_log10(limits = range(seen, mean(seen) / 2, mean(seen) * 2))
   } else {
     gg_start(

@@ -15,7 +15,9 @@ boundary_data <- function(x, columns, newdata, y, link) {
 # What is said of the predictors that are held.
 held_note <- function(held) {
   if (length(held) == 0L) return(NULL)
-  value <- vapply(held, function(v) if (is.numeric(v)) format(v, digits = 3) else as.character(v), "")
+  value <- vapply(held, function(v) {
+    if (is.numeric(v)) format(v, digits = 3) else as.character(v)
+  }, "")
   text <- paste("at", paste(names(held), value, sep = " = ", collapse = ", "))
   if (nchar(text) <= 60L) return(text)
   if (all(vapply(held, is.numeric, NA))) "others at their middle" else {

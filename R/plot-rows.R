@@ -239,7 +239,8 @@ plot_intervals <- function(estimate, lower, upper, labels = names(estimate), ref
   dense <- rows > most_rows && !rows_fit(rows)
   place <- row_panel(
     if (dense) named_rows(labels %||% character(rows)) else labels,
-    range(lower, upper, reference, reach, finite = TRUE), xlab, main, if (dense) sprintf("%d rows, some named", rows) else note, lines = !dense
+    range(lower, upper, reference, reach, finite = TRUE), xlab, main,
+    if (dense) sprintf("%d rows, some named", rows) else note, lines = !dense
   )
   on.exit(graphics::par(place$old))
   at <- place$at

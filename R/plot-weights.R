@@ -20,7 +20,8 @@ draw_kernel_weights <- function(x, data, main) {
   graphics::par(mar = graphics::par("mar") + c(0, 0.6, 0, 0))
   top <- max(table$mean, ends, if (x$combine != "product") 1, na.rm = TRUE)
   bk_panel(
-    c(0, top), c(0.5, n + 0.5), weight_label(x), main = main_title(main, weights_title(x)), axes = "x", grid = "x"
+    c(0, top), c(0.5, n + 0.5), weight_label(x),
+    main = main_title(main, weights_title(x)), axes = "x", grid = "x"
   )
   bk_axis(2, at, labels, cex.axis = 0.9)
   colour <- bk_colours[["blue"]]

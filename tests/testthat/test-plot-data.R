@@ -165,7 +165,9 @@ test_that("numbers of few values are points, as levels are", {
     c(TRUE, TRUE, TRUE, FALSE, FALSE, FALSE, FALSE)
   )
   set.seed(4)
-  rows <- data.frame(x = rnorm(90), b = rep(0:1, 45), m = rep(5:7, 30), l = rep(c(TRUE, FALSE, TRUE), 30))
+  rows <- data.frame(
+    x = rnorm(90), b = rep(0:1, 45), m = rep(5:7, 30), l = rep(c(TRUE, FALSE, TRUE), 30)
+  )
   rows$y <- rows$b + rnorm(90)
   fit <- bkm(y ~ x + b + m + l, rows, threads = 1)
   data <- partial_table(fit, NULL, NULL, 1L)
@@ -222,7 +224,8 @@ test_that("a boundary of two numbers holds factors and others where most rows ar
   rows$f[1:20] <- "v"
   rows$y <- factor(ifelse(rows$a + (rows$f == "v") + rnorm(90, sd = 0.3) > 0, "yes", "no"))
   fit <- gpsvm(
-    y ~ log(c) + f + a + b, rows, kernel = rbf(2), tune = FALSE, inducing = 15, seed = 1, threads = 1
+    y ~ log(c) + f + a + b, rows, kernel = rbf(2), tune = FALSE, inducing = 15, seed = 1,
+    threads = 1
   )
   expect_bk_error(plot(fit, "boundary"), "argument", "columns")
   expect_bk_error(plot(fit, "boundary", columns = c("a", "f")), "argument", "\"c\"")
