@@ -57,6 +57,15 @@ own_moments <- function(moments) {
   c(lapply(moments[c("mean", "var")], unname), moments$prob, sd)
 }
 
+with_prob_sd <- function(moments) {
+  if (length(moments$prob) && is.null(moments$prob_sd)) {
+    moments$prob_sd <- lapply(stats::setNames(nm = names(moments$prob)), function(link) {
+      probability_sd(moments$mean, moments$var, link)
+    })
+  }
+  moments
+}
+
 #' @exportS3Method
 latent.bsvm <- function(object, rows = NULL, links = character(),
                         threads = getOption("bayeskernel.threads", 2L)) {

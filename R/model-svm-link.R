@@ -350,11 +350,7 @@ left_out_of_chains <- function(fit, job) {
   moments_at <- function(fit, rows, random) {
     at <- latent.bsvm(fit, list(
       x = design$x[rows, , drop = FALSE], offset = fit$offset[rows],
-      random = lapply(random, function(term) {
-        term$group <- term$group[rows]
-        term$z <- term$z[rows, , drop = FALSE]
-        term
-      })
+      random = lapply(random, take_term, rows)
     ), threads = job$settings$threads)
     list(mean = at$middle, var = at$spread)
   }
