@@ -10,7 +10,10 @@ run_ep <- function(job) {
   data <- job$data
   # Messages are with the rows.
   absent <- !is.null(data$shares)
-  if (absent) data$rows <- 0
+  if (absent) {
+    data$rows <- 0
+    if (length(data$group_sizes)) data$group_sizes[] <- 0L
+  }
   core <- run(data, job$shared$prior, job$control)
   failed <- inherits(core, "bayeskernel_core_error") && core$kind == "numeric"
   if (!failed) {

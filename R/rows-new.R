@@ -250,6 +250,18 @@ needed_columns <- function(info, source) {
   source
 }
 
+# The predictors of a block: a formula looks for its variables in a data frame.
+block_values <- function(object, source, block) {
+  if (object$design$type == "matrix") return(block$x)
+  x <- as.data.frame(block$x)
+  x[source$raw] <- if (source$type == "text") {
+    Map(text_groups_like, block$raw, group_names_of(object, source$raw))
+  } else {
+    block$raw
+  }
+  x
+}
+
 # The row would be counted from the start of its block.
 refuse_infinite <- function(block) {
   check_columns(

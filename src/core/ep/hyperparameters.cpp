@@ -70,11 +70,12 @@ void Hyperparameters::unpack(const VectorXd& x,
   });
 }
 
-MatrixXd Hyperparameters::inverse_curvature(const VectorXd& x) const {
+MatrixXd Hyperparameters::inverse_curvature(const VectorXd& x,
+                                            double rows) const {
   VectorXd out(size());
   visit([&](int l, Index at) {
     if (l < 0) {
-      out[at] = 1.0;
+      out[at] = 1.0 / (0.5 * rows + variance(l).shape());
       return;
     }
     const Block& block = prior_.blocks[l];
