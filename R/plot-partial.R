@@ -176,7 +176,7 @@ partial_draws.default <- function(x, rows, take, threads) {
 partial_draws.bark <- function(x, rows, take, threads) {
   core <- bark_core_draws(x, taken_draws(x, take))
   f <- core_call(bark_latent_cpp(
-    core, x$posterior$x, bark_scaled_rows(x, rows$x), threads, level_codes(rows$random)
+    core, x$posterior$x, scaled_predictors(x, rows$x), threads, level_codes(rows$random)
   ))
   z <- stats::qnorm((seq_along(core$phi) * (sqrt(5) - 1) / 2) %% 1)
   to_data <- x$transform$response
