@@ -30,6 +30,11 @@ add_link <- function(fit, left_out) {
   fit$link <- say_refused(calibrated(left_out))
   if (!is_calibrated(fit)) return(fit)
   if (NROW(left_out$mean) == fit$n) fit$link$log_prob <- left_out_log_prob(fit$link, left_out)
+  # `loo` is about the probabilities of predict().
+  if (!is.null(fit$loo)) {
+    fit$loo_probit <- fit$loo
+    fit["loo"] <- list(fit$link$log_prob)
+  }
   if (!is.null(left_out$own)) {
     fit$link$robust <- TRUE
     fit$fitted[c("middle", "spread")] <- left_out$own
