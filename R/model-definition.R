@@ -51,6 +51,8 @@ fit_model <- function(model, call, front, ...) {
   if (!is.null(settings$resume)) check_resume(settings$resume, model, settings)
   rows <- read_rows(model, front, settings)
   if (!is.null(rows$release)) on.exit(rows$release())
+  said <- settings$family_said %||% !is.null(settings$family)
+  if (!said && is.null(rows$levels)) inform_counts(rows)
   call <- typed_call(call, front, model$name)
   shared <- if (!is.null(model$shared)) model$shared(rows, settings)
   done <- if (is.null(shared)) {
