@@ -441,11 +441,14 @@ fit_quality <- function(object) {
   d <- object$diagnostics
   last <- function(trace) if (length(trace)) trace[length(trace)] else NA_real_
   if (is.null(object$draws)) {
+    multinomial <- inherits(object, "mkprobit")
     return(list(
       particles = object$particles, rows = nrow(object$trace$steps),
       log_evidence = if (!is_pseudo(object)) evidence_of(object),
       loo = left_out_score(object), elbo = last(object$trace$elbo),
-      objective = last(object$trace$objective), passes = d$passes, steps = d$steps,
+      objective = last(object$trace$objective), steps = d$steps,
+      # Of several kernels in turn those of the last.
+      passes = if (multinomial) length(object$trace$elbo) else d$passes, no_bound = multinomial,
       batch_size = d$batch_size, jitter = d$jitter, converged = d$converged,
       watched = length(object$trace$epochs) > 0L || isTRUE(d$passes > 0)
     ))

@@ -386,6 +386,9 @@ variational_line <- function(d) {
       },
       sprintf("leave-one-out %s", format(d$loo, nsmall = 2, digits = 6))
     )
+  } else if (isTRUE(d$no_bound)) {
+    # It is loose, and bounds of other kernels are not compared with it.
+    NULL
   } else if (!is.na(d$elbo)) {
     sprintf("bound %s", format(d$elbo, nsmall = 2, digits = 7))
   } else if (!is.na(d$objective)) {
@@ -402,7 +405,7 @@ variational_line <- function(d) {
   }
   paste0(
     ended, if (length(work)) paste(" after", paste(work, collapse = " and ")),
-    paste0(", ", value, collapse = "")
+    if (length(value)) paste0(", ", value, collapse = "")
   )
 }
 
