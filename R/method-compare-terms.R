@@ -68,7 +68,10 @@ compare_terms.bayeskernel_fit <- function(object, terms = NULL, seed = 1, ...) {
   }
   whole <- row_elpd(object, seed)
   # Defaults that depend on what else is in the formula stay what they are.
-  changes <- if (is_linear(object)) list(penalty = object$penalty)
+  changes <- c(
+    if (is_linear(object)) list(penalty = object$penalty),
+    if (is_regression(object)) list(family = "gaussian")
+  )
   rows <- lapply(names(formulas), function(name) {
     call <- changed_call(object, formulas[[name]], changes)
     if (!is.null(call$control)) {

@@ -265,6 +265,8 @@ average_likelihood <- function(object) {
 
 # --- leave-one-out by cavities -----------------------------------------------
 
+cavities <- "the cavities of expectation propagation"
+
 # As loo() of package loo gives it, without importance sampling.
 cavity_loo <- function(object) {
   elpd <- cavity_elpd(object)
@@ -274,7 +276,10 @@ cavity_loo <- function(object) {
     Estimate = colSums(pointwise), SE = apply(pointwise, 2, sum_error, loo_copies(object))
   )
   structure(
-    list(estimates = estimates, pointwise = pointwise, diagnostics = NULL),
+    list(
+      estimates = estimates, pointwise = pointwise, diagnostics = NULL,
+      by = if (is_linear(object) && !is_pseudo(object)) cavities else "the probabilities of predict()"
+    ),
     class = c("cavity_loo", "loo"), dims = c(NA, nrow(pointwise))
   )
 }
@@ -299,17 +304,13 @@ own_log_density <- function(object) {
   }
   link <- links_of(object)[1]
   p <- latent_by_link(object, links = link)$prob[[link]]
-  p <- ifelse(own_classes(object) == 2, p, 1 - p)
-  log(pmax(p, .Machine$double.xmin))
+  log(pmax(own_probability(p, own_classes(object)), .Machine$double.xmin))
 }
 
 #' @export
 print.cavity_loo <- function(x, digits = 1, ...) {
   digits <- check_count(digits, 0L, name = "digits")
-  cat(sprintf(
-    "\nLeave-one-out of %d rows, by the cavities of %s\n\n",
-    nrow(x$pointwise), "expectation propagation"
-  ))
+  cat(sprintf("\nLeave-one-out of %d rows, by %s\n\n", nrow(x$pointwise), x$by %||% cavities))
   print(round(x$estimates, digits))
   invisible(x)
 }

@@ -38,8 +38,9 @@
 #' @return An object of class `c("gpsvm", "bayeskernel_fit")`: a plain list that survives
 #'   [saveRDS()]. It has `kernel`, `inducing` (m x d, scale of the data), `nugget`, `method`,
 #'   `levels`, `n`, and after `"ep"` also `loo`, the log probability of each row's class given the
-#'   other rows, before the calibration of `predict()`; `print()` shows the sum after it. The methods
-#'   of every fit are listed in [fit-arguments].
+#'   other rows, by the link of `predict()`. `print()`, `summary()` and `loo()` show its sum;
+#'   `loo_probit` is that by `link = "probit"`. The methods of every fit are listed in
+#'   [fit-arguments].
 #'
 #' @section Model: With labels \eqn{y_i = \pm 1}{y_i = -1, +1} and
 #'   \eqn{f \sim GP(0, k)}{f ~ GP(0, k)} the pseudo-likelihood is

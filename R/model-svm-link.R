@@ -33,6 +33,11 @@ add_link <- function(fit, left_out) {
     prob <- calibrated_probability(fit$link, as.matrix(left_out$mean), as.matrix(left_out$var))
     fit$link$log_prob <- log(pmax(own_probability(prob, left_out$y + 1L), 1e-300))
   }
+  # `loo` is about the probabilities of predict().
+  if (!is.null(fit$loo)) {
+    fit$loo_probit <- fit$loo
+    fit["loo"] <- list(fit$link$log_prob)
+  }
   if (!is.null(left_out$own)) {
     fit$link$robust <- TRUE
     fit$fitted[c("middle", "spread")] <- left_out$own
