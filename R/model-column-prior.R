@@ -19,11 +19,11 @@ column_variances <- function(design, fixed, variance, standardize, family, neste
   variance
 }
 
-# Products and powers that the columns that they are made of explain for the most part, as those of
-# a year and a treatment, which is nearly a multiple of the treatment. The prior is that of what such
-# a column adds to those of earlier terms of its variables, wherever the zeros of predictors are. A
-# list with an element for each term that has some: `columns`; `sd`, of what they add; `lower`, the
-# earlier columns, and `load`, lower x columns, by which these explain them.
+# Products and powers that the columns that they are made of explain for the most part, as that of a
+# year and a treatment, which is nearly a multiple of the treatment. The prior is that of what such
+# a column adds to those of earlier terms of its variables, wherever the zeros of predictors are.
+# A list with an element for each term that has some: `columns`; `sd`, of what they add; `lower`,
+# the earlier columns, and `load`, lower x columns, by which these explain them.
 nested_columns <- function(design, share = 0.25) {
   x <- design$lean$x %||% design$x
   if (is.null(design$terms) || nrow(x) == 0L) return(NULL)
