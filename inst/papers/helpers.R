@@ -313,8 +313,8 @@ random_folds <- function(n, k = 10) {
   lapply(seq_len(k), function(f) which(fold == f))
 }
 
-# Table 2 for one set, in per cent: three kernels, K nearest neighbors and their probabilistic kin on
-# the same ten folds.
+# Table 2 for one set, in per cent: three kernels, and K nearest neighbors, plain and probabilistic,
+# on the same ten folds.
 table2 <- function(set) {
   data <- paper_data(set)
   if (size == "tiny") {
