@@ -26,7 +26,7 @@ gg_start <- function(data, mapping, title = NULL, x = NULL, y = NULL, caption = 
       plot.subtitle = ggplot2::element_text(color = muted[["axis"]], size = ggplot2::rel(0.85)),
       plot.caption = ggplot2::element_text(color = muted[["axis"]])
     ) + ggplot2::labs(
-      title = lines(title, 64), x = lines(x, 56), y = lines(y, 40), caption = lines(caption, 76)
+      title = lines(title, 64), x = lines(x, 60), y = lines(y, 40), caption = lines(caption, 76)
     )
 }
 
