@@ -16,8 +16,8 @@
 #' @return `log_evidence()`: one number. With [seqkr()] its exponential is an estimate of the
 #'   evidence without bias, except for the effect of `temper`. With learned variances it is averaged
 #'   over their grid and prior, of classes in groups with what sites miss of it (see [bkm()],
-#'   Methods); with more than three of them it is the evidence at their posterior, without that, and
-#'   too large by what their prior would cost.
+#'   Methods). With more than eight of them, or more than two of a row source without groups, their
+#'   posterior is variational and the evidence a little too small.
 #'
 #'   `anova()`: a data frame of class `bayeskernel_anova` with a row a model: `family`, `columns`,
 #'   the number of fixed columns, `log_evidence`, `difference` from the best, `elpd_loo`, the sum of

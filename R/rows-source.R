@@ -14,8 +14,8 @@
 #' @param query For a connection: one statement that reads, as text: `SELECT`,
 #'   `WITH`, `VALUES` or `TABLE`. Others are not sent.
 #' @param y The response: the name of a column; for a matrix or data frame also a vector of labels.
-#'   Every other column is a predictor. `NULL`, the default: the source has no labels and serves
-#'   for prediction alone.
+#'   Every other column is a predictor. `NULL`, the default: the formula names the response, as in
+#'   `gpsvm(y ~ a + b, row_source(file))`, or the source serves for prediction alone.
 #' @param open For a cluster: a function of `part` and `parts`. Worker `part` of `parts` calls it
 #'   once; it returns a row source of the worker's own rows.
 #' @param sep For text files: the character between values, one of ASCII.
@@ -181,6 +181,13 @@ new_row_source <- function(source, columns, y) {
     )
   }
   structure(source, class = "row_source")
+}
+
+# A formula names the response of a source that has none; for rows of a cluster row_source() does.
+source_with_response <- function(source, formula) {
+  open <- is.null(source$response) && is.null(source$labels) && source$type != "cluster"
+  if (!open || length(formula) != 3L || !is.name(formula[[2L]])) return(source)
+  new_row_source(unclass(source), source$all_columns, as.character(formula[[2L]]))
 }
 
 # What row_source() makes, which someone may have changed since.
