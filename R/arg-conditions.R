@@ -29,6 +29,16 @@ bk_warn <- function(kind, header, ..., call = user_call()) {
   invisible(NULL)
 }
 
+# Runs `code`, in which a warning of the same kind and header is given once.
+once_each <- function(code) {
+  given <- character()
+  withCallingHandlers(code, bayeskernel_warning = function(w) {
+    own <- paste(class(w)[1L], sub("\n.*", "", conditionMessage(w)))
+    if (own %in% given) invokeRestart("muffleWarning")
+    given <<- c(given, own)
+  })
+}
+
 # A message that code can tell apart, as a warning is.
 bk_inform <- function(kind, header, ..., call = user_call()) {
   condition <- new_condition("message", kind, header, list(...), call)

@@ -15,10 +15,23 @@ value_elsewhere <- function(x, name, accepted) {
   table <- utils::read.csv(
     system.file("elsewhere-values.csv", package = "bayeskernel"), colClasses = "character"
   )
-  fits <- vapply(strsplit(table$theirs, " "), function(theirs) plain_name(x) %in% theirs, NA)
+  # A family with its link, or number.
+  own <- plain_name(if (name == "family") sub("[(].*", "", x) else x)
+  fits <- vapply(strsplit(table$theirs, " "), function(theirs) own %in% theirs, NA)
   at <- which(fits & table$argument == name & table$ours %in% accepted)[1L]
   if (is.na(at)) return(NULL)
+  # What is not here has a sentence of its own.
+  if (endsWith(table$say[at], ".")) return(table$say[at])
   sprintf("\"%s\" is %s here.", x, if (nzchar(table$say[at])) table$say[at] else quoted(table$ours[at]))
+}
+
+# The accepted value that is misspelled, as text for a message, or NULL.
+nearest_value <- function(x, accepted) {
+  if (!is.character(x) || length(x) != 1L || is.na(x) || length(accepted) < 2L) return(NULL)
+  distance <- utils::adist(plain_name(x), plain_name(accepted))[1L, ]
+  best <- which.min(distance)
+  # Short words are near to anything.
+  if (distance[best] <= min(2, nchar(plain_name(x)) / 3)) sprintf("Did you mean \"%s\"?", accepted[best])
 }
 
 plain_name <- function(x) gsub("[^a-z0-9]", "", tolower(readable(x)))

@@ -38,6 +38,7 @@
 #' d$y <- d$x + rnorm(10)[d$g] + rlogis(100) > 0
 #' fit <- bkm(y ~ x + z + (1 | g), d, threads = 1)
 #' compare_terms(fit)
+#' @aliases compare_terms.bkm
 #' @export
 compare_terms <- function(object, ...) UseMethod("compare_terms")
 
@@ -67,7 +68,10 @@ compare_terms.bayeskernel_fit <- function(object, terms = NULL, seed = 1, ...) {
   }
   whole <- row_elpd(object, seed)
   # Defaults that depend on what else is in the formula stay what they are.
-  changes <- if (is_linear(object)) list(penalty = object$penalty)
+  changes <- c(
+    if (is_linear(object)) list(penalty = object$penalty),
+    if (is_regression(object)) list(family = "gaussian")
+  )
   rows <- lapply(names(formulas), function(name) {
     call <- changed_call(object, formulas[[name]], changes)
     if (!is.null(call$control)) {

@@ -39,6 +39,7 @@
 #' one <- bkm(y ~ x, d, threads = 1)
 #' log_evidence(one)
 #' anova(one, both = bkm(y ~ x + z, d, threads = 1))
+#' @aliases log_evidence.bkm anova.bkm print.bayeskernel_anova
 #' @export
 log_evidence <- function(object, ...) UseMethod("log_evidence")
 
@@ -190,7 +191,10 @@ print.bayeskernel_anova <- function(x, digits = default_digits(), ...) {
 #' @return An object of class `logLik`: the log-likelihood at the posterior mean of the latent value
 #'   of each row, known groups with their effects. Its `df` is the effective number of parameters,
 #'   twice what the log-likelihood falls on average over the posterior, so that [stats::AIC()] is
-#'   the deviance information criterion.
+#'   the deviance information criterion (DIC).
+#' @section Mixed models: `AIC()` and `BIC()` are conditional on the effects of the groups in the
+#'   data. Do not compare them with those of lme4, which are marginal; compare models with
+#'   [anova()].
 #' @section Errors: `bayeskernel_error_argument` for other fits: a pseudo-likelihood has none, and
 #'   in kernel models nothing was maximized; see [log_lik()][posterior_predict.bayeskernel_fit].
 #' @seealso [log_evidence()], [compare_terms()].
@@ -204,6 +208,7 @@ print.bayeskernel_anova <- function(x, digits = default_digits(), ...) {
 #' fit <- bkm(y ~ x, d, threads = 1)
 #' logLik(fit)
 #' AIC(fit)
+#' @aliases logLik.bkm extractAIC.bayeskernel_fit AIC.bkm BIC.bkm
 #' @importFrom stats logLik
 #' @export
 logLik.bayeskernel_fit <- function(object, ...) {
@@ -260,6 +265,8 @@ average_likelihood <- function(object) {
 
 # --- leave-one-out by cavities -----------------------------------------------
 
+cavities <- "the cavities of expectation propagation"
+
 # As loo() of package loo gives it, without importance sampling.
 cavity_loo <- function(object) {
   elpd <- cavity_elpd(object)
@@ -269,7 +276,10 @@ cavity_loo <- function(object) {
     Estimate = colSums(pointwise), SE = apply(pointwise, 2, sum_error, loo_copies(object))
   )
   structure(
-    list(estimates = estimates, pointwise = pointwise, diagnostics = NULL),
+    list(
+      estimates = estimates, pointwise = pointwise, diagnostics = NULL,
+      by = if (is_linear(object) && !is_pseudo(object)) cavities else "the probabilities of predict()"
+    ),
     class = c("cavity_loo", "loo"), dims = c(NA, nrow(pointwise))
   )
 }
@@ -294,17 +304,13 @@ own_log_density <- function(object) {
   }
   link <- links_of(object)[1]
   p <- latent_by_link(object, links = link)$prob[[link]]
-  p <- ifelse(own_classes(object) == 2, p, 1 - p)
-  log(pmax(p, .Machine$double.xmin))
+  log(pmax(own_probability(p, own_classes(object)), .Machine$double.xmin))
 }
 
 #' @export
 print.cavity_loo <- function(x, digits = 1, ...) {
   digits <- check_count(digits, 0L, name = "digits")
-  cat(sprintf(
-    "\nLeave-one-out of %d rows, by the cavities of %s\n\n",
-    nrow(x$pointwise), "expectation propagation"
-  ))
+  cat(sprintf("\nLeave-one-out of %d rows, by %s\n\n", nrow(x$pointwise), x$by %||% cavities))
   print(round(x$estimates, digits))
   invisible(x)
 }

@@ -34,14 +34,16 @@
 #'   `loo()`, as a row of w trials does. In a [bark()] the weight divides the
 #'   variance of the row's noise, and the row counts once.
 #' @section Leave-one-out: A fit by expectation propagation has the predictive density of each row
-#'   given the others, from its cavities: `loo()` sums them, without importance sampling. Other fits
+#'   given the others, from its cavities: `loo()` sums them, without importance sampling. So it does
+#'   for [bsvm()] and [gpsvm()] with `"ep"` for the probabilities of `predict()`. Other fits
 #'   take `log_lik()` and Pareto smoothed importance sampling.
 #' @section Support vector machines: Their likelihood is a pseudo-likelihood:
 #'   the hinge loss is not minus the logarithm of a probability.
-#'   `posterior_predict()`, `pp_check()`, `log_lik()` and `loo()` are errors;
+#'   `posterior_predict()`, `pp_check()` and `log_lik()` are errors;
 #'   [bkm()] has the same models with a likelihood.
 #' @section Errors: `bayeskernel_error_argument`, as [predict()][predict.bayeskernel_fit]; also if
-#'   the data of the fit are not to be had, and for `log_lik()`, `loo()` of a pseudo-likelihood.
+#'   the data of the fit are not to be had, and for `log_lik()` of a pseudo-likelihood, `loo()` of
+#'   one without `"ep"`.
 #' @seealso [predict()][predict.bayeskernel_fit], [draws].
 #' @examples
 #' set.seed(1)
@@ -193,7 +195,9 @@ log_lik.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
 #' @exportS3Method loo::loo
 loo.bayeskernel_fit <- function(x, ..., seed = NULL) {
   check_whole(x)
-  refuse_pseudo(x, "leave-one-out log score")
+  if (is.null(left_out_score(x)) || !is.null(x$units)) {
+    refuse_pseudo(x, "leave-one-out log score")
+  }
   need_rows(x, "loo()")
   if (!is.null(x$loo)) {
     check_no_dots(...)

@@ -51,15 +51,17 @@ fit_model <- function(model, call, front, ...) {
   if (!is.null(settings$resume)) check_resume(settings$resume, model, settings)
   rows <- read_rows(model, front, settings)
   if (!is.null(rows$release)) on.exit(rows$release())
+  said <- settings$family_said %||% !is.null(settings$family)
+  if (!said && is.null(rows$levels)) inform_counts(rows)
   call <- typed_call(call, front, model$name)
   shared <- if (!is.null(model$shared)) model$shared(rows, settings)
-  done <- if (is.null(shared)) {
+  done <- once_each(if (is.null(shared)) {
     fit_rows(model, rows, settings, call)
   } else if (method_is(model, settings$method, "sampler")) {
     sample_shared(model, rows, settings, call, shared)
   } else {
     fit_shared(model, rows, settings, call, shared)
-  }
+  })
   settings <- done$job$settings
   sampled <- method_is(model, settings$method, "sampler")
   fit <- done$fit
@@ -80,6 +82,8 @@ fit_model <- function(model, call, front, ...) {
       warn_until(fit$diagnostics)
     }
   }
+  # The draws of a selection that began at a variational optimum are few on purpose, but agree.
+  if (!sampled && !is.null(fit$draws)) warn_convergence(fit$diagnostics$table, min_ess = 0)
   fit <- keep_data(fit, rows, front, settings)
   fit$elapsed <- c(core = fit$diagnostics$seconds, total = proc.time()[["elapsed"]] - started)
   stamped(fit)

@@ -68,19 +68,16 @@ posterior_fact <- function(object) {
   passes <- ngettext(check$passes, "%.0f pass", "%.0f passes")
   line <- sprintf("expectation propagation, %s", sprintf(passes, check$passes))
   if (is.null(check$k) || is.na(check$k)) return(line)
-  sprintf("%s; importance check k = %.2f: %s", line, check$k, check_word(check$k))
-}
-
-# Vehtari, Simpson, Gelman, Yao and Gabry (2024): Pareto smoothed importance sampling; the limits
-# were set beside long chains.
-check_word <- function(k) {
-  if (k < 0.5) {
+  # Vehtari, Simpson, Gelman, Yao and Gabry (2024): Pareto smoothed importance sampling; the limits
+  # were set beside long chains.
+  word <- if (check$k < 0.5) {
     "ok"
-  } else if (k <= 0.7) {
+  } else if (check$k <= 0.7) {
     "approximate"
   } else {
     "not trustworthy: use method = \"gibbs\""
   }
+  sprintf("%s; importance check k = %.2f: %s", line, check$k, word)
 }
 
 # Variances are integrated over by "ep" up to a number of them.
@@ -279,9 +276,8 @@ tuning_text <- function(tuned) {
       nrow(tuned$grid), format(min(tuned$grid$log_loss), digits = 3)
     )
   } else if (tuned$by == "loo") {
-    sprintf(
-      "by leave-one-out on %.0f rows, log loss %s", tuned$rows, format(tuned$log_loss, digits = 3)
-    )
+    # Its score is that of another link.
+    sprintf("by leave-one-out on %.0f rows", tuned$rows)
   } else if (tuned$by == "evidence") {
     sprintf("length-scale by the evidence of %.0f rows, one of %d", tuned$rows, nrow(tuned$grid))
   } else {
@@ -442,11 +438,14 @@ fit_quality <- function(object) {
   d <- object$diagnostics
   last <- function(trace) if (length(trace)) trace[length(trace)] else NA_real_
   if (is.null(object$draws)) {
+    multinomial <- inherits(object, "mkprobit")
     return(list(
       particles = object$particles, rows = nrow(object$trace$steps),
       log_evidence = if (!is_pseudo(object)) evidence_of(object),
       loo = left_out_score(object), elbo = last(object$trace$elbo),
-      objective = last(object$trace$objective), passes = d$passes, steps = d$steps,
+      objective = last(object$trace$objective), steps = d$steps,
+      # Of several kernels in turn those of the last.
+      passes = if (multinomial) length(object$trace$elbo) else d$passes, no_bound = multinomial,
       batch_size = d$batch_size, jitter = d$jitter, converged = d$converged,
       watched = length(object$trace$epochs) > 0L || isTRUE(d$passes > 0)
     ))
@@ -466,19 +465,25 @@ fit_quality <- function(object) {
 
 # Sum of log probabilities of the rows, each given the others, by the link of predict().
 left_out_score <- function(object) {
-  if (is.null(object$loo)) return(NULL)
-  if (!is_calibrated(object)) return(sum(cavity_elpd(object)))
-  log_prob <- object$link$log_prob
-  if (length(log_prob) == length(object$loo)) sum(log_prob * (object$weights %||% 1))
+  if (!is.null(object$loo) && !is.null(left_out_rows(object))) sum(cavity_elpd(object))
+}
+
+# Fits of before 0.12.0 have in `loo` what the link "probit" says.
+left_out_rows <- function(object) {
+  if (is_calibrated(object)) object$link$log_prob else object$loo
 }
 
 # Of each row, as often as it counts. That of a unit of trials is known as a whole, and stands with
 # each of its rows.
 cavity_elpd <- function(object) {
   # Kernel machines know their rows by class.
-  if (is.null(object$units) || !is_linear(object)) return(object$loo * (object$weights %||% 1))
+  rows <- left_out_rows(object)
+  calibrated <- is_calibrated(object)
+  if (is.null(object$units) || !is_linear(object) || calibrated) {
+    return(rows * (object$weights %||% 1))
+  }
   constant <- if (is_pseudo(object)) 0 else unit_constant(object)
-  by_unit(object, object$loo) + constant
+  by_unit(object, rows) + constant
 }
 
 # Of counts with the number of orders of their trials, as the log-likelihood has it.

@@ -348,7 +348,7 @@ extended_fit <- function(object, core, q, own, rows) {
   out$n <- object$n + rows$n
   if (length(object$log_evidence)) out$log_evidence <- object$log_evidence + core$log_z
   out$check$passes <- out$check$passes + core$status$passes
-  out["frame"] <- out["fitted"] <- out["loo"] <- out["y"] <- list(NULL)
+  out["frame"] <- out["fitted"] <- out["loo"] <- out["loo_probit"] <- out["y"] <- list(NULL)
   out["weights"] <- out["offset"] <- out["na.action"] <- list(NULL)
   out$data <- list(absent = "extended")
   out

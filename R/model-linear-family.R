@@ -10,7 +10,9 @@ glm_family <- function(family) {
 }
 
 abort_family_link <- function(given, name, accepted) {
-  abort_argument(sprintf("%s(\"%s\")", given$name, given$link), name, accepted)
+  abort_argument(
+    sprintf("%s(\"%s\")", given$name, given$link), name, accepted, accepted = c("gaussian", accepted)
+  )
 }
 
 #' The pseudo-likelihood of support vector machines as a family

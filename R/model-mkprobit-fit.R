@@ -49,6 +49,8 @@ mkprobit_job <- function(rows, settings) {
     )
   } else {
     c(read$engine[c("sparse", "weights_method", "is_target", "learn", "states", "own")], list(
+      left_out = classes * length(y) * as.double(read$regressors)^2 < most_left_out,
+      sharpness = read$process$sharpness %||% 1,
       zeta_moment = settings$zeta_moment, tol = settings$tol,
       tolw = settings$tolw, max_iter = settings$max_iter,
       accelerate = settings$accelerate, allow_empty = settings$allow_empty
@@ -62,6 +64,9 @@ mkprobit_job <- function(rows, settings) {
     stored = classes * read$regressors + 2 * length(read$spaces) + classes * length(reference)
   )
 }
+
+# Multiplications that rows left out may take.
+most_left_out <- 2e10
 
 # The paper's: the kernels of all objects, whose weights, scales and length-scales the core learns.
 # `plain`: every row is one object.
@@ -438,6 +443,9 @@ mkprobit_collect <- function(fit, core, job, rows) {
     }
     fit$states <- weight_states(core$weights, names(spaces))
     fit$trace <- list(elbo = core$status$bound)
+    # Of an object that counts several times one is left out.
+    log_prob <- core$left_out[match(seq_len(fit$n), job$at)]
+    if (length(log_prob) && !anyNA(log_prob)) fit$loo <- log_prob
     fit$diagnostics <- c(
       core$status[c(
         "passes", "rejected", "converged", "largest_fall", "seconds", "interrupted", "qr", "active"

@@ -174,8 +174,7 @@ mkprobit_process_fact <- function(object) {
 
 process_tuning_fact <- function(tuned) {
   sprintf(
-    "by leave-one-out on %.0f rows, log loss of five folds %s%s", tuned$rows,
-    format(tuned$fold_log_loss, digits = 3),
+    "by leave-one-out on %.0f rows%s", tuned$rows,
     if (!tuned$settled && !tuned$interrupted) ", not settled" else ""
   )
 }

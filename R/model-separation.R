@@ -10,7 +10,8 @@ warn_separation <- function(theta, sure, fit, job, large = 30) {
   wild <- length(theta) > 0L && max(abs(theta)) >= large
   # Did the user say how large coefficients may be?
   chosen <- !isTRUE(fit$prior$by_column) || is.numeric(fit$penalty) ||
-    !is.null(fit$prior$var_shape) || !is.null(fit$prior$var_rate)
+    !is.null(fit$prior$var_shape) || !is.null(fit$prior$var_rate) ||
+    !is.null(job$data$selection) && (!is.null(fit$prior$slab_shape) || !is.null(fit$prior$slab_rate))
   if (!wild && chosen) return(invisible())
   # Of columns that were looked at because they say most.
   found <- if (!isTRUE(job$design$screened)) find_separation(job$design)
@@ -29,12 +30,19 @@ warn_separation <- function(theta, sure, fit, job, large = 30) {
     } else {
       "The prior alone limits the effects of these."
     },
-    separation_remedy(fit), columns = found$columns, levels = found$levels, groups = found$groups
+    separation_remedy(fit, !is.null(job$data$selection)), columns = found$columns, levels = found$levels, groups = found$groups
   )
 }
 
-separation_remedy <- function(fit) {
+separation_remedy <- function(fit, selects) {
   maker <- sub("_prior$", "", class(fit$prior)[1])
+  if (selects) {
+    name <- if (maker == "bkm") "slab" else "var"
+    return(sprintf(
+      "Say how large selected coefficients are, `prior = %s_prior(%s_shape = 2, %s_rate = 2)`.",
+      maker, name, name
+    ))
+  }
   rare <- paste("large variances unlikely,", "`prior = %s_prior(var_shape = %d, var_rate = %d)`.")
   if (identical(fit$penalty, "learn")) {
     sprintf(paste("Hold the penalty, `penalty = 1`, or make", rare), maker, 10L, 10L)

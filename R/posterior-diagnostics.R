@@ -48,7 +48,9 @@ warn_convergence <- function(table, max_rhat = most_rhat, min_ess = 100, more = 
       )
     },
     more,
-    if (length(apart) > 0L) {
+    if (min_ess == 0) {
+      "Use method = \"gibbs\" with more draws."
+    } else if (length(apart) > 0L) {
       paste("Raise `warmup` of `control` and `ndraws`, and look at", "plot(fit, \"trace\").")
     } else {
       "Raise `ndraws`, or `thin` of `control`."

@@ -157,6 +157,38 @@ inform_empty_levels <- function(rows) {
   }
 }
 
+# A message of numbers without a family that look like counts, or like shares of as many trials as
+# the weights say.
+inform_counts <- function(rows) {
+  y <- rows$y
+  whole <- function(x) is.numeric(x) && all(abs(x - round(x)) < 1e-6, na.rm = TRUE)
+  if (!is.numeric(y) || !all(y >= 0, na.rm = TRUE)) return(invisible())
+  name <- rows$response %||% "y"
+  shares <- length(rows$weights) == length(y) && all(y <= 1, na.rm = TRUE) && whole(rows$weights) &&
+    whole(y * rows$weights)
+  if (!shares && !(whole(y) && any(y == 0, na.rm = TRUE))) return(invisible())
+  looks <- if (shares) "shares of trials" else "counts"
+  bk_inform(
+    "response", fit_header(paste0("Response `%s` looks like ", looks, "."), name),
+    if (shares) {
+      sprintf("For a logistic model use bkm() with response %s, no weights.", count_pair(name))
+    } else {
+      c(
+        "Successes in a known number of trials: cbind(successes, failures) in bkm().",
+        "There are no models of counts here: see glm(), gam() of mgcv, glmmTMB() or brm()."
+      )
+    },
+    "It is fitted as gaussian; family = \"gaussian\" says that this is meant.", column = name
+  )
+}
+
+# cbind() of what is divided, and the rest.
+count_pair <- function(name) {
+  typed <- tryCatch(str2lang(name), error = function(e) NULL)
+  if (!is.call(typed) || !identical(typed[[1L]], quote(`/`))) return("cbind(successes, failures)")
+  deparse1(bquote(cbind(.(typed[[2L]]), .(typed[[3L]]) - .(typed[[2L]]))))
+}
+
 # The classes that labels can have by their kind, in order; NULL for numbers that are no codes. Text
 # sorts by code point, the same in every locale.
 declared_levels <- function(y) {

@@ -5,12 +5,13 @@ print_coef_table <- function(table, digits = default_digits(), max_rows = 50L) {
   shown <- utils::head(table, max_rows)
   text <- format(shown, digits = digits)
   chances <- intersect(colnames(shown), c("Inclusion", "Prior"))
-  values <- setdiff(colnames(shown), c("R-hat", "ESS", chances))
+  values <- setdiff(colnames(shown), c("R-hat", "ESS", "Range", chances))
   text[, values] <- format_values(shown[, values, drop = FALSE], digits)
   if ("R-hat" %in% colnames(shown)) {
     text[, "R-hat"] <- formatC(shown[, "R-hat"], format = "f", digits = 2)
     text[, "ESS"] <- formatC(shown[, "ESS"], format = "f", digits = 0)
   }
+  if ("Range" %in% colnames(shown)) text[, "Range"] <- format(shown[, "Range"], digits = 3)
   if (length(chances)) text[, chances] <- format_chances(shown[, chances])
   text[is.na(shown)] <- "-"
   # Names have what the numbers leave of a line.

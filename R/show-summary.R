@@ -28,37 +28,32 @@
 #'   too. Default `FALSE`.
 #' @param ... No further arguments.
 #' @return `summary()`: an object of class `summary.bayeskernel_fit`, a list. Its tables are
-#'   matrices with columns `Estimate` (posterior mean), `SD`, `2.5 %`, `97.5 %`; of a sampler also
-#'   `R-hat` and `ESS`, the smaller of the effective sample sizes of bulk and tails; with selection
-#'   also `Inclusion` and `Prior`, the probabilities to be in the model. Those that do not apply are
-#'   `NULL`:
+#'   matrices with columns `Estimate` (posterior mean), `SD`, `2.5 %` and `97.5 %`. Samplers add
+#'   `R-hat` and `ESS`, the effective sample size. Selection adds `Inclusion` and `Prior`, the
+#'   probabilities to be in the model. A table that does not apply is `NULL`:
 #'   * `coefficients`: the fixed coefficients, on the scale of the data;
-#'   * `selection`: those under selection, most probable first; moments and
-#'     quantiles are those of the effect with its point mass at 0;
+#'   * `selection`: those under selection, most probable first, with their point mass at 0;
 #'   * `variances`: standard deviations `sd(effect | group)` and correlations
-#'     `cor(effect, effect | group)` of random effects, and the standard deviation `sd(penalty)` of
-#'     penalized coefficients, which refers to standardized predictors;
-#'   * `scales` ([bark()]; of [klr()] shares in the directions): the kernel scales of the
-#'     predictors, most probable, then largest, first; a predictor outside the model counts as 0;
-#'   * `parameters`: of [gpsvm()] those of the kernel, in units of the standardized predictors, and
-#'     the latent function at the inducing points; of [bark()] the variables that mean the same in
-#'     every draw, see its section Draws, with the spread of f that of its posterior.
+#'     `cor(effect, effect | group)` of random effects, and `sd(penalty)` of penalized coefficients,
+#'     for standardized predictors;
+#'   * `scales`: the kernel scales of [bark()], or the shares of predictors in the directions of
+#'     [klr()]; a predictor outside the model counts as 0. A scale says how narrow a kernel is, not
+#'     how much a predictor matters: the most probable come first, then those with the largest range
+#'     of their partial effect, which `print()` shows as `Range`;
+#'   * `parameters`: those of the kernel of [gpsvm()], for standardized predictors; those of
+#'     [bark()] that mean the same in every draw, see [bark_control()].
 #'
-#'   Further elements: `measures`, with `newdata`: of classes `error`, `brier`, `log_loss`, `auc`
-#'   (of the latent mean; two classes) and `calibration`, see [brier_score()]; of a regression
-#'   `rmse` and `r2`; `facts`, the lines at the head; `n`, `levels`, `method`, `call`,
-#'   `diagnostics`, `elapsed`; of [gpsvm()] `gain`, what twice the inducing points would add to the
-#'   bound, from some of the rows and at most 256 new points in addition to the fit's own; of
-#'   [bark()] `kernels` (prior and posterior of their number), `acceptance` (share of the proposed
-#'   moves that were accepted, by kind; `NA` if never tried) and `reference` (the rows at which f is
-#'   shown).
+#'   With `newdata` the element `measures` has scores of the predictions, see [brier_score()].
+#'   Further elements are `facts` (the lines at the head), `n`, `levels`, `method`, `call`,
+#'   `diagnostics` and `elapsed`. [bark()] has `kernels` (their number), `acceptance` (of proposed
+#'   moves) and `reference` (the rows at which f is shown).
 #'
 #'   `print()` of a fit shows the facts and the shorter tables.
 #' @section Estimates: For variational fits the intervals are those of the factors of q;
 #'   correlations are summarized by 4000 draws with a fixed seed. The estimate of a standard
 #'   deviation is its posterior mean, in `print()` and [VarCorr()][VarCorr.bayeskernel_fit], too.
-#'   Where its posterior has so heavy a tail that mean or variance do not exist, or the mean lies
-#'   beyond the interval, the estimate is the posterior median and `SD` is `NA`.
+#'   Where the tail is so heavy that mean or variance do not exist, the estimate is the posterior
+#'   median and `SD` is `NA`.
 #' @section Errors: `bayeskernel_error_argument`, `_response` or `_dimension` if
 #'   `y` is not the response of the rows of `newdata`.
 #' @seealso [coef()][coef.bayeskernel_fit], [tidy()][tidy.bayeskernel_fit],
@@ -71,6 +66,8 @@
 #' print(fit, digits = 2)
 #' # With scores of predictions for other pupils.
 #' summary(fit, newdata = bdf[-(1:1500), ])
+#' @aliases summary.bkm summary.bsvm summary.gpsvm summary.mkprobit summary.bark summary.klr
+#'   summary.seqkr print.bkm print.bsvm print.gpsvm print.mkprobit print.bark print.klr print.seqkr
 #' @export
 summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
                                     exp = FALSE, vcov = NULL, detail = FALSE,
@@ -85,7 +82,7 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
   rows <- parameters(object, 0.95)
   exp <- check_flag(exp, "exp")
   if (exp) rows <- odds_ratios(object, rows, "exp")
-  tables <- parameter_tables(rows)
+  tables <- parameter_tables(rows, object$partial_range)
   matrices <- lapply(tables, function(table) {
     if (nrow(table) > 0L) parameter_matrix(table)
   })
@@ -104,13 +101,15 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
 }
 
 # Rows of parameters() by the table that they are in.
-parameter_tables <- function(rows) {
+# `ranges`: of the partial effects of the predictors, by which those without an inclusion stand.
+parameter_tables <- function(rows, ranges = NULL) {
   names <- c("coefficients", "selection", "scales", "variances", "parameters")
   tables <- split(rows, factor(table_of_row(rows), names))
   for (name in c("selection", "scales")) {
     own <- tables[[name]]
     inclusion <- ifelse(is.na(own$inclusion), 0, own$inclusion)
-    tables[[name]] <- own[order(-inclusion, -abs(own$estimate)), ]
+    if (name == "scales" && length(ranges)) own$range <- unname(ranges[own$term])
+    tables[[name]] <- own[order(-inclusion, -abs(own$range %||% own$estimate)), ]
   }
   tables
 }
@@ -205,7 +204,7 @@ facts_in_short <- c(
 print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
   digits <- check_digits(digits)
   check_whole(x)
-  tables <- parameter_tables(parameters(x, 0.95))
+  tables <- parameter_tables(parameters(x, 0.95), x$partial_range)
   parts <- shown_parts(x, tables)
   print_head(parts)
   # What the chains are worth is said in one line below.
@@ -242,10 +241,12 @@ print_tables <- function(x, digits, max_rows) {
   if (NROW(rows$scales)) {
     print_chosen(if (any(rows$scales$effect == "share")) {
       "Predictors, by their share of the learned directions:"
-    } else if (all(is.na(rows$scales$inclusion))) {
-      "Predictors, by their mean kernel scale:"
-    } else {
+    } else if (!all(is.na(rows$scales$inclusion))) {
       "Predictors, by probability of being in the model (kernel scales):"
+    } else if (is.null(rows$scales$range)) {
+      "Predictors, by their kernel scale, which says how narrow a kernel is:"
+    } else {
+      "Predictors, by the range of their partial effects (kernel scales):"
     }, rows$scales, digits, max_rows)
   }
   print_rows("Variance components:", rows$variances, digits, max_rows)
@@ -294,13 +295,19 @@ print_chosen <- function(title, rows, digits, max_rows) {
   max_rows <- min(max_rows, if (all(is.na(rows$inclusion))) 12L else 60L)
   kept <- sum(rows$inclusion > 0.5, na.rm = TRUE)
   shown <- min(max(kept, 8L), nrow(rows), max_rows)
-  print_coef_table(labelled_matrix(utils::head(rows, shown)), digits, max_rows)
+  table <- labelled_matrix(utils::head(rows, shown))
+  if (!is.null(rows$range)) table <- cbind(table, Range = utils::head(rows$range, shown))
+  print_coef_table(table, digits, max_rows)
   rest <- utils::tail(rows, nrow(rows) - shown)
   if (nrow(rest) > 0L) {
     cat(sprintf(
       "... and %d more, %s\n", nrow(rest),
       if (all(is.na(rest$inclusion))) {
-        paste("mean at most", format(max(rest$estimate), digits = 2))
+        own <- rest$range %||% rest$estimate
+        paste(
+          if (is.null(rest$range)) "mean" else "range", "at most",
+          format(max(own, na.rm = TRUE), digits = 2)
+        )
       } else if (kept > shown) {
         sprintf("%d of them above 0.5", kept - shown)
       } else {
@@ -386,6 +393,9 @@ variational_line <- function(d) {
       },
       sprintf("leave-one-out %s", format(d$loo, nsmall = 2, digits = 6))
     )
+  } else if (isTRUE(d$no_bound)) {
+    # It is loose, and bounds of other kernels are not compared with it.
+    NULL
   } else if (!is.na(d$elbo)) {
     sprintf("bound %s", format(d$elbo, nsmall = 2, digits = 7))
   } else if (!is.na(d$objective)) {
@@ -402,7 +412,7 @@ variational_line <- function(d) {
   }
   paste0(
     ended, if (length(work)) paste(" after", paste(work, collapse = " and ")),
-    paste0(", ", value, collapse = "")
+    if (length(value)) paste0(", ", value, collapse = "")
   )
 }
 

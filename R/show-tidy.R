@@ -7,12 +7,17 @@ as_table <- function(frame) {
 #' Tidy tables of a fit
 #'
 #' @param x A fit.
-#' @param effects Which rows, as far as the model has them: `"fixed"` coefficients; `"ran_pars"`,
-#'   standard deviations and correlations of random effects and the standard deviation of penalized
-#'   coefficients; `"scale"`, kernel scales of the predictors of [bark()]; `"share"`, those of the
-#'   predictors in the directions of [klr()]; `"kernel"`, parameters of the kernel of [gpsvm()] with
-#'   its nugget; `"parameter"`, others; `"function"`, values of the latent function at inducing
-#'   points or reference rows; `"ran_vals"`, the random effects. Default: all except the last two.
+#' @param effects Which rows, as far as the model has them. Default: all except the last two.
+#'   * `"fixed"`: coefficients;
+#'   * `"smooth"`: smooth terms, one row each, with their effective degrees of freedom;
+#'   * `"ran_pars"`: standard deviations and correlations of random effects, and the standard
+#'     deviation of penalized coefficients;
+#'   * `"scale"`: kernel scales of the predictors of [bark()];
+#'   * `"share"`: shares of the predictors in the directions of [klr()];
+#'   * `"kernel"`: parameters of the kernel of [gpsvm()];
+#'   * `"parameter"`: others;
+#'   * `"function"`: values of the latent function at inducing points or reference rows;
+#'   * `"ran_vals"`: the random effects.
 #' @param conf.int Add posterior intervals, default `FALSE`.
 #' @param conf.level Their probability, default 0.95.
 #' @param exponentiate Odds ratios, as `exp` of [summary.bayeskernel_fit()], default `FALSE`.
@@ -25,19 +30,18 @@ as_table <- function(frame) {
 #'   as `link`. Otherwise no further arguments.
 #' @return A tibble, or a data frame when package tibble is missing; scale of the data.
 #' * `tidy()`: `effect`, `group` (grouping term, or smooth), `level` (with `"ran_vals"`), `term`,
-#'   `estimate` and `std.error` (posterior mean and sd; `NA` where there is none, see
-#'   [summary.bayeskernel_fit()]), with `conf.int` `conf.low`, `conf.high`, and with selection
-#'   `inclusion`, the posterior probability to be in the model. Rows of `"ran_pars"` have terms such
-#'   as `sd__(Intercept)` and `cor__(Intercept).time`.
-#' * `glance()`: one row with `nobs`, `method`, columns of the model (`inducing` points; `family`,
-#'   mean number of `kernels`, `sigma`; of [bkm()] `log_evidence` and `elpd_loo`), `elbo` (`NA` for
-#'   a sampler; of `bsvm()` and `gpsvm()` it bounds a pseudo-evidence), `passes`, `converged`
-#'   (samplers: what `until` asked for, without it R-hat at most 1.05 everywhere), `rhat.max`,
-#'   `ess.min`, `seconds`.
-#' * `augment()`: the data with `.fitted` (of a regression the mean response, of classes the latent
-#'   mean, if it is one number a row); of a regression `.se.fit`, the posterior sd of that mean; of
-#'   classes `.prob`, the probability of the positive class, or with more than two classes `.prob_`
-#'   with each class, and `.class`. Rows that `na.action` left out are not there.
+#'   `estimate` and `std.error` (posterior mean and sd), and on request `conf.low` and `conf.high`.
+#'   With selection also `inclusion`, the probability to be in the model; with smooths `edf`, `NA`
+#'   after a sampler. Rows of `"ran_pars"` have terms such as `sd__(Intercept)` and
+#'   `cor__(Intercept).time`.
+#' * `glance()`: one row with `nobs`, `method`, `elbo` (`NA` for a sampler), `passes`, `converged`,
+#'   `rhat.max`, `ess.min` and `seconds`; and columns of the model, such as `log_evidence` and
+#'   `elpd_loo` of [bkm()]. A sampler has converged when `until` is reached, or without it when
+#'   R-hat is at most 1.05 everywhere.
+#' * `augment()`: the data with `.fitted`, the mean response of a regression or the latent mean of
+#'   two classes. A regression has `.se.fit`, its posterior sd. Classes have `.class` and `.prob`,
+#'   the probability of the positive class, or `.prob_` with each class. Rows that `na.action` left
+#'   out are not there.
 #' @seealso [summary()][summary.bayeskernel_fit], [coef()][coef.bayeskernel_fit].
 #' @examples
 #' set.seed(1)
@@ -53,13 +57,18 @@ as_table <- function(frame) {
 #' odds <- tidy(logit, effects = "fixed", exponentiate = TRUE, conf.int = TRUE)
 #' if (requireNamespace("knitr", quietly = TRUE)) knitr::kable(odds[-(1:2)], digits = 3)
 #' head(augment(fit, newdata = d))
+#' @aliases tidy.bkm tidy.bsvm tidy.gpsvm tidy.mkprobit tidy.bark tidy.klr tidy.seqkr glance.bkm
+#'   glance.bsvm glance.gpsvm glance.mkprobit glance.bark glance.klr glance.seqkr augment.bkm
+#'   augment.bsvm augment.gpsvm augment.mkprobit augment.bark augment.klr augment.seqkr
 #' @export
 tidy.bayeskernel_fit <- function(x, effects = NULL, conf.int = FALSE, conf.level = 0.95,
                                  exponentiate = FALSE, vcov = NULL, ...) {
   check_whole(x, ...)
   x <- with_vcov(x, vcov, "vcov")
-  known <- c("fixed", "ran_pars", "scale", "share", "kernel", "parameter", "function", "ran_vals")
-  if (is.null(effects)) effects <- known[1:6]
+  known <- c(
+    "fixed", "smooth", "ran_pars", "scale", "share", "kernel", "parameter", "function", "ran_vals"
+  )
+  if (is.null(effects)) effects <- known[1:7]
   if (!is.character(effects) || !all(effects %in% known) || length(effects) == 0L) {
     abort_argument(effects, "effects", paste("some of", paste(quoted(known), collapse = ", ")))
   }
@@ -67,11 +76,17 @@ tidy.bayeskernel_fit <- function(x, effects = NULL, conf.int = FALSE, conf.level
   level <- check_number(conf.level, 0, 1, "conf.level", closed = FALSE)
   rows <- parameters(x, level)
   if (check_flag(exponentiate, "exponentiate")) rows <- odds_ratios(x, rows, "exponentiate")
-  rows <- tidy_rows(rows[rows$effect %in% effects, ])
+  smooths <- smooth_rows(x)
+  # Columns of curves mean nothing one by one.
+  curves <- rows$effect == "fixed" & (!is.na(rows$group) | rows$term %in% smooth_columns(x))
+  rows <- rbind(tidy_rows(rows[!curves, ]), smooths)
+  rows <- rows[order(match(rows$effect, known)), ]
+  rows <- rows[rows$effect %in% effects, ]
   if ("ran_vals" %in% effects) rows <- rbind(rows, tidy_effects(x, level))
   if (!("ran_vals" %in% effects)) rows$level <- NULL
   if (!conf.int) rows$conf.low <- rows$conf.high <- NULL
   if (all(is.na(rows$inclusion))) rows$inclusion <- NULL
+  if (!any(rows$effect == "smooth")) rows$edf <- NULL
   rownames(rows) <- NULL
   as_table(rows)
 }
@@ -80,7 +95,19 @@ tidy_rows <- function(rows, level = NA_character_) {
   data.frame(
     effect = rows$effect, group = rows$group, level = rep_len(level, nrow(rows)), term = rows$term,
     estimate = rows$estimate, std.error = rows$sd, conf.low = rows$lower, conf.high = rows$upper,
-    inclusion = rows$inclusion
+    inclusion = rows$inclusion, edf = rep(NA_real_, nrow(rows))
+  )
+}
+
+# One a smooth, whose size is its effective degrees of freedom.
+smooth_rows <- function(x) {
+  table <- smooth_table(x)
+  if (is.null(table)) return(NULL)
+  none <- NA_real_
+  data.frame(
+    effect = "smooth", group = NA_character_, level = NA_character_, term = rownames(table),
+    estimate = none, std.error = none, conf.low = none, conf.high = none, inclusion = none,
+    edf = unname(table[, "edf"])
   )
 }
 

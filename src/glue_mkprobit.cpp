@@ -318,6 +318,15 @@ Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
   out["posterior"] =
       job.posterior(Rcpp::List::create(component), Rcpp::wrap(1.0));
   out["status"] = regression_status(result);
+  if (!spread && !result.interrupted &&
+      settings.containsElementNamed("left_out") &&
+      read<bool>(settings, "left_out")) {
+    out["left_out"] = to_r(bayeskernel::class_log_probability(
+        bayeskernel::left_out_moments(job.fit, learner.design(), own,
+                                      job.executor),
+        job.fit.labels(), job.control.nodes,
+        read<double>(settings, "sharpness"), job.executor));
+  }
   if (!std::isnan(check.start)) {
     out["check"] = r_list({{"start", check.start},
                            {"found", check.found},

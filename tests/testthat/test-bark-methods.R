@@ -268,8 +268,8 @@ test_that("the summary has the agreed tables", {
     expect_equal(s$parameters[, "Estimate"], colMeans(flat[, rownames(s$parameters)]))
     expect_setequal(rownames(s$scales), fit$columns)
     expect_equal("Inclusion" %in% colnames(s$scales), fit$select)
-    first <- if (fit$select) "Inclusion" else "Estimate"
-    expect_false(is.unsorted(-s$scales[, first]))
+    first <- if (fit$select) s$scales[, "Inclusion"] else fit$partial_range[rownames(s$scales)]
+    expect_false(is.unsorted(-first))
     expect_equal(sum(s$kernels$posterior), 1)
     expect_equal(sum(s$kernels$kernels * s$kernels$posterior), mean(flat[, "J"]))
     expect_true(all(s$acceptance >= 0 & s$acceptance <= 1, na.rm = TRUE))
@@ -368,4 +368,29 @@ test_that("slopes beside a linear part are those of f", {
   expect_equal(slopes$std.error[1], summary(by_lm)$coefficients["a", 2], tolerance = 0.5)
   expect_true(any(grepl("slope of f along a", capture.output(summary(fit)))))
   expect_false(any(startsWith(tidy(number)$term, "slope")))
+})
+
+test_that("predictors stand in the order of what their partial effects range over, said in the head", {
+  set.seed(1)
+  d <- data.frame(narrow = runif(80), wide = runif(80), none = runif(80))
+  # A small effect that bends much, and a large one that hardly bends.
+  d$y <- 3 * d$wide + 0.3 * sin(12 * d$narrow) + rnorm(80, 0, 0.1)
+  fit <- suppressWarnings(bark(
+    y ~ narrow + wide + none, d, chains = 1, ndraws = 200, threads = 1, seed = 1,
+    control = list(warmup = 2000, progress = FALSE)
+  ))
+  scales <- summary(fit)$scales
+  expect_gt(scales["narrow", "Estimate"], scales["wide", "Estimate"])
+  expect_identical(rownames(scales), c("wide", "narrow", "none"))
+  expect_output(print(fit), "by the range of their partial effects")
+  expect_output(print(fit), "Range")
+  # That of the curve that plot() has.
+  at <- d[rep(1:80, 2), ]
+  at$wide <- rep(stats::quantile(d$wide, c(0.05, 0.95), type = 1), each = 80)
+  curve <- diff(colMeans(matrix(predict(fit, at), 80)))
+  expect_equal(fit$partial_range[["wide"]], curve, tolerance = 0.1)
+  # Fits of before have none.
+  old <- fit
+  old$partial_range <- NULL
+  expect_output(print(stamped(old)), "how narrow a kernel is")
 })

@@ -119,10 +119,10 @@ test_that("a sparse matrix is the matrix", {
 # With what messages say of rows.
 expect_same_messages <- function(found, expected) {
   parts <- function(fit) {
-    fit[c("posterior", "loo", "log_evidence", "link", "fitted", "check", "inducing")]
+    fit[c("posterior", "loo", "loo_probit", "log_evidence", "link", "fitted", "check", "inducing")]
   }
   expect_identical(found$check$engine, "ep")
-  expect_length(found$loo, found$n)
+  expect_length(found$loo_probit, found$n)
   expect_false(is.null(found$link))
   expect_identical(parts(found), parts(expected))
 }
@@ -177,7 +177,7 @@ test_that("workers do not change a bit", {
     expect_same_messages(process(method = "ep", cluster = cluster[1], threads = 2), messages)
     source <- function(...) process_source(row_source(many$x, many$y), method = "ep", ...)
     expect_same_messages(source(cluster = cluster), source())
-    expect_identical(source()$loo, messages$loo)
+    expect_identical(source()$loo_probit, messages$loo_probit)
     expect_identical(same(process(cluster = cluster)), same(one))
     expect_identical(
       same(process(method = "svi", cluster = cluster)), same(process(method = "svi"))

@@ -31,7 +31,7 @@ test_that("a point at every row is the exact process", {
   sparse <- ep_process(kernel = kernel, inducing = ep_x, tol = 1e-9)
   exact <- ep_process(kernel = kernel, inducing = "all", tol = 1e-9)
   expect_equal(sparse$log_evidence, exact$log_evidence, tolerance = 1e-5)
-  expect_equal(sparse$loo, exact$loo, tolerance = 1e-4)
+  expect_equal(sparse$loo_probit, exact$loo_probit, tolerance = 1e-4)
   expect_equal(link_moments_of(sparse), link_moments_of(exact), tolerance = 1e-4)
 })
 
@@ -42,7 +42,7 @@ test_that("a row source gives the same fit", {
   )
   fit <- ep_process(kernel = rbf(1), inducing = z)
   expect_equal(streamed$log_evidence, fit$log_evidence, tolerance = 1e-9)
-  expect_equal(streamed$loo, fit$loo, tolerance = 1e-9)
+  expect_equal(streamed$loo_probit, fit$loo_probit, tolerance = 1e-9)
 })
 
 test_that("threads do not change a bit", {
@@ -51,7 +51,7 @@ test_that("threads do not change a bit", {
     gpsvm(
       curved_matrix(data), data$y, rbf(1),
       inducing = 40, method = "ep", seed = 1, threads = threads, tune = FALSE
-    )[c("posterior", "loo", "log_evidence")]
+    )[c("posterior", "loo", "loo_probit", "log_evidence")]
   }
   expect_identical(fit(2), fit(1))
 })
@@ -67,6 +67,10 @@ test_that("each row is predicted as by a fit without it", {
       y = ep_data$y[-i], inducing = x[1:20, ], tol = 1e-6
     )
     p <- predict(without, x[i, , drop = FALSE], type = "prob", link = "probit")
+    expect_lt(abs(log(p[1, as.character(ep_data$y[i])]) - fit$loo_probit[i]), 0.02)
+    # By the link of predict(), whose numbers are those of all rows.
+    without$link <- fit$link
+    p <- predict(stamped(without), x[i, , drop = FALSE], type = "prob")
     expect_lt(abs(log(p[1, as.character(ep_data$y[i])]) - fit$loo[i]), 0.02)
   }
 })
@@ -95,6 +99,26 @@ test_that("print says how, and a leave-one-out score", {
   text <- paste(capture.output(print(summary(ep_process()))), collapse = "\n")
   expect_match(text, "onverged after [0-9]+ pass")
   expect_match(text, "leave-one-out -[0-9.]+")
+})
+
+test_that("print, summary, loo() and the field say the same of rows left out", {
+  skip_if_not_installed("loo")
+  data <- curved_data(120, classes = 3)
+  for (fit in list(
+    ep_process(), ep_process(weights = rep(1:2, 75)), bsvm(ep_x, ep_data$y, threads = 1),
+    ep_process(x = curved_matrix(data), y = data$y)
+  )) {
+    sum <- sum(fit$loo * (fit$weights %||% 1))
+    found <- loo::loo(fit)
+    expect_equal(found$estimates["elpd_loo", "Estimate"], sum)
+    # Rows tell of themselves: what they add is not far from none.
+    expect_gt(found$estimates["p_loo", "Estimate"], 0)
+    expect_lt(found$estimates["p_loo", "Estimate"], 40)
+    shown <- sprintf("leave-one-out %s", format(sum, nsmall = 2, digits = 6))
+    expect_output(print(fit), shown, fixed = TRUE)
+    expect_output(print(summary(fit)), shown, fixed = TRUE)
+  }
+  expect_error(loo::loo(ep_process(method = "vb")), class = "bayeskernel_error_argument")
 })
 
 # Without residuals: a row's is its own.
@@ -163,10 +187,11 @@ test_that("it stays in the box and works for every kind of process", {
   few <- 1:60
   exact <- ep_process(x = ep_x[few, ], y = ep_data$y[few], inducing = "all", tune = "loo")
   expect_gt(
-    sum(exact$loo), sum(ep_process(x = ep_x[few, ], y = ep_data$y[few], inducing = "all")$loo)
+    sum(exact$loo_probit),
+    sum(ep_process(x = ep_x[few, ], y = ep_data$y[few], inducing = "all")$loo_probit)
   )
   nugget <- ep_process(nugget = 2, tune = "loo")
-  expect_gt(sum(nugget$loo), sum(ep_process(nugget = 2)$loo))
+  expect_gt(sum(nugget$loo_probit), sum(ep_process(nugget = 2)$loo_probit))
   expect_false(nugget$nugget == 2)
   data <- curved_data(90, classes = 3)
   x <- curved_matrix(data)

@@ -187,3 +187,40 @@ test_that("times until an event are no pair of counts", {
   rows$times <- times
   expect_bk_error(bkm(times ~ x, rows), "response", "times")
 })
+
+test_that("counts and shares of trials that are fitted as gaussian are said", {
+  set.seed(1)
+  d <- data.frame(x = rnorm(40), size = rep(4:7, 10))
+  d$n <- rbinom(40, d$size, plogis(d$x))
+  fit <- function(...) suppressWarnings(bkm(..., data = d, threads = 1))
+  said <- expect_message(fit(n / size ~ x, weights = size), class = "bayeskernel_message_response")
+  expect_match(conditionMessage(said), "cbind(n, size - n)", fixed = TRUE)
+  expect_match(conditionMessage(said), "family = \"gaussian\"", fixed = TRUE)
+  said <- expect_message(fit(n ~ x), class = "bayeskernel_message_response")
+  expect_match(conditionMessage(said), "cbind(successes, failures)", fixed = TRUE)
+  expect_message(
+    suppressWarnings(bark(n ~ x, d, chains = 1, ndraws = 10, control = list(warmup = 10), seed = 1)),
+    class = "bayeskernel_message_response"
+  )
+  expect_message(
+    suppressWarnings(seqkr(n ~ x, d, seed = 1, threads = 1)), class = "bayeskernel_message_response"
+  )
+  expect_no_message(compare_terms(suppressMessages(fit(n ~ x))))
+  expect_no_message(fit(n ~ x, family = "gaussian"))
+  expect_no_message(fit(n / size ~ x, weights = size, family = gaussian()))
+  expect_no_message(fit(x ~ size))
+  expect_no_message(fit(n / size ~ x))
+  expect_no_message(bkm(mpg ~ wt, mtcars, threads = 1))
+})
+
+test_that("a family of counts is refused with what to use elsewhere", {
+  d <- data.frame(y = c(0, 2, 5, 1), x = 1:4)
+  for (model in list(bkm, bark, seqkr)) {
+    for (family in list("poisson", "nbinom", "zip", poisson(), poisson)) {
+      error <- expect_bk_error(model(y ~ x, d, family = family), "argument", "models of counts")
+      expect_match(conditionMessage(error), "glmmTMB")
+    }
+    expect_bk_error(model(y ~ x, d, family = "Gamma"), "argument", "no such family")
+    expect_bk_error(model(y ~ x, d, family = "gausian"), "argument", "Did you mean \"gaussian\"")
+  }
+})

@@ -355,3 +355,32 @@ test_that("kernels that overflow have no weight in a product", {
     expect_lt(mean(predict(fit, x) != y), 0.5)
   }
 })
+
+test_that("print says how well each row is predicted by the others, and the passes of the trace", {
+  at <- seq(1, 150, by = 3)
+  d <- iris[at, ]
+  fit <- mkprobit(Species ~ Petal.Length + Petal.Width, d, threads = 1)
+  expect_length(fit$loo, 50)
+  text <- paste(capture.output(print(fit)), collapse = " ")
+  expect_match(text, sprintf("after %d passes", length(elbo(fit))))
+  expect_match(text, sprintf("leave-one-out %s", format(sum(fit$loo), nsmall = 2, digits = 6)))
+  expect_no_match(text, "bound")
+  expect_equal(glance(fit)$passes, length(elbo(fit)))
+  some <- c(1, 24, 27, 28, 36, 40, 45, 50)
+  refits <- vapply(some, function(i) {
+    p <- predict(update(fit, data = d[-i, ]), d[i, ], type = "prob")
+    log(p[1, as.character(d$Species[i])])
+  }, 0)
+  expect_lt(max(abs(fit$loo[some] - refits)), 0.35)
+  expect_gt(cor(fit$loo[some], refits), 0.98)
+  # A row that counts twice leaves one of itself out.
+  twice <- mkprobit(
+    Species ~ Petal.Length + Petal.Width, d, weights = rep(2, 50), tune = FALSE,
+    kernel = fit$kernel, threads = 1
+  )
+  each <- mkprobit(
+    Species ~ Petal.Length + Petal.Width, d[rep(1:50, each = 2), ], tune = FALSE,
+    kernel = fit$kernel, standardize = TRUE, threads = 1
+  )
+  expect_equal(sum(2 * twice$loo), sum(each$loo), tolerance = 0.01)
+})

@@ -153,3 +153,36 @@ test_that("a random intercept with a level for each row is said", {
   expect_length(found, 1L)
   expect_s3_class(found[[1]], "bayeskernel_warning_identification")
 })
+
+test_that("with selection the warning comes once, and its advice can be taken", {
+  d <- data.frame(x = c(-5:-1, 1:5), z = c(1, -1), y = rep(c(FALSE, TRUE), each = 5))
+  for (model in list(bkm, bsvm)) {
+    given <- character()
+    withCallingHandlers(
+      model(y ~ x + z, d, select = TRUE, threads = 1, seed = 1),
+      bayeskernel_warning_separation = function(w) {
+        given <<- c(given, conditionMessage(w))
+        invokeRestart("muffleWarning")
+      }
+    )
+    expect_length(given, 1L)
+    expect_no_match(given, "penalty = 1")
+    prior <- eval(str2lang(regmatches(
+      gsub("\\s+", " ", given), regexpr("b[a-z]+_prior[(][^)]*[)]", gsub("\\s+", " ", given))
+    )))
+    expect_no_warning(
+      model(y ~ x + z, d, select = TRUE, threads = 1, seed = 1, prior = prior),
+      class = "bayeskernel_warning_separation"
+    )
+  }
+})
+
+test_that("draws of a selection that disagree are warned of, whatever began them", {
+  table <- data.frame(variable = "a", rhat = 1.3, ess_bulk = 20, ess_tail = 20)
+  expect_warning(
+    warn_convergence(table, min_ess = 0), "method = \"gibbs\"",
+    class = "bayeskernel_warning_convergence"
+  )
+  table$rhat <- 1.01
+  expect_no_warning(warn_convergence(table, min_ess = 0))
+})

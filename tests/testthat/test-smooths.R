@@ -355,3 +355,27 @@ test_that("lines are as long as the width allows", {
   expect_lt(longest(50), 51)
   expect_gt(longest(120), 80)
 })
+
+test_that("tidy() has one row a smooth, none for its columns", {
+  set.seed(3)
+  d <- data.frame(x = rnorm(80), z = rnorm(80), g = gl(8, 10))
+  d$y <- sin(2 * d$x) + d$z + rlogis(80) > 0
+  d$number <- sin(2 * d$x) + d$z + rnorm(80)
+  for (fit in list(
+    bkm(y ~ s(x) + z + (1 | g), d, threads = 1), bsvm(y ~ s(x) + z, d, threads = 1),
+    bkm(number ~ s(x) + z, d, method = "vb", threads = 1)
+  )) {
+    shown <- tidy(fit, conf.int = TRUE)
+    expect_identical(shown$term[shown$effect == "fixed"], c("(Intercept)", "z"))
+    expect_identical(shown$term[shown$effect == "smooth"], "s(x)")
+    expect_identical(tidy(fit, "fixed")$term, c("(Intercept)", "z"))
+    expect_false("edf" %in% names(tidy(fit, "fixed")))
+    own <- tidy(fit, "smooth")
+    expect_equal(own$edf, unname(smooth_table(fit)[, "edf"]))
+    expect_true(own$edf > 1 && own$edf < 9)
+    expect_true("sd__s(x)" %in% tidy(fit, "ran_pars")$term)
+  }
+  surface <- bkm(y ~ gp(x, z), d, threads = 1)
+  expect_identical(tidy(surface, "fixed")$term, "(Intercept)")
+  expect_true(any(tidy(surface)$effect == "ran_pars"))
+})

@@ -73,11 +73,16 @@ test_that("odd arguments of tables are refused", {
 
 test_that("weights of processes and smooths are no odds ratios", {
   fit <- bkm(y ~ x + gp(z, inducing = 5) + s(as.integer(g), k = 4), d, threads = 1)
-  plain <- tidy(fit, conf.int = TRUE)
-  ratios <- tidy(fit, conf.int = TRUE, exponentiate = TRUE)
+  plain <- parameters(fit, 0.95)
+  ratios <- odds_ratios(fit, plain, "exp")
   own <- plain$effect == "fixed" & is.na(plain$group)
   expect_true(any(plain$effect == "fixed" & !is.na(plain$group)))
   expect_identical(ratios[!own, ], plain[!own, ])
   expect_equal(ratios$estimate[own], exp(plain$estimate[own]))
-  expect_equal(ratios$conf.high[own], exp(plain$conf.high[own]))
+  expect_equal(ratios$upper[own], exp(plain$upper[own]))
+  # Of these tidy() has no rows at all.
+  plain <- tidy(fit)
+  ratios <- tidy(fit, exponentiate = TRUE)
+  expect_false(any(plain$effect == "fixed" & !is.na(plain$group)))
+  expect_identical(ratios$effect, plain$effect)
 })

@@ -1,6 +1,5 @@
 #include "ep/group_evidence.hpp"
 
-#include <algorithm>
 
 #include "likelihood/likelihood.hpp"
 #include "linear/gaussian.hpp"

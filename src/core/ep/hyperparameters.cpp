@@ -4,11 +4,9 @@
 #include <cmath>
 #include <cstddef>
 
-#include "ep/sites.hpp"
 #include "error.hpp"
 #include "linear/conditional_variance.hpp"
 #include "linear/gaussian.hpp"
-#include "math/cholesky.hpp"
 #include "math/spd.hpp"
 #include "math/special.hpp"
 

@@ -5,7 +5,6 @@
 #include <cstddef>
 
 #include "error.hpp"
-#include "likelihood/family.hpp"
 #include "likelihood/rules.hpp"
 #include "linear/moments.hpp"
 #include "math/cholesky.hpp"
