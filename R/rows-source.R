@@ -50,10 +50,10 @@
 #'   bayeskernel is installed on all workers. `y` may be left to the workers' sources. All parts
 #'   have the same columns, and a group of a random term is in one part.
 #'
-#'   [bkm()] and [bsvm()] fit such rows with `method = "ep"`, `"vb"` and `"svi"`, those with a random
-#'   term with `"ep"` and `"vb"`, and [gpsvm()] with `"vb"` and `"svi"`. At each pass every worker
-#'   sends sums over its rows, and the session adds these in the order of the parts. It is sent the
-#'   moments of each 65,536 rows once, and then the sums of at most 16 shares of its rows by each
+#'   [bkm()] and [bsvm()] fit such rows with `method = "ep"`, `"vb"` and `"svi"`. Rows with a random
+#'   term take `"ep"` and `"vb"`; [gpsvm()] takes `"vb"` and `"svi"`. At each pass every worker sends
+#'   sums over its rows, and the session adds these in the order of the parts. It is sent the moments
+#'   of each 65,536 rows once. Then it is sent the sums of at most 16 shares of its rows by each
 #'   worker and pass, whatever the number of rows. A minibatch of `"svi"` is of one part, in an order
 #'   that the seed decides: its worker sends the sums while the others wait.
 #'

@@ -96,7 +96,8 @@ share_rows <- function(cluster, plan, keeper, pieces, open) {
   begins <- c(vapply(split, `[`, 1L, 1L), length(plan$chunk))
   list(
     remote = list(
-      ask = ask_workers(workers, id), row = as.double(plan$row[begins]), group = as.double(plan$group[begins])
+      ask = ask_workers(workers, id), row = as.double(plan$row[begins]),
+      group = as.double(plan$group[begins])
     ),
     release = release
   )

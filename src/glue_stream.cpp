@@ -26,10 +26,9 @@ struct SviFit {
     if (remote != nullptr) fit.delegate(remote->mean_field());
     const auto batches = remote_minibatches(remote, rows.x_columns());
     UserCallback user(read<bool>(settings, "progress"));
-    const bayeskernel::Epochs epochs =
-        bayeskernel::run_epochs(rows, prior, executor, stochastic, nullptr,
-                                fit.model(), true, user.keep_going(),
-                                batches ? &*batches : nullptr);
+    const bayeskernel::Epochs epochs = bayeskernel::run_epochs(
+        rows, prior, executor, stochastic, nullptr, fit.model(), true,
+        user.keep_going(), batches ? &*batches : nullptr);
     steps = epochs.steps;
     result.interrupted = epochs.interrupted;
     if (epochs.interrupted && !epochs.start) return;

@@ -23,10 +23,10 @@ class RemoteRows {
   using RowStep = bayeskernel::RowStep;
 
   // Of share_rows() in R: list(ask, row, group, absent). ask(task, own), the
-  // second a list by worker, returns their answers, with task$worker of this one
-  // alone; `row` and `group` are the first ones of each worker, counted from 0,
-  // then their numbers; `absent`: whether nobody else has the rows. `task`: what
-  // every task says, further elements.
+  // second a list by worker, returns their answers, with task$worker of this
+  // one alone; `row` and `group` are the first ones of each worker, counted
+  // from 0, then their numbers; `absent`: whether nobody else has the rows.
+  // `task`: what every task says, further elements.
   explicit RemoteRows(const Rcpp::List& remote,
                       const Rcpp::List& task = Rcpp::List())
       : absent(read_or(remote, "absent", false)),

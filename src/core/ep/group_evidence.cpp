@@ -61,7 +61,8 @@ VectorXd GroupEvidence::shard(Index begin, Index end) {
       rows_.for_groups(span, [&](Index g, Index from, Index to) {
         // One row and its site are exact together.
         if (to - from > 1) {
-          add_group(span, tile, g, from, to, scratch, block_.col(block - first));
+          add_group(span, tile, g, from, to, scratch,
+                    block_.col(block - first));
         }
       });
     }

@@ -36,7 +36,7 @@ enum class RowStep {
   response,   // a pass of linear response
   influence,  // where these have led; they are over
   jackknife,
-  minibatch,  // mean field of one
+  minibatch,      // mean field of one
   keep_messages,  // copies by number, see RemoteMessages
   combine_messages,
   take_messages,

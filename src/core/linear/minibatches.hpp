@@ -40,8 +40,8 @@ struct BatchPlace {
 // groups. The rows of a minibatch are copied together.
 class Minibatches {
  public:
-  // `absent`: chunks that others have, so many rows in each; a minibatch is then
-  // its place and size alone.
+  // `absent`: chunks that others have, so many rows in each; a minibatch is
+  // then its place and size alone.
   Minibatches(const RowSource& rows, const StochasticSettings& settings,
               std::vector<Index> absent = {})
       : rows_(rows),

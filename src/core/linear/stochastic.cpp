@@ -162,8 +162,8 @@ void StochasticFit::make_estimate(const GaussianPosterior* q) {
 }
 
 void StochasticFit::rescale() {
-  scale_ = static_cast<double>(rows_.rows()) /
-           static_cast<double>(batches_.size());
+  scale_ =
+      static_cast<double>(rows_.rows()) / static_cast<double>(batches_.size());
   estimate_.a() *= scale_;
   estimate_.h *= scale_;
 }
