@@ -190,7 +190,9 @@ print.bayeskernel_anova <- function(x, digits = default_digits(), ...) {
 #' @return An object of class `logLik`: the log-likelihood at the posterior mean of the latent value
 #'   of each row, known groups with their effects. Its `df` is the effective number of parameters,
 #'   twice what the log-likelihood falls on average over the posterior, so that [stats::AIC()] is
-#'   the deviance information criterion.
+#'   the deviance information criterion. The likelihood is conditional on random effects, and is not
+#'   that of `lme4`, which integrates over them. [stats::BIC()] of it approximates no evidence: use
+#'   [log_evidence()].
 #' @section Errors: `bayeskernel_error_argument` for other fits: a pseudo-likelihood has none, and
 #'   in kernel models nothing was maximized; see [log_lik()][posterior_predict.bayeskernel_fit].
 #' @seealso [log_evidence()], [compare_terms()].
