@@ -422,9 +422,9 @@ read_control <- function(model, front) {
       column = "control", found = alien, expected = known
     )
   }
-  # Its maker has checked it.
-  if (plain || length(control) < length(known)) control <- do.call(make, control, quote = TRUE)
-  unclass(control)
+  out <- lapply(formals(make), eval, topenv())
+  out[names(control)] <- control
+  out
 }
 
 # Entries of a control that differ from their defaults.

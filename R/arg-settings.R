@@ -8,8 +8,8 @@
 #' @param formula Two-sided formula of the predictors. No intercept is needed.
 #'   A factor becomes one column per level.
 #' @param data Data frame with the variables of `formula`.
-#' @param weights Likelihood powers, length n, at least 0, default 1: a row of weight 2 counts
-#'   twice. For precision weights as in [stats::lm()] use `weights / mean(weights)`.
+#' @param weights How often each row counts, length n, at least 0, default 1: a row of weight 2 is
+#'   the same as two rows. For precision weights as in [stats::lm()] use `weights / mean(weights)`.
 #' @param subset,na.action As in [stats::lm()]. The default `na.fail` stops at missing values.
 #' @param chains,ndraws Number of chains and of kept draws per chain (`"gibbs"`).
 #' @param until For samplers: [stop_at()] runs the chains until they agree.
@@ -17,9 +17,9 @@
 #' @param seed Whole number, or `NULL` for one from R's generator. Results do not depend on
 #'   `threads`.
 #' @param threads Number of threads.
-#' @param control Controls of the engine and of the run, by [bkm_control()], [bsvm_control()],
-#'   [gpsvm_control()], [mkprobit_control()], [bark_control()], [klr_control()] or
-#'   [seqkr_control()].
+#' @param control Controls of the engine and of the run, by the function named after the model:
+#'   [bkm_control()], [bsvm_control()], [gpsvm_control()], [mkprobit_control()], [bark_control()],
+#'   [klr_control()] or [seqkr_control()].
 #' @param model Keep the data in the fit (default, up to a million cells). Partial plots,
 #'   [exposure()] and [augment()] use them, see [fit-arguments].
 #' @param ... Passed to methods. An argument that no method knows is an error.

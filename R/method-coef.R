@@ -27,6 +27,7 @@
 #' coef(fit, scale = "model")
 #' sqrt(diag(vcov(fit)))
 #' confint(fit, "x")
+#' @aliases coef.bkm coef.bsvm fixef.bkm fixef.bsvm vcov.bkm vcov.bsvm confint.bkm confint.bsvm
 #' @export
 coef.bayeskernel_fit <- function(object, scale = c("data", "model"), ...) {
   check_whole(object, ...)
@@ -158,10 +159,10 @@ coefficient_cov.bkm <- coefficient_cov.bsvm
 #'   `grpvar`, `term`, `grp`, `condval`, `condsd`.
 #'
 #'   `VarCorr()`: a list of class `bayeskernel_varcorr`, named by grouping term: the covariance
-#'   matrix of its effects on the scale of the data, with attributes `stddev` and `correlation`: the
-#'   posterior means that `summary()` shows, which has their intervals. For a regression its
-#'   attribute `sc` is [sigma()]. It prints as lme4's does, and `as.data.frame()` gives `grp`,
-#'   `var1`, `var2`, `vcov`, `sdcor`.
+#'   matrix of its effects on the scale of the data. Its attributes `stddev` and `correlation` are
+#'   the posterior means that `summary()` shows with their intervals. For a regression the attribute
+#'   `sc` is [sigma()]. It prints as lme4's does. `as.data.frame()` gives `grp`, `var1`, `var2`,
+#'   `vcov`, `sdcor`.
 #' @section Errors: `bayeskernel_error_argument` without random terms; `ranef()`
 #'   also if the fit was made with `keep_ranef = FALSE`.
 #' @seealso [coef()][coef.bayeskernel_fit], [summary()][summary.bayeskernel_fit].
@@ -172,6 +173,8 @@ coefficient_cov.bkm <- coefficient_cov.bsvm
 #' fit <- bsvm(y ~ x + (1 | g), d, threads = 1)
 #' head(as.data.frame(ranef(fit)))
 #' VarCorr(fit)
+#' @aliases ranef.bkm ranef.bsvm ranef.bark ranef.mkprobit VarCorr.bkm VarCorr.bsvm VarCorr.bark
+#'   VarCorr.mkprobit
 #' @export
 ranef.bayeskernel_fit <- function(object, condVar = TRUE, ...) {
   check_whole(object, ...)

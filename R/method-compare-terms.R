@@ -38,6 +38,7 @@
 #' d$y <- d$x + rnorm(10)[d$g] + rlogis(100) > 0
 #' fit <- bkm(y ~ x + z + (1 | g), d, threads = 1)
 #' compare_terms(fit)
+#' @aliases compare_terms.bkm
 #' @export
 compare_terms <- function(object, ...) UseMethod("compare_terms")
 

@@ -16,8 +16,8 @@
 #' @return `log_evidence()`: one number. With [seqkr()] its exponential is an estimate of the
 #'   evidence without bias, except for the effect of `temper`. With learned variances it is averaged
 #'   over their grid and prior, of classes in groups with what sites miss of it (see [bkm()],
-#'   Methods); with more than three of them it is the evidence at their posterior, without that, and
-#'   too large by what their prior would cost.
+#'   Methods). With more than eight of them, or more than two of a row source without groups, their
+#'   posterior is variational and the evidence a little too small.
 #'
 #'   `anova()`: a data frame of class `bayeskernel_anova` with a row a model: `family`, `columns`,
 #'   the number of fixed columns, `log_evidence`, `difference` from the best, `elpd_loo`, the sum of
@@ -39,6 +39,7 @@
 #' one <- bkm(y ~ x, d, threads = 1)
 #' log_evidence(one)
 #' anova(one, both = bkm(y ~ x + z, d, threads = 1))
+#' @aliases log_evidence.bkm anova.bkm print.bayeskernel_anova
 #' @export
 log_evidence <- function(object, ...) UseMethod("log_evidence")
 
@@ -190,9 +191,10 @@ print.bayeskernel_anova <- function(x, digits = default_digits(), ...) {
 #' @return An object of class `logLik`: the log-likelihood at the posterior mean of the latent value
 #'   of each row, known groups with their effects. Its `df` is the effective number of parameters,
 #'   twice what the log-likelihood falls on average over the posterior, so that [stats::AIC()] is
-#'   the deviance information criterion. The likelihood is conditional on random effects, and is not
-#'   that of `lme4`, which integrates over them. [stats::BIC()] of it approximates no evidence: use
-#'   [log_evidence()].
+#'   the deviance information criterion (DIC).
+#' @section Mixed models: `AIC()` and `BIC()` are conditional on the effects of the groups in the
+#'   data. Do not compare them with those of lme4, which are marginal; compare models with
+#'   [anova()].
 #' @section Errors: `bayeskernel_error_argument` for other fits: a pseudo-likelihood has none, and
 #'   in kernel models nothing was maximized; see [log_lik()][posterior_predict.bayeskernel_fit].
 #' @seealso [log_evidence()], [compare_terms()].
@@ -206,6 +208,7 @@ print.bayeskernel_anova <- function(x, digits = default_digits(), ...) {
 #' fit <- bkm(y ~ x, d, threads = 1)
 #' logLik(fit)
 #' AIC(fit)
+#' @aliases logLik.bkm extractAIC.bayeskernel_fit AIC.bkm BIC.bkm
 #' @importFrom stats logLik
 #' @export
 logLik.bayeskernel_fit <- function(object, ...) {
@@ -275,7 +278,7 @@ cavity_loo <- function(object) {
   structure(
     list(
       estimates = estimates, pointwise = pointwise, diagnostics = NULL,
-      by = if (is_linear(object) && !is_pseudo(object)) cavities else "the probabilities of predict()"
+      by = if (is_linear(object) && !is_pseudo(object)) cavities else "probabilities of predict()"
     ),
     class = c("cavity_loo", "loo"), dims = c(NA, nrow(pointwise))
   )

@@ -74,6 +74,7 @@
 #' exposure(fit, threads = 1)
 #' exposure(fit, type = "interaction", threads = 1)
 #' plot(exposure(fit, c("a", "b"), type = "slices", threads = 1))
+#' @aliases exposure.bkm
 #' @export
 exposure <- function(object, ...) UseMethod("exposure")
 

@@ -14,6 +14,11 @@
 #' their means. The fit then keeps nothing about its rows: no [fitted()], no leave-one-out, no
 #' [deviance()]; [update()] needs the rows, too.
 #'
+#' Rows of a [row_source()] are read in blocks. Where the workers of a cluster have them, each keeps
+#' its own and sends sums. The fit is that of the same rows in a data frame, to the tolerance of
+#' expectation propagation. Such rows extend fits of columns and random terms, without smooths,
+#' [gp()] terms, offsets and weights. Groups may be new and may be in several parts.
+#'
 #' @section Rows outside: Terms follow their stream. A curve `s(x)` of a basis `"tp"` or `"cr"` is
 #'   known where its knots are; beyond, it has the prior of a smoothing spline, a twice integrated
 #'   white noise that continues value and slope, on up to 60 intervals. A process `gp()` gets
@@ -33,7 +38,8 @@
 #'
 #' @param object A fit.
 #' @param newdata A data frame or matrix with the predictors of the fit, or of a
-#'   formula also its response.
+#'   formula also its response. For [bkm()] and [bsvm()] also a [row_source()], of a cluster too,
+#'   which names the response.
 #' @param y The response of these rows, if it is not a column of `newdata`: one value for each.
 #' @param weights Likelihood powers of the new rows, one for each; default 1. For [bkm()] and
 #'   [bsvm()].

@@ -3,11 +3,10 @@
 #' The methods of a glm, for fits of every model.
 #'
 #' @param object,x,formula A fit by [bkm()], [bsvm()], [gpsvm()] or [bark()].
-#' @param type Type of residuals. For a regression `"response"`, the default, the
-#'   response less its fitted value; `"pearson"`, that divided by [sigma()]. For classes, with t the
-#'   label as 0 or 1, p the fitted probability and w the weight, `"response"`: t - p; `"pearson"`:
-#'   \eqn{\sqrt{w} (t - p) / \sqrt{p (1 - p)}}{sqrt(w) (t - p) / sqrt(p (1 - p))}; with more than
-#'   two classes p is that of the row's own class, t = 1.
+#' @param type Type of residuals. `"response"`, the default: the response less its fitted value; of
+#'   classes the label, 0 or 1, less the fitted probability. `"pearson"`: that divided by its
+#'   standard deviation, and multiplied by the root of the weight. With more than two classes the
+#'   label is 1 and the probability that of the row's own class.
 #' @param data For `model.matrix()`: rows as [predict()] takes them; default the rows of the fit.
 #' @param formula. A formula such as `. ~ . - x`, see [stats::update()].
 #' @param evaluate Fit, the default, or return the call.
@@ -17,10 +16,10 @@
 #' @param ... `update()`: arguments to change or to add. Otherwise none.
 #' @return Vectors in the order of the rows of the fit; rows that `na.action = na.exclude` left out
 #'   are `NA`, rows of weight zero are not in the fit.
-#' * Of `cbind(successes, failures)` a row is one unit of so many trials: `weights()` counts them,
-#'   `residuals()` have the share of successes for t, `simulate()` gives pairs of counts.
-#' * `fitted()`: means of the response of a regression; probabilities of the positive class by the
-#'   default link; with more classes a matrix, n x classes.
+#' * With `cbind(successes, failures)` a row is one unit: `weights()` are its trials, `residuals()`
+#'   use the share of successes as t, and `simulate()` gives pairs of counts.
+#' * `fitted()`: the mean of the response of a regression; the probability of the positive class;
+#'   with more classes a matrix, n x classes.
 #' * `residuals()`: see `type`.
 #' * `nobs()`: number of rows used. `weights()`: likelihood powers; of a
 #'   [bark()] what the variance of the noise is divided by.
@@ -36,10 +35,8 @@
 #'   at the rows of the fit, of a [bark()] with their weights.
 #' * `ngrps()` (lme4): number of groups of each grouping factor.
 #' * `update()`: the call with changes, fitted anew.
-#' @section Errors: `bayeskernel_error_argument` for what a model does not have, with the reason:
-#'   the formula of a fit to a matrix, the deviance of a pseudo-likelihood, `simulate()` from one,
-#'   the standard deviation of classes, the groups of a model without bars; or if the data of the
-#'   call are gone.
+#' @section Errors: `bayeskernel_error_argument`, with the reason, for what a model does not have,
+#'   such as the deviance of a pseudo-likelihood, or if the data of the call are gone.
 #' @seealso [fit-arguments], [predict()][predict.bayeskernel_fit],
 #'   [summary()][summary.bayeskernel_fit].
 #' @examples
@@ -52,6 +49,10 @@
 #' head(model.matrix(fit))
 #' family(fit)
 #' fit2 <- update(fit, . ~ . + I(x^2))
+#' @aliases fitted.bkm fitted.bsvm fitted.gpsvm fitted.mkprobit fitted.bark fitted.klr fitted.seqkr
+#'   residuals.bkm residuals.bsvm residuals.gpsvm residuals.mkprobit residuals.bark residuals.klr
+#'   residuals.seqkr update.bkm update.bsvm update.gpsvm update.mkprobit update.bark update.klr
+#'   update.seqkr simulate.bkm simulate.bark deviance.bkm deviance.bark sigma.bkm sigma.bark
 #' @name fit-methods
 NULL
 

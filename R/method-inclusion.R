@@ -8,15 +8,15 @@
 #' @param by `"column"` of the design, the default; `"term"` of the formula: the
 #'   probability that any of the columns of the term is in the model.
 #' @param ... Unused.
-#' @return Named numeric vector, one element in \[0, 1\] for each column of the design under
-#'   selection: for `"gibbs"` the mean over all kept draws of the conditional probability given the
-#'   rest (Rao-Blackwell), for `"vb"` the same of 4 x 250 sweeps from the variational optimum, with
-#'   an attribute `range`, by how much the four streams differ (with `polish = "ep"` that of
-#'   expectation propagation and with `polish = FALSE` the variational probability, both without),
-#'   for [bark()] the share of the draws in which the column is in the model. With `by = "term"` an
-#'   element for each term: where its columns share one indicator, as they do by default, that of
-#'   each; else the share of the draws in which any of them is in. Fits without draws do not know
-#'   that of several columns, and say so.
+#' @return Named numeric vector of probabilities, one for each column of the design under selection:
+#'   * `"gibbs"`: the mean over all draws of the conditional probability given the rest;
+#'   * `"vb"`: the same from 4 short runs of the sampler that begin at the variational optimum. The
+#'     attribute `range` says how much the runs differ;
+#'   * `polish = "ep"` or `FALSE`: the probability of EP, or of variational Bayes;
+#'   * [bark()]: the share of the draws in which the column is in the model.
+#'
+#'   With `by = "term"` an element for each term: the probability that any of its columns is in.
+#'   Fits without draws do not know it for several columns, and say so.
 #' @section The prior: With the default of [bkm_prior()] and [bsvm_prior()], `rho = 0.01`, one term
 #'   of a hundred is expected to matter. This suits many columns of which few matter. If there are
 #'   ten terms it expects 0.1, so that few rows show only strong effects. With few terms say what you
@@ -29,10 +29,9 @@
 #'   between the streams, [print()] and [summary()] say that the selection has not settled: run
 #'   `method = "gibbs"` for longer.
 #' @section Expectation propagation: `polish = "ep"` gives the same numbers every time, and with few
-#'   columns they are close to those of long chains, within about 0.05. A column that is rarely
-#'   different from 0 and tells the class where it is has a posterior that no Gaussian fits: its
-#'   probability can then be far too low, of which nothing warns. If the messages settle at several
-#'   places, the one with the highest evidence counts.
+#'   columns they are close to those of long chains, within about 0.05. If a rare column separates
+#'   the classes where it is not 0, its probability can be far too low, without a warning. If the
+#'   messages settle at several places, the one with the highest evidence counts.
 #' @section Errors: `bayeskernel_error_argument` if the fit has no selection.
 #' @seealso [inclusion_path()], [compare_terms()], [bsvm()], [bark()]; `vignette("spam")`.
 #' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
@@ -47,6 +46,7 @@
 #' )
 #' round(inclusion(fit), 3)
 #' round(inclusion(fit, by = "term"), 3)
+#' @aliases inclusion.bkm inclusion.bsvm inclusion.bark
 #' @export
 inclusion <- function(object, ...) UseMethod("inclusion")
 

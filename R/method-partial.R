@@ -1,6 +1,6 @@
 # Rows for which there are predictions.
-complete_rows <- function(x, data) {
-  data <- data[new_rows(x, data)$complete, , drop = FALSE]
+complete_rows <- function(x, data, groups = "as given") {
+  data <- data[new_rows(x, data, groups)$complete, , drop = FALSE]
   if (nrow(data) == 0L) abort_no_rows()
   data
 }

@@ -42,17 +42,7 @@ predict_source <- function(object, source, ask) {
     refuse_infinite(block)
     rows <- rows + nrow(block$x)
     if (ask$draws) check_answer_size(rows, draw_count(object, ask$ndraws))
-    # A formula looks for its variables in a data frame.
-    x <- block$x
-    if (object$design$type != "matrix") {
-      x <- as.data.frame(x)
-      x[source$raw] <- if (source$type == "text") {
-        Map(text_groups_like, block$raw, group_names_of(object, source$raw))
-      } else {
-        block$raw
-      }
-    }
-    parts[[length(parts) + 1L]] <- predict_rows(object, x, ask)
+    parts[[length(parts) + 1L]] <- predict_rows(object, block_values(object, source, block), ask)
   }
   if (length(parts) == 0L) abort_too_few_rows(0L)
   join_predictions(parts, ask$draws)

@@ -13,29 +13,32 @@
 #'
 #' @param object A fit of any model of the package.
 #' @param newdata Data frame with the variables of the formula, its grouping factors and offsets, or
-#'   a [row_source()]. For a fit to a matrix: a matrix or data frame with its columns, by name if
-#'   named. For several feature spaces: a list of these by name. For a kernel given as a matrix: the
-#'   kernel values of the new rows with those of the fit, for a [gpsvm()] whose diagonal varies
-#'   also those with themselves as last column. Default: the rows of the fit.
-#' @param type For classes `"class"`, the default, a factor; `"prob"`, a matrix of class
-#'   probabilities; `"link"`, the mean of the latent value f, whose positive side is the second
-#'   class (a column for each class, if there are more); `"response"`, as for [glm()] the
-#'   probability of the positive class; `"logprob"`, of [mkprobit()], logarithms of probabilities.
+#'   a [row_source()]. Default: the rows of the fit. For a fit to a matrix: a matrix or data frame
+#'   with its columns. For several feature spaces: a list of these by name. For a kernel given as a
+#'   matrix: the kernel values of the new rows with those of the fit. A [gpsvm()] whose diagonal
+#'   varies also needs those with themselves, as last column.
+#' @param type For classes:
+#'   * `"class"`, the default: a factor;
+#'   * `"prob"`: a matrix of class probabilities;
+#'   * `"response"`: the probability of the positive class, as for [glm()];
+#'   * `"link"`: the mean of the latent value f, whose positive side is the second class, or a
+#'     column for each class if there are more;
+#'   * `"logprob"`, of [mkprobit()]: logarithms of probabilities.
+#'
 #'   For a regression `"response"`, the default, or `"link"`: the mean. `"terms"`, of [bkm()] and
 #'   [bsvm()]: what each term adds to f.
-#' @param link How f becomes a probability: of a [bkm()] with a likelihood its own link. [bark()]:
-#'   `"probit"`. Support vector machines: `"calibrated"`, the default, see there; `"probit"`, a
-#'   convention; `"hinge"`, the probability that the pseudo-likelihood implies, which is too sure of
-#'   itself.
-#' @param threshold For `"class"` of two: the positive class is predicted when its probability is at
-#'   least this number, or `"prevalence"`, its weighted share in the rows of the fit. `"margin"`:
-#'   the sign of the mean of f. Default `NULL`: the more probable class.
+#' @param link For support vector machines, how f becomes a probability: `"calibrated"` (default),
+#'   see The calibrated link; `"probit"`; or `"hinge"`, the probability that the loss implies, which
+#'   is too near to 0 or 1. Other models have only their own link.
+#' @param threshold With two classes: the positive class is predicted when its probability is at
+#'   least this number. `"prevalence"`: the share of that class in the fit, for a rare class.
+#'   `"margin"`: the sign of the mean of f. Default `NULL`: the more probable class.
 #' @param se.fit Also return posterior standard deviations: of f or the mean, with `"prob"` and
 #'   `"response"` of the probability. For samplers: across draws of the conditional mean.
-#' @param interval `"none"`; `"credible"` (or `"confidence"`), for the mean, f or a probability; or
-#'   `"prediction"`, for a new response of a regression. A matrix with columns `fit`, `lwr`, `upr`; with `"prob"` an
-#'   array, rows x (`fit`, `lwr`, `upr`) x classes. Limits are normal, by the mean and variance of f,
-#'   and put through the link; of [bark()] and [mkprobit()] they are quantiles of draws.
+#' @param interval `"none"`; `"credible"`, or `"confidence"`, for the mean, f or a probability; or
+#'   `"prediction"`, for a new response of a regression. A matrix with columns `fit`, `lwr`, `upr`;
+#'   with `"prob"` an array, rows x (`fit`, `lwr`, `upr`) x classes. Limits come from a normal
+#'   distribution of f; those of [bark()] and [mkprobit()] are quantiles of draws.
 #' @param level Probability of the interval, default 0.95.
 #' @param draws Return draws instead of averages, of what `type` and `interval` say.
 #' @param ndraws Number of draws. Default: every stored draw of a sampler (a smaller number takes
@@ -48,10 +51,9 @@
 #'   that count, all others being 0, and of terms that are 0. Names are the columns of
 #'   `type = "terms"`, and `"(Intercept)"`. `newdata` need not have the variables of the others.
 #' @param newcov For a [bkm()] with correlated units: covariances of new units with those of the
-#'   fit, a list of matrices named as `cov` was, `list(unit = C)`. `C` has a named row for each new
-#'   unit and a column for each unit of the matrix given there; with columns for the new units it
-#'   has their variances, too. Or a [unit_low_rank()] of the new units. Without it new units have an
-#'   effect from the prior.
+#'   fit, a list named as `cov` was, `list(unit = C)`. `C` has a named row for each new unit and a
+#'   column for each unit of `cov`, and for each new one to give its variance. Or a
+#'   [unit_low_rank()] of the new units.
 #' @param seed For draws and intervals from draws: whole number, or `NULL` for R's generator.
 #' @param threads Worker threads.
 #' @param ... No further arguments.
@@ -62,10 +64,8 @@
 #' * `"class"`: factor; `"prob"`: matrix n x classes; `"link"`, `"response"`: numeric vector, scale
 #'   of the data. Levels of the response that no row of the fit has are kept.
 #' * With `se.fit = TRUE` a list of `fit` and `se.fit`.
-#' * `"terms"`: matrix n x terms, on the scale of f, with the constant as attribute `"constant"`:
-#'   rows add up to f with it and the offset. As in [mgcv::predict.gam()] columns of the fixed part
-#'   are not centered. `se.fit` is a matrix, too. In a fit with `missing = "model"` a row in which a
-#'   variable of these terms is missing gives `NA`.
+#' * `"terms"`: matrix n x terms, on the scale of f. Each row adds up to f with the attribute
+#'   `"constant"` and the offset. A row with a missing variable gives `NA`.
 #' * With `draws = TRUE` a matrix, draws x n; of probabilities of more than two classes an array,
 #'   draws x n x classes. For [bkm()] and [bsvm()] its rows are draws of the whole function; for
 #'   kernel models each column is a sample of the posterior at its row.
@@ -75,10 +75,9 @@
 #'   rows, `fit$link`; rows of new groups have numbers of their own. See [svm-posterior].
 #'
 #' @section New groups: A level of a grouping factor that the fit has not seen has an effect from
-#'   its prior. Means of f put it at 0; standard deviations and probabilities include its variance.
-#'   Draws contain a simulated effect, of a [bark()] another one in each row. Units beyond the matrix
-#'   given as `cov` of [bkm()] likewise, by `newcov` with the mean and variance given the units of
-#'   the fit; there draws are apart for every row, and a sampler leaves the variance out.
+#'   its prior. The mean of f has this effect at 0; standard deviations and probabilities include
+#'   its variance, and draws contain a simulated effect. The same holds for units that `cov` of
+#'   [bkm()] did not have. With `newcov` their effects are predicted from the units of the fit.
 #'
 #' @section Memory: Rows are taken in slices. An answer above
 #'   `getOption("bayeskernel.max_bytes", 8e9)` bytes is refused.
@@ -106,6 +105,8 @@
 #' # Leave the schools out: the probability in a school with effect 0.
 #' predict(fit, pupil, type = "response", re.form = NA)
 #' dim(predict(fit, pupil, draws = TRUE, seed = 1))
+#' @aliases predict.bkm predict.bsvm predict.gpsvm predict.mkprobit predict.bark predict.klr
+#'   predict.seqkr
 #' @export
 predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = NULL,
                                     threshold = NULL, se.fit = FALSE, interval = "none",

@@ -29,7 +29,7 @@ bark_core_draws <- function(object, take = NULL) {
 latent.bark <- function(object, rows = NULL, links = "probit",
                         threads = getOption("bayeskernel.threads", 2L)) {
   if (is.null(rows)) return(kept_latent(object, links))
-  out <- bark_moments(object, bark_scaled_rows(object, rows$x), threads, level_codes(rows$random))
+  out <- bark_moments(object, scaled_predictors(object, rows$x), threads, level_codes(rows$random))
   if (is_regression(object)) return(out)
   c(out[c("mean", "var")], list(
     prob = list(probit = out$prob), prob_sd = list(probit = out$prob_sd)
@@ -92,7 +92,7 @@ latent_draws.bark <- function(object, rows = NULL, take = NULL, response = FALSE
 #' @exportS3Method
 joint_draws.bark <- function(object, rows, take, threads) {
   bark_joint_draws(
-    object, bark_scaled_rows(object, rows$x), level_codes(rows$random), rows$random, take
+    object, scaled_predictors(object, rows$x), level_codes(rows$random), rows$random, take
   )
 }
 
@@ -189,12 +189,7 @@ kernel_vector <- function(location, n) (location - 1) %/% n + 1
 
 # Rows, or those of the fit, as the kernels of the model see them.
 rows_or_own <- function(object, rows) {
-  if (is.null(rows)) object$posterior$x else bark_scaled_rows(object, rows$x)
-}
-
-# Predictors on the scale of the model.
-bark_scaled_rows <- function(object, x) {
-  scaled_rows(x[, object$used, drop = FALSE], object$transform$center, object$transform$scale)
+  if (is.null(rows)) object$posterior$x else scaled_predictors(object, rows$x)
 }
 
 # The rows that a fit keeps to predict from.

@@ -10,7 +10,8 @@
 #' @return An object of class `levy`, a list of `alpha`, `gamma`, `epsilon`; `kernels`, the expected
 #'   number of kernels; and `error`, the squared L2 error of the approximation, in units of the
 #'   squared norm of a kernel. Both are named by the approximation: `"continuous"`, which [bark()]
-#'   uses, damps jumps below epsilon; `"truncated"` cuts them off.
+#'   uses, damps jumps below epsilon; `"truncated"` cuts them off. Its coefficients cannot be
+#'   integrated out, so [bark()] has no truncated measure. [klr_prior()] has both.
 #' @section Errors: `bayeskernel_error_prior`, as in [bark_prior()].
 #' @seealso [bark_prior()], [bark()].
 #' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD

@@ -7,9 +7,9 @@
 #'
 #' Quick start:
 #' ```
-#' air <- na.omit(airquality)
-#' fit <- bark(Ozone ~ Wind + Temp, air, seed = 1)
-#' predict(fit, air[1:3, ], interval = "prediction", seed = 1)
+#' fit <- bark(Volume ~ Girth + Height, trees, seed = 1)
+#' predict(fit, trees[1:3, ], interval = "prediction", seed = 1)
+#' plot(fit, "partial")
 #' ```
 #'
 #' @inheritParams fit-arguments
@@ -60,13 +60,12 @@
 #'   f(x_i))}, where \eqn{t_1 = 0}{t_1 = 0} and the gaps between cut points are
 #'   exponential variables with mean 1.
 #'
-#' @section Random intercepts and a linear part: To f are added the effect
-#'   \eqn{u_g \sim N(0, \tau^2)}{u_g ~ N(0, tau^2)} of the row's level of each factor in bars, and
-#'   with `linear = TRUE` \eqn{\sum_l \beta_l x_l}{sum_l beta_l x_l}, \eqn{\beta_l \sim N(0,
-#'   \tau^2)}{beta_l ~ N(0, tau^2)}, for the standardized predictors. Each of these has a tau of its
-#'   own, half t with 4 degrees of freedom and scale 1. `(1 | a) + (1 | b)` and `(1 | a / b)` are
-#'   several factors, with at most 200 levels in all. Slopes, `(x | g)`, are refused. A level that
-#'   the fit has not seen has an effect of variance tau^2.
+#' @section Random intercepts and a linear part: A term `(1 | g)` adds an effect \eqn{u_g \sim N(0,
+#'   \tau^2)}{u_g ~ N(0, tau^2)} of each group to f. `linear = TRUE` adds \eqn{\sum_l \beta_l
+#'   x_l}{sum_l beta_l x_l} with \eqn{\beta_l \sim N(0, \tau^2)}{beta_l ~ N(0, tau^2)}, for the
+#'   standardized predictors. Each has its own tau, half t with 4 degrees of freedom and scale 1.
+#'   Several factors have at most 200 levels in all. Slopes, `(x | g)`, are refused. A new group has an
+#'   effect of variance tau^2.
 #'
 #' @section Convergence: The posterior is often bimodal and chains rarely switch modes, so warm-up
 #'   starts with many short runs and keeps the best. Chains that disagree are combined by stacking,
@@ -85,9 +84,10 @@
 #'   [plot()][plot.bayeskernel_fit]; `vignette("bark")`, `vignette("structured-selection")`.
 #'
 #' @examples
-#' fit <- bark(dist ~ speed, cars, chains = 2, seed = 1, threads = 1)
+#' fit <- bark(Volume ~ Girth + Height, trees, seed = 1, threads = 1)
 #' fit
-#' predict(fit, data.frame(speed = c(10, 20)), interval = "prediction", seed = 1)
+#' new <- data.frame(Girth = c(10, 16), Height = c(70, 80))
+#' predict(fit, new, interval = "prediction", seed = 1)
 #' @rdname bark
 #' @export
 bark <- function(x, ...) UseMethod("bark")

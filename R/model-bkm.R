@@ -36,7 +36,7 @@
 #'   [fit-arguments]. Fields of use are `family`, `method`, `levels` (the classes), `n`, `formula`,
 #'   `log_evidence` and `loo` (with `"ep"`), and `draws` (with `"gibbs"`).
 #' @details Default of `penalty`: `"none"`; `"learn"` for `"gaussian"` and `"hinge"` without random
-#'   terms, smooths and selection.
+#'   terms, smooths, selection and products of predictors far from 0, see [bkm_prior()].
 #'
 #' @section Model: With latent values \eqn{f_i = o_i + x_i'\beta + z_i'u} and
 #'   weights \eqn{w_i}{w}, row i adds \eqn{w_i \log p(y_i | f_i)}{w log p(y |

@@ -29,8 +29,8 @@
 #'   `"model"` averages over the missing values, see [imputed()]. [mnar()]: not at random.
 #' @param learning_rate Power of the pseudo-likelihood: a number, or `"calibrated"`, the default
 #'   with `select` and `missing = "model"`; else 1. See `help("svm-posterior")`.
-#' @param class_weights Weights of the classes: `"none"`, `"balanced"` (for a rare class), or
-#'   numbers named by classes. Unlike `weights` they do not count as rows.
+#' @param class_weights Weights of the classes in the loss: `"none"`, `"balanced"` (for a rare
+#'   class), or numbers named by classes. They hardly change predicted classes, see Rare classes.
 #' @param prior A prior made by [bsvm_prior()].
 #' @param standardize Center and scale the columns of the design for the fit (default). All results
 #'   are on the scale of the data.
@@ -59,13 +59,15 @@
 #'   that more noise columns are selected than `rho` of [bsvm_prior()] says. At the calibrated rate,
 #'   the default with `select`, few are, and weak signals are missed more often.
 #'
+#' @section Rare classes: Probabilities are calibrated after the fit, and the predicted class is the
+#'   more probable one. Therefore `class_weights` change the slopes, and hardly the predicted
+#'   classes. To predict a rare class more often use `predict(fit, threshold = "prevalence")`.
+#'
 #' @section Missing predictors: `missing = "model"` treats numeric predictors as jointly Gaussian,
-#'   with values missing at random, see [imputed()]. Refused are missing values in smooths or
-#'   polynomials, in products of two predictors that both have some, in a grouping factor, in the
-#'   response and in weights. At `learning_rate = 1` the coefficient of a predictor with many missing
-#'   values is pulled away from 0; at the calibrated rate, the default, little of that is left. The
-#'   loss is no likelihood: a missing level of a factor is taken to be the one that fits the label
-#'   best, and its coefficients may be far off. Use [bkm()] with `family = "logit"` for these.
+#'   with values missing at random, see [imputed()]. Smooths, polynomials, grouping factors, the
+#'   response and weights may not have missing values, nor may both predictors of a product. A
+#'   factor with missing levels may get coefficients that are far off, because the loss is no
+#'   likelihood. Use [bkm()] for these.
 #'
 #' @section Crossed random terms: Terms with up to 500 levels in all are exact. See
 #'   [bayeskernel-large] for more levels.

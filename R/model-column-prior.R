@@ -2,11 +2,12 @@
 # standardized column, whether or not the fit has standardized it.
 
 # Variances of the coefficients of the columns `fixed`: `variance` is those of standardized columns,
-# of the intercept at their means, and in units of the response.
-column_variances <- function(design, fixed, variance, standardize, family) {
+# of the intercept at their means, and in units of the response. `nested`: by nested_columns().
+column_variances <- function(design, fixed, variance, standardize, family, nested = NULL) {
   intercept <- has_intercept(design) & fixed == 1L
   slopes <- fixed[!intercept]
   spread <- column_spread(design, slopes, standardize)
+  for (own in nested) spread$sd[match(own$columns, slopes)] <- own$sd
   y <- list(size = 1, mean = 0)
   if (family == "gaussian") y <- response_spread(design, standardize)
   variance <- variance * y$size^2
@@ -16,6 +17,99 @@ column_variances <- function(design, fixed, variance, standardize, family) {
   away <- (spread$mean - design$center[slopes]) / scale
   variance[intercept] <- variance[intercept] + y$mean^2 + sum(variance[!intercept] * away^2)
   variance
+}
+
+# Products and powers that the columns that they are made of explain for the most part, as that of a
+# year and a treatment, which is nearly a multiple of the treatment. The prior is that of what such
+# a column adds to those of earlier terms of its variables, wherever the zeros of predictors are.
+# A list with an element for each term that has some: `columns`; `sd`, of what they add; `lower`,
+# the earlier columns, and `load`, lower x columns, by which these explain them.
+nested_columns <- function(design, share = 0.25) {
+  x <- design$lean$x %||% design$x
+  if (is.null(design$terms) || nrow(x) == 0L) return(NULL)
+  at <- which(design$assign > 0L)
+  term <- design$assign[at]
+  variables <- lapply(design$term_labels, function(label) all.vars(str2lang(label)))
+  out <- lapply(unique(term), function(t) {
+    made_of <- vapply(variables[term], function(own) all(own %in% variables[[t]]), NA)
+    lower <- at[term < t & made_of]
+    if (length(lower)) nested_term(design, x, at[term == t], lower, share)
+  })
+  Filter(Negate(is.null), out)
+}
+
+# A column is nested if it adds less than `share` of its variance to the columns it is made of.
+nested_term <- function(design, x, own, lower, share) {
+  n <- nrow(x)
+  some <- if (n > 5e4) as.integer(seq(1, n, length.out = 5e4)) else seq_len(n)
+  weights <- prior_weights(design)[some]
+  place <- function(at) if (is.null(design$lean)) at else match(at, design$lean$at)
+  left <- sum(weights > 0) - length(lower) - 1L
+  if (left < 4L) return(NULL)
+  spread <- function(values) sqrt(colSums(weights * values^2) / sum(weights))
+  # Of unit spread, without their means where there is an intercept.
+  unit <- function(at) {
+    values <- x[some, place(at), drop = FALSE]
+    if (has_intercept(design)) {
+      values <- values - rep(colSums(weights * values) / sum(weights), each = length(some))
+    }
+    sd <- spread(values)
+    sd[sd == 0] <- 1
+    list(values = values / rep(sd, each = length(some)), sd = sd)
+  }
+  base <- unit(lower)
+  made <- unit(own)
+  fitted <- qr(sqrt(weights) * base$values)
+  load <- qr.coef(fitted, sqrt(weights) * made$values)
+  load[is.na(load)] <- 0
+  rest <- made$values - base$values %*% load
+  rest[abs(rest) < 1e-8] <- 0
+  sd <- spread(rest) * sqrt((left + length(lower) + 1) / left)
+  few <- apply(rest, 2L, rare_spread, weights)
+  chosen <- which(sd^2 < share & sd > 1e-7)
+  if (length(chosen) == 0L) return(NULL)
+  list(
+    columns = own[chosen], sd = unname(pmax(sd, few) * made$sd)[chosen], lower = lower,
+    load = unname(load * outer(1 / base$sd, made$sd))[, chosen, drop = FALSE]
+  )
+}
+
+# Where the prior is another one it is of the columns as they are, which holds such effects at 0.
+knows_nested <- function(design, penalty, prior, selected, crossed) {
+  isTRUE(prior$by_column) && all(prior$beta_mean == 0) && identical(penalty, "none") &&
+    length(selected) == 0L && length(crossed) == 0L && is.null(design$holes)
+}
+
+warn_nested <- function(design, settings, blocks) {
+  labels <- vapply(blocks$blocks, `[[`, "", "label")
+  if ("nested" %in% labels || !settings$standardize) return(invisible())
+  at <- unlist(lapply(nested_columns(design, 0.05), `[[`, "columns"))
+  if (length(at) == 0L) return(invisible())
+  names <- colnames(design$x)[at]
+  bk_warn(
+    "identification", fit_header("The prior holds the effect of `%s` near 0.", names[1L]),
+    "The column is nearly a combination of those that it is made of.",
+    if (length(names) > 1L) paste("Others:", list_some(sprintf("`%s`", names[-1L]))),
+    "Subtract a typical value from the predictor, as in year - 2010.", columns = names
+  )
+}
+
+# The columns `at`, of which the coefficients of what they add have variances `variance`: f is the
+# sum of these parts, so that their coefficients are a triangular map of those of the columns.
+nested_block <- function(at, variance, design, nested) {
+  turn <- diag(length(at))
+  scale <- design$scale[at]
+  for (own in nested) {
+    from <- match(own$columns, at)
+    to <- match(own$lower, at)
+    turn[to, from] <- -own$load * outer(scale[to], 1 / scale[from])
+  }
+  list(
+    label = "nested", columns = colnames(design$x)[at], eliminated = FALSE, crossed = 0L,
+    first = min(at) - 1L, members = 1L, width = length(at), random = 0L,
+    transform = matrix(0, 0, 0), kind = "held",
+    precision = crossprod(solve(turn) / sqrt(variance))
+  )
 }
 
 # The unit of a numeric response as it is fitted, and the mean that is left to the intercept.

@@ -68,19 +68,16 @@ posterior_fact <- function(object) {
   passes <- ngettext(check$passes, "%.0f pass", "%.0f passes")
   line <- sprintf("expectation propagation, %s", sprintf(passes, check$passes))
   if (is.null(check$k) || is.na(check$k)) return(line)
-  sprintf("%s; importance check k = %.2f: %s", line, check$k, check_word(check$k))
-}
-
-# Vehtari, Simpson, Gelman, Yao and Gabry (2024): Pareto smoothed importance sampling; the limits
-# were set beside long chains.
-check_word <- function(k) {
-  if (k < 0.5) {
+  # Vehtari, Simpson, Gelman, Yao and Gabry (2024): Pareto smoothed importance sampling; the limits
+  # were set beside long chains.
+  word <- if (check$k < 0.5) {
     "ok"
-  } else if (k <= 0.7) {
+  } else if (check$k <= 0.7) {
     "approximate"
   } else {
     "not trustworthy: use method = \"gibbs\""
   }
+  sprintf("%s; importance check k = %.2f: %s", line, check$k, word)
 }
 
 # Variances are integrated over by "ep" up to a number of them.

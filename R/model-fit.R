@@ -29,10 +29,9 @@ new_fit <- function(model, call, rows, settings, ...) {
 # Elements by name; NULL where there is none.
 pick <- function(x, names) stats::setNames(lapply(names, function(name) x[[name]]), names)
 
-# What makes or changes a fit stamps it last.
-stamped <- function(fit) {
-  fit$stamp <- stamp_of(fit)
-  fit
+# Columns of new rows that a fit uses, on the scale of the model.
+scaled_predictors <- function(object, x) {
+  scaled_rows(x[, object$used, drop = FALSE], object$transform$center, object$transform$scale)
 }
 
 # The hinge is a loss, and not minus the logarithm of a probability.

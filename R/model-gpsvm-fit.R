@@ -93,6 +93,7 @@ settle_kernel_steps <- function(rows, settings) {
     "more than two classes" = length(rows$levels) > 2L,
     "a method other than \"svi\"" = settings$method != "svi",
     "a point in every row" = settings$exact, "a cluster" = !is.null(settings$cluster),
+    "rows of a cluster's workers" = !is.null(rows$data$shares),
     "a kernel of codes" = has_categories(settings$kernel),
     "a kernel with `rank`" = has_rank(settings$kernel)
   )

@@ -78,7 +78,7 @@ joint_draws.gpsvm <- function(object, rows, take, threads) {
     process_rows_data(object, rows$x), posterior$kernel, posterior$z,
     posterior$nugget, diag(ncol(points)), threads
   ))$f
-  x <- t(bark_scaled_rows(object, rows$x))
+  x <- t(scaled_predictors(object, rows$x))
   kernel <- core_call(kernel_matrix_cpp(posterior$kernel, x, x, threads))$values
   root <- root_of(kernel - tcrossprod(features), 1e-10 * max(diag(kernel)))
   noise <- normal_matrix(nrow(points), nrow(root)) %*% root

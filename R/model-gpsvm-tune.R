@@ -115,6 +115,7 @@ tune_process <- function(process, rows, data, sample, settings) {
   # Of the likelihood, with a learning rate and class weights; of the rows.
   few$users <- if (length(rows$weights)) rows$weights[sample$row] else rep(1, ncol(sample$x))
   few$copies <- if (length(data$copies) > 1L) data$copies[sample$row] else rep(1, ncol(sample$x))
+  few$left <- mixed_copies(few)
   classes <- machine_labels(rows$levels, data_positive(data))
   if (may_add_points(settings) && is.null(settings$first) && nrow(few$x) == rows$n &&
       exact_work(process, rows$n, classes) <= exact_quick$whole) {
@@ -132,7 +133,7 @@ tune_process <- function(process, rows, data, sample, settings) {
       fits <<- fits + 1L
       shown$tell("five folds", fits)
       fold_loss(kernel, process, few, out, classes, settings)
-    }, copies = few$copies, total = sum(few$users))
+    }, copies = few$left, total = sum(few$users))
   } else {
     maximise_process(process, few, classes, settings, identical(settings$tune, "loo"))
   }
@@ -426,6 +427,18 @@ score_levels <- function(process, tuner, core, data, classes, settings) {
   c(if (length(few)) few else all(if (settings$exact) 3e-3 else 1e-3), all(1e-4))
 }
 
+# The copies of each row of which one is left out. In a table of counts nearly all are of rows whose
+# predictors rows of another class have, too. Else all copies of the other rows are left out
+# together: the rest of them would say the class to a kernel that is blind beyond its own row.
+mixed_copies <- function(data) {
+  if (!any(data$copies > 1)) return(data$copies)
+  key <- do.call(paste, as.data.frame(data$x))
+  place <- match(key, key)
+  mixed <- tapply(data$labels, place, function(own) any(own != own[1L]))[as.character(place)]
+  if (sum(data$copies[mixed]) >= 0.9 * sum(data$copies)) return(data$copies)
+  unname(ifelse(mixed, data$copies, 1))
+}
+
 # As calibrate_link() has it.
 is_calibratable <- function(data, classes) {
   labels <- data$labels
@@ -453,6 +466,7 @@ stratified_rows <- function(data, size, seed) {
   data$labels <- data$labels[at]
   if (length(data$weights)) data$weights <- data$weights[at]
   data$copies <- data$copies[at]
+  data$left <- data$left[at]
   data$users <- data$users[at] * unname(share)[up]
   data
 }
@@ -472,11 +486,11 @@ score_left_out <- function(tuner, kernel, at, data, classes,
   }
   core <- core_call(core)
   if (core$interrupted) return(NULL)
-  # Of a row that counts several times one is left out.
+  # Of a row that counts several times one is left out, or all.
   for (k in seq_along(classes)) {
     own <- left_out_copy(
       list(mean = core$mean[, k], var = core$var[, k]), core$all_mean[, k], core$all_var[, k],
-      ifelse(data$labels == classes[k], 1, -1), core$log_p[, k], data$copies
+      ifelse(data$labels == classes[k], 1, -1), core$log_p[, k], data$left
     )
     core$mean[, k] <- own$mean
     core$var[, k] <- own$var

@@ -24,15 +24,14 @@
 #'   for the exact process (at most 5000 rows). Default: see Inducing points.
 #' @param method `"ep"` (default), `"svi"` (default for large data), `"vb"`, `"gibbs"`, or `"ecm"`,
 #'   the posterior mode. See [bayeskernel-engines]. `print()` says which was taken.
-#' @param tune How open kernel parameters are chosen: `"loo"` or `TRUE`, `"bound"`, `"cv"`, or
-#'   `FALSE`. Default: `"loo"` where it takes some seconds. If one parameter of a kernel is open all
-#'   of them are chosen; `FALSE` keeps those that are given. See Tuning.
+#' @param tune How the parameters of the kernel are chosen: `"loo"` or `TRUE`, `"bound"`, `"cv"`, or
+#'   `FALSE` (not). Default: `"loo"` where it takes some seconds, and `FALSE` for a kernel whose
+#'   length-scale is given. See Tuning.
 #' @param nugget Variance of white noise on the decision function, at least 0. Default 0.
 #' @param learning_rate Power of the pseudo-likelihood: 1 (default), another number, or
 #'   `"calibrated"`. See `help("svm-posterior")`.
-#' @param class_weights Weights of the classes: `"none"`, `"balanced"` (for a rare class), or
-#'   numbers named by classes. Unlike `weights` they do not count as rows. Probabilities are calibrated
-#'   all the same: to predict a rare class more often, use `predict(fit, threshold = "prevalence")`.
+#' @param class_weights Weights of the classes in the loss: `"none"`, `"balanced"` (for a rare
+#'   class), or numbers named by classes. They hardly change predicted classes, see Rare classes.
 #' @param prior Bounds for `tune`, made by [gpsvm_prior()].
 #' @param standardize Center and scale the predictors (default). Values far from all others do not
 #'   count in the scale; a warning says so.
@@ -55,11 +54,14 @@
 #'   which is `rbf(lengthscale = theta / sqrt(2))`.
 #'
 #' @section Inducing points: Inducing points are places at which the function is known; between them
-#'   it is interpolated. By default there are n points up to 50 rows, 50 up to 250 rows, then n / 5,
-#'   at most 100. With `tune = "loo"` every row is one up to 250 rows of two classes, 173 of three
-#'   (fewer with more classes or more than two parameters); of more rows more points are used if the
-#'   leave-one-out score improves by more than 0.5, up to every row (n at most 1000). Many predictors
-#'   need many points.
+#'   it is interpolated. With `tune = "loo"`, the default of small data, every row is one up to 250
+#'   rows of two classes. With up to 1000 rows more points are added, up to every row, if the
+#'   leave-one-out score improves by more than 0.5. Without that tuning there are n / 5 points, at
+#'   least 50 and at most 100. Many predictors need many points.
+#'
+#' @section Rare classes: Probabilities are calibrated after the fit, and the predicted class is the
+#'   more probable one. Therefore `class_weights` change the function, and hardly the predicted
+#'   classes. To predict a rare class more often use `predict(fit, threshold = "prevalence")`.
 #'
 #' @section Tuning: `"loo"` maximizes the leave-one-out log probability, without refits, with a weak
 #'   penalty on the log parameters, started from a grid. `"bound"` maximizes [elbo()]; on small
@@ -69,9 +71,9 @@
 #'   `print()` says what was tuned. With `inducing = "all"` tuning may begin with fewer
 #'   points.
 #'
-#' @section Formulas with terms: A formula with [gp()] terms, `y ~ gp(x1, x2) + z + (1 | id)`, is
-#'   fitted by [bkm()] with `family = "hinge"`, whose fit is returned: with random effects, smooths
-#'   and missing predictors. Without `gp()` random effects and smooths are an error.
+#' @section Formulas with terms: A formula with [gp()] terms may have random effects, smooths and
+#'   missing predictors, `y ~ gp(x1, x2) + z + (1 | id)`. It returns the fit of [bkm()] with
+#'   `family = "hinge"`. Without `gp()` random effects and smooths are an error.
 #'
 #' @section Errors: All inherit from `bayeskernel_error`: `_response`, `_missing`, `_dimension`,
 #'   `_kernel`, `_prior`, `_argument`, `_numeric`, `_cluster`. A constant column is dropped with a

@@ -270,7 +270,7 @@ klr_moments <- function(object, x, threads) {
 latent.klr <- function(object, rows = NULL, links = "logit",
                        threads = getOption("bayeskernel.threads", 2L)) {
   if (is.null(rows)) return(kept_latent(object, links))
-  out <- klr_moments(object, bark_scaled_rows(object, rows$x), threads)
+  out <- klr_moments(object, scaled_predictors(object, rows$x), threads)
   c(out[c("mean", "var")], list(prob = list(logit = out$prob), prob_sd = list(logit = out$prob_sd)))
 }
 

@@ -83,7 +83,7 @@ vb_parts <- function(object, levels, n) {
   posterior <- object$posterior
   size <- length(posterior$theta_mean)
   cov <- posterior$theta_cov
-  deviation <- if (is_sparse_covariance(cov)) {
+  deviation <- if (inherits(cov, "sparse_covariance")) {
     sparse_normal(n, cov)
   } else {
     normal_matrix(n, size) %*% covariance_root(cov)

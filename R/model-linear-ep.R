@@ -10,7 +10,10 @@ run_ep <- function(job) {
   data <- job$data
   # Messages are with the rows.
   absent <- !is.null(data$shares)
-  if (absent) data$rows <- 0
+  if (absent) {
+    data$rows <- 0
+    if (length(data$group_sizes)) data$group_sizes[] <- 0L
+  }
   core <- run(data, job$shared$prior, job$control)
   failed <- inherits(core, "bayeskernel_core_error") && core$kind == "numeric"
   if (!failed) {
@@ -234,7 +237,8 @@ point_parts <- function(object, levels, n) {
 finer_variances <- function(object, fits, chosen, parts) {
   values <- do.call(rbind, lapply(fits, variance_coordinates))
   weights <- point_weights(object)
-  place <- point_places(object)
+  # NULL where points are not those of a lattice.
+  place <- by_component(object$posterior$points, "place")
   values <- if (is.null(place)) {
     smooth <- smooth_points(values, weights)
     smooth$mean[chosen, , drop = FALSE] +
@@ -304,12 +308,6 @@ covariances_from <- function(coordinates, r) {
   out
 }
 
-# A row for each point; NULL where they are not those of a lattice.
-point_places <- function(object) {
-  place <- lapply(object$posterior$points, `[[`, "place")
-  if (is.null(place[[1L]])) NULL else do.call(rbind, place)
-}
-
 # Arrays, matrices or vectors one after another along a dimension, then in another order.
 join_draws <- function(each, along, order) {
   if (is.null(dim(each[[1L]]))) return(unlist(each)[order])
@@ -333,7 +331,7 @@ point_row <- function(object, value, level, turn = log, back = exp) {
   mean <- sum(weights * values)
   sd <- sqrt(sum(weights * (values - mean)^2))
   probs <- c(1 - level, 1 + level) / 2
-  place <- point_places(object)
+  place <- by_component(object$posterior$points, "place")
   turned <- cbind(turn(values))
   ends <- back(if (is.null(place)) {
     smooth <- smooth_points(turned, weights)
@@ -351,7 +349,8 @@ point_variance_rows <- function(object, t, level) {
   pairs <- lower_triangle(r)
   at <- function(k) {
     function(own) {
-      v <- variance_mean(own, t)
+      map <- own$transform$random[[t]]
+      v <- map %*% vb_variance_mean(own, t) %*% t(map)
       to_sd_cor(matrix(v[pairs], 1L), r)[k]
     }
   }

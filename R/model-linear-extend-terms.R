@@ -260,13 +260,19 @@ beyond_range <- function(x, range) {
 # those decided, `outside`, rows beyond their ranges, by term, and `said`, what a warning has been
 # about.
 watch_stream <- function(stream, x, center, scale, outside, n, cure) {
+  moments <- if (length(x)) column_moments_cpp(x + 0)
+  watch_moments(stream, moments, colnames(x), center, scale, outside, n, cure)
+}
+
+# moments: of the columns `names` in the n rows.
+watch_moments <- function(stream, moments, names, center, scale, outside, n, cure) {
   stream$outside <- add_outside(stream$outside, outside, n)
   known <- is.finite(center) & is.finite(scale) & scale > 0 & !(center == 0 & scale == 1)
-  if (any(known) && nrow(x) > 0L) {
-    names <- colnames(x)[known]
-    moments <- column_moments_cpp(x[, known, drop = FALSE] + 0)
+  if (any(known) && n > 0L) {
+    names <- names[known]
+    moments <- lapply(moments[c("mean", "sd", "min", "max")], `[`, known)
     moments$sd[is.na(moments$sd)] <- 0
-    stream$moments <- merge_moments(stream$moments, moments, as.double(nrow(x)))
+    stream$moments <- merge_moments(stream$moments, moments, as.double(n))
     moved <- setdiff(moved_columns(stream$moments, center[known], scale[known], names), stream$said)
     if (length(moved)) warn_moved(moved, stream$moments, names, cure)
     stream$said <- c(stream$said, moved)

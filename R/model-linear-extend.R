@@ -14,20 +14,47 @@ extend_linear <- function(object, newdata, y = NULL, weights = NULL,
   threads <- check_threads(threads)
   progress <- check_flag(progress, "progress")
   refuse_extension(object)
+  if (inherits(newdata, "row_source")) {
+    return(extend_from_source(object, newdata, y, weights, threads, progress))
+  }
   y <- given(y, "y")
   n <- NROW(newdata)
   response <- new_response(object, newdata, y, n)
   weights <- extension_weights(weights, n)
-  if (anyNA(response) || any(!is.finite(response))) {
+  followed <- follow_rows(object, newdata, threads)
+  grown <- grow_groups(followed$object, newdata)
+  rows <- new_rows(grown, newdata)
+  check_extension_rows(response, rows, n)
+  if (n == 0L) return(object)
+  y <- if (is_regression(object)) response else 2 * response - 3
+  q <- joint_effects(grown)
+  a <- effect_columns(grown, rows, ncol(q$cov))
+  core <- settled_extension(extension_core(
+    grown, a, y, weights, rows$offset, open_variance(grown, rows), q, threads, progress
+  ))
+  influence <- row_influence(core$influence)
+  cov <- core$root %*% core$theta_cov %*% t(core$root)
+  out <- extended_fit(
+    grown, core, q, cov %*% crossprod(a * (influence$gradient / influence$share)) %*% cov,
+    list(
+      n = n, weight = sum(weights),
+      share = if (sum(weights) > 0) stats::weighted.mean(y > 0, weights) else 0
+    )
+  )
+  x <- rows$x[, watched_columns(object), drop = FALSE]
+  moments <- if (length(x)) column_moments_cpp(x + 0)
+  out$stream <- watch_linear(object, moments, followed$outside, n)
+  stamped(out)
+}
+
+check_extension_rows <- function(response, rows, n) {
+  if (any(!is.finite(response))) {
     bk_abort(
       "missing", "The response of the new rows has gaps.",
       sprintf("Found: %d of %d values are missing or not finite.", sum(!is.finite(response)), n),
       column = "y"
     )
   }
-  followed <- follow_rows(object, newdata, threads)
-  grown <- grow_groups(followed$object, newdata)
-  rows <- new_rows(grown, newdata)
   if (length(rows$complete) < n || !is.null(rows$holes) && anyNA(rows$holes$x)) {
     bk_abort(
       "missing", "Predictors of the new rows have gaps.",
@@ -35,28 +62,20 @@ extend_linear <- function(object, newdata, y = NULL, weights = NULL,
       column = "newdata"
     )
   }
-  if (n == 0L) return(object)
-  y <- if (is_regression(object)) response else 2 * response - 3
-  q <- joint_effects(grown)
-  a <- effect_columns(grown, rows, ncol(q$cov))
-  core <- extension_core(
-    grown, a, y, weights, rows$offset, open_variance(grown, rows), q, threads, progress
-  )
-  if (isTRUE(core$status$interrupted)) abort_interrupted()
-  out <- extended_fit(grown, core, q, a, y, weights)
-  out$stream <- watch_linear(object, rows, followed$outside)
-  stamped(out)
 }
 
-# Columns that are no smooths', and variables of processes.
-watch_linear <- function(object, rows, outside) {
-  smooths <- object$design$smooths
-  of_terms <- unlist(lapply(smooths, `[[`, "at"))
-  plain <- setdiff(seq_along(object$transform$center), c(1L, of_terms))
-  x <- rows$x[, plain, drop = FALSE]
-  watch_stream(
-    object$stream, x, object$transform$center[plain],
-    object$transform$scale[plain], outside, nrow(x), c(
+# Columns that are no smooths', and no variables of processes.
+watched_columns <- function(object) {
+  of_terms <- unlist(lapply(object$design$smooths, `[[`, "at"))
+  setdiff(seq_along(object$transform$center), c(1L, of_terms))
+}
+
+# moments: of these columns in the n new rows.
+watch_linear <- function(object, moments, outside, n) {
+  plain <- watched_columns(object)
+  watch_moments(
+    object$stream, moments, names(object$transform$center)[plain], object$transform$center[plain],
+    object$transform$scale[plain], outside, n, c(
       "Terms that follow: s(x) of a basis \"tp\" or \"cr\", and gp().",
       "update(fit, data = ) fits rows of both kinds."
     )
@@ -89,14 +108,21 @@ refuse_extension <- function(object) {
     "missing values of whole groups"
   } else if (isTRUE(object$counted)) {
     "counts as the response"
-  } else if (effect_count(posterior) > most_extended) {
-    sprintf("more than %d effects", most_extended)
   }
-  if (!is.null(why)) {
-    bk_abort(
-      "argument", "This fit cannot be extended.",
-      sprintf("Found: %s.", why), "update(fit, data = ) fits anew.", column = "object"
-    )
+  if (!is.null(why)) abort_extension(why)
+  refuse_many_effects(object)
+}
+
+abort_extension <- function(why) {
+  bk_abort(
+    "argument", "This fit cannot be extended.",
+    sprintf("Found: %s.", why), "update(fit, data = ) fits anew.", column = "object"
+  )
+}
+
+refuse_many_effects <- function(object) {
+  if (effect_count(object$posterior) > most_extended) {
+    abort_extension(sprintf("more than %d effects", most_extended))
   }
 }
 
@@ -261,7 +287,6 @@ extension_core <- function(object, a, y, weights, offset, residual, q, threads, 
   root <- t(covariance_root(q$cov))
   effects <- ncol(a)
   n <- nrow(a)
-  noise <- if (is_regression(object)) object$posterior$noise
   core <- core_call(linear_ep_cpp(
     list(
       x = a %*% root, center = numeric(effects), scale = rep(1, effects), y = y,
@@ -269,45 +294,58 @@ extension_core <- function(object, a, y, weights, offset, residual, q, threads, 
       z = matrix(0, n, 0), group = integer(), n_groups = 0L, kept = list(),
       residual = if (any(residual > 0)) rep_len(residual, n)
     ),
-    list(precision = rep(1, effects), mean = numeric(effects), blocks = list()),
-    c(
-      list(
-        tol = 1e-4, max_iter = 200L, threads = threads, progress = progress,
-        seed = 0, check = FALSE, variances = "vb"
-      ),
-      if (linear_family(object) != "hinge") {
-        list(family = linear_family(object), rule = "direct", noise = noise)
-      }
-    )
+    standard_effects(effects), extension_control(object, threads, progress)
   ))
-  if (!isTRUE(core$status$interrupted) && !isTRUE(core$status$converged)) {
+  c(core, list(root = root))
+}
+
+standard_effects <- function(effects, mean = numeric(effects)) {
+  list(precision = rep(1, effects), mean = mean, blocks = list())
+}
+
+extension_control <- function(object, threads, progress) {
+  c(
+    list(
+      tol = 1e-4, max_iter = 200L, threads = threads, progress = progress,
+      seed = 0, check = FALSE, variances = "vb"
+    ),
+    if (linear_family(object) != "hinge") {
+      list(
+        family = linear_family(object), rule = "direct",
+        noise = if (is_regression(object)) object$posterior$noise
+      )
+    }
+  )
+}
+
+settled_extension <- function(core) {
+  if (isTRUE(core$status$interrupted)) abort_interrupted()
+  if (!isTRUE(core$status$converged)) {
     bk_abort(
       "numeric", "Expectation propagation of the new rows did not settle.",
       "The fit is as it was. update(fit, data = ) fits all rows anew."
     )
   }
-  c(core, list(root = root))
+  core
 }
 
-extended_fit <- function(object, core, q, a, y, weights) {
+# own: what the new rows add to the covariance of the effects over samples. rows: `n`, the sum of
+# their weights, `weight`, and the share of the positive class in it.
+extended_fit <- function(object, core, q, own, rows) {
   mean <- q$mean + drop(core$root %*% core$theta_mean)
   cov <- core$root %*% core$theta_cov %*% t(core$root)
   cov <- (cov + t(cov)) / 2
   out <- object
   out$posterior <- take_effects(object$posterior, mean, cov)
   if (is_regression(object)) out$posterior$noise <- core$noise
-  out$sandwich <- extended_sandwich(object, core, q, a, cov)
+  out$sandwich <- extended_sandwich(object, q, own, cov)
   if (!is_regression(object)) {
     # Weights of the rows so far, and of the positive class among them.
-    mass <- c(object$mass %||% sum(object$weights %||% object$n), sum(weights))
-    share <- c(
-      resolve_threshold("prevalence", object),
-      if (mass[2] > 0) stats::weighted.mean(y > 0, weights) else 0
-    )
-    out$share <- sum(mass * share) / sum(mass)
+    mass <- c(object$mass %||% sum(object$weights %||% object$n), rows$weight)
+    out$share <- sum(mass * c(resolve_threshold("prevalence", object), rows$share)) / sum(mass)
     out$mass <- sum(mass)
   }
-  out$n <- object$n + length(y)
+  out$n <- object$n + rows$n
   if (length(object$log_evidence)) out$log_evidence <- object$log_evidence + core$log_z
   out$check$passes <- out$check$passes + core$status$passes
   out["frame"] <- out["fitted"] <- out["loo"] <- out["loo_probit"] <- out["y"] <- list(NULL)
@@ -350,16 +388,14 @@ take_effects <- function(posterior, mean, cov) {
 }
 
 # By rows what the jackknife sums adds up over batches; groups may come again.
-extended_sandwich <- function(object, core, q, a, cov) {
+extended_sandwich <- function(object, q, own, cov) {
   before <- object$sandwich
   if (is.null(before)) return(NULL)
   if (is.null(before$cov) || before$by != "rows" || nrow(before$cov) != nrow(cov)) {
     return(list(why = before$why %||% "groups and more rows"))
   }
-  influence <- row_influence(core$influence)
-  own <- crossprod(a * (influence$gradient / influence$share))
-  meat <- solve(q$cov, t(solve(q$cov, before$cov))) + own
-  before$cov <- unname(cov %*% meat %*% cov)
+  gain <- cov %*% solve(q$cov)
+  before$cov <- unname(gain %*% before$cov %*% t(gain) + own)
   before["rate"] <- list(NULL)
   before
 }

@@ -26,11 +26,7 @@ linear_job <- function(rows, settings, law = NULL) {
     settings <- settle_size(rows, settings, selected)
   }
   if (!(settings$method %in% c("ep", "vb"))) rows <- whole_design(rows)
-  # The priors of probabilities are no flat ones: there is nothing to learn from unless the user
-  # wants that.
-  parts <- length(rows$random) + length(rows$smooths) + length(selected)
-  settings$penalty <- settings$penalty %||%
-    if (parts == 0 && settings$family %in% c("hinge", "gaussian")) "learn" else "none"
+  settings$penalty <- settings$penalty %||% default_penalty(rows, settings, length(selected))
   prior <- settings$prior
   penalty <- settings$penalty
   if (settings$family == "gaussian" && !is.null(rows$y_sd) && settings$standardize) {
@@ -43,6 +39,7 @@ linear_job <- function(rows, settings, law = NULL) {
     sampled = settings$method == "gibbs", standardize = settings$standardize,
     family = settings$family
   )
+  if (is.null(law)) warn_nested(rows, settings, blocks)
   wide <- if (!is.null(rows$holes) && uses_completed(rows, settings)) {
     model <- law %||% first_law(rows, settings)
     rows_of_completions(rows, rows$info$holes$parts, model)
@@ -85,6 +82,15 @@ linear_job <- function(rows, settings, law = NULL) {
     job <- settle_learning_rate(job, rows)
   }
   if (is.null(law) && !is.null(job$atoms)) settle_predictors(job, given[[1L]], given[[2L]]) else job
+}
+
+# The priors of probabilities are no flat ones: there is nothing to learn from unless the user wants
+# that. One variance would hold products of predictors that are far from 0 at 0.
+default_penalty <- function(rows, settings, selected) {
+  parts <- length(rows$random) + length(rows$smooths) + selected
+  if (parts > 0 || !(settings$family %in% c("hinge", "gaussian"))) return("none")
+  nested <- knows_nested(rows, "none", settings$prior, NULL, NULL) && length(nested_columns(rows))
+  if (nested) "none" else "learn"
 }
 
 first_law <- function(rows, settings) {
@@ -234,6 +240,7 @@ linear_blocks <- function(design, penalty, prior, selected, crossed = NULL, samp
   unpenalised <- unlist(lapply(design$smooths, `[[`, "fixed"))
   penalised <- if (identical(penalty, "none")) integer() else seq_len(p)
   penalised <- setdiff(penalised, c(if (has_intercept(design)) 1L, wiggly, unpenalised))
+  nested <- if (knows_nested(design, penalty, prior, selected, crossed)) nested_columns(design)
   fixed <- setdiff(seq_len(p), c(penalised, wiggly, selected))
   resolved <- resolve_prior(prior, length(fixed), colnames(design$x)[fixed])
   precision <- mean <- numeric(p)
@@ -242,17 +249,20 @@ linear_blocks <- function(design, penalty, prior, selected, crossed = NULL, samp
     variance[fixed == 1L] <- prior$intercept_var %||% prior$beta_var
   }
   if (isTRUE(prior$by_column)) {
-    variance <- column_variances(design, fixed, variance, standardize, family)
+    variance <- column_variances(design, fixed, variance, standardize, family, nested)
     if (isTRUE(prior$flat_intercept) && !identical(penalty, "none") && has_intercept(design)) {
       variance[fixed == 1L] <- 1e8 * (prior$size %||% 1)^2
     }
   }
   precision[fixed] <- 1 / variance
+  plain <- if (length(nested)) fixed[which(design$assign[fixed] > 0L)]
+  precision[plain] <- 0
   mean[fixed] <- resolved$beta_mean
   # Of a response that is fitted with its mean.
   if (has_intercept(design) && 1L %in% fixed) mean[1L] <- mean[1L] + (prior$center %||% 0)
   blocks <- c(
     if (length(penalised)) list(column_block("penalty", penalised, design, prior, penalty)),
+    if (length(plain)) list(nested_block(plain, variance[match(plain, fixed)], design, nested)),
     if (length(design$smooths)) smooth_blocks(design, prior, sampled)
   )
   places <- rep("eliminated", length(design$random))

@@ -74,12 +74,8 @@ by_drawn_rows <- function(fit, design, size, visit) {
   random <- forget_groups(fit, design$random)
   lapply(split(seq_len(n), (seq_len(n) - 1L) %/% max(1, floor(2e6 / size))), function(at) {
     rows <- list(
-      x = design$x[at, , drop = FALSE], offset = fit$offset[at],
-      open = design$open[at], random = lapply(random, function(term) {
-        term$group <- term$group[at]
-        term$z <- term$z[at, , drop = FALSE]
-        term
-      })
+      x = design$x[at, , drop = FALSE], offset = fit$offset[at], open = design$open[at],
+      random = lapply(random, take_term, at)
     )
     visit(latent_draws.bsvm(fit, rows, size), at)
   })

@@ -57,6 +57,15 @@ own_moments <- function(moments) {
   c(lapply(moments[c("mean", "var")], unname), moments$prob, sd)
 }
 
+with_prob_sd <- function(moments) {
+  if (length(moments$prob) && is.null(moments$prob_sd)) {
+    moments$prob_sd <- lapply(stats::setNames(nm = names(moments$prob)), function(link) {
+      probability_sd(moments$mean, moments$var, link)
+    })
+  }
+  moments
+}
+
 #' @exportS3Method
 latent.bsvm <- function(object, rows = NULL, links = character(),
                         threads = getOption("bayeskernel.threads", 2L)) {
@@ -336,29 +345,8 @@ variance_of_term <- function(object, t) {
   all[[length(all) - length(object$posterior$random) + t]]
 }
 
-# Posterior mean of the covariance of random term t, on the scale of the data. Without a finite
-# mean, the reciprocal of the mean precision.
-variance_mean <- function(object, t) {
-  if (has_points(object)) {
-    return(Reduce(`+`, Map(function(own, weight) {
-      weight * variance_mean(own, t)
-    }, at_points(object), point_weights(object))))
-  }
-  if (!is.null(object$draws)) {
-    component <- object$posterior$random[[t]]
-    r <- length(component$columns)
-    pairs <- lower_triangle(r)
-    names <- covariance_names(component$label, component$columns)
-    out <- matrix(0, r, r)
-    out[pairs] <- colMeans(pooled_draws(object, names))
-    out[pairs[, 2:1, drop = FALSE]] <- out[pairs]
-    return(out)
-  }
-  map <- object$transform$random[[t]]
-  map %*% vb_variance_mean(object, t) %*% t(map)
-}
-
-# The same for a "vb" fit on the scale of the model.
+# Posterior mean of the covariance of random term t of a fit without draws, on the scale of the
+# model. Without a finite mean, the reciprocal of the mean precision.
 vb_variance_mean <- function(object, t) {
   component <- variance_of_term(object, t)
   r <- length(component$columns)
@@ -378,7 +366,7 @@ lower_triangle <- function(r) {
 
 # z' V z by row.
 quadratic <- function(z, v) {
-  if (is_sparse_covariance(v)) return(sparse_quadratic(z, v))
+  if (inherits(v, "sparse_covariance")) return(sparse_quadratic(z, v))
   rowSums((z %*% v) * z)
 }
 

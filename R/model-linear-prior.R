@@ -22,6 +22,14 @@
 #' moves estimates of ordinary data by less than 1 % of their standard deviations. Without an
 #' intercept t is the root of the response's mean square.
 #'
+#' A product, such as `year:arm`, or a power may be nearly a combination of the columns of earlier
+#' terms of its variables, which explain more than 75 % of its variance. Its prior is then that of
+#' the part that it adds to them, so that fits do not depend on where predictors have their zeros.
+#' With a penalty, selection, modeled missing values, `beta_var` or a [row_source()] the prior is of
+#' the columns as they are. In these cases, except for a source, a warning of class
+#' `bayeskernel_warning_identification` says so above 95 %. Then subtract a typical value from the
+#' predictor.
+#'
 #' These priors are proper: [log_evidence()] does not reward the lack of a term for a width that
 #' nobody meant, as variances of 1e8 did by some 6 to 8 for each column.
 #'

@@ -393,11 +393,9 @@ dimnames.sparse_covariance <- function(x) rep(list(unclass(x)$names), 2L)
 #' @export
 as.matrix.sparse_covariance <- function(x, ...) x[, , drop = FALSE]
 
-is_sparse_covariance <- function(cov) inherits(cov, "sparse_covariance")
-
 # Variances of a covariance.
 cov_diagonal <- function(cov) {
-  if (!is_sparse_covariance(cov)) return(diag(cov))
+  if (!inherits(cov, "sparse_covariance")) return(diag(cov))
   own <- unclass(cov)
   stats::setNames(own$diagonal, own$names)
 }

@@ -259,7 +259,7 @@ effect_mean <- function(posterior) {
 effect_cov <- function(posterior) {
   gamma <- posterior$gamma
   if (is.null(gamma)) return(posterior$theta_cov)
-  if (is_sparse_covariance(posterior$theta_cov)) {
+  if (inherits(posterior$theta_cov, "sparse_covariance")) {
     return(scale_sparse(posterior$theta_cov, gamma, indicator_var(posterior)))
   }
   out <- posterior$theta_cov * outer(gamma, gamma)
@@ -358,6 +358,7 @@ imputed_gibbs <- function(holes, design) {
 #' d$b[1:20] <- NA
 #' fit <- bsvm(y ~ a + b, d, missing = "model", threads = 1)
 #' head(imputed(fit))
+#' @aliases imputed.bkm imputed.bsvm
 #' @export
 imputed <- function(object, ...) UseMethod("imputed")
 

@@ -176,12 +176,7 @@ pool_completed <- function(moments, share, row) {
 # New rows whose missing values are averaged over.
 latent_completed <- function(object, rows, links, threads) {
   wide <- rows_of_completions(rows, object$design$holes$parts, object$holes$model)
-  out <- latent(object, wide, links, threads)
-  if (length(links) && is.null(out$prob_sd)) {
-    out$prob_sd <- lapply(stats::setNames(nm = names(out$prob)), function(l) {
-      probability_sd(out$mean, out$var, l)
-    })
-  }
+  out <- with_prob_sd(latent(object, wide, links, threads))
   pool_completed(out, exp(wide$atoms$log_prior), wide$atoms$row)
 }
 

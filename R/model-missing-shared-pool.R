@@ -358,12 +358,7 @@ latent_shared <- function(object, rows, links, threads) {
   some <- take_rows(rows, at)
   each <- lapply(completions_of(object), function(m) {
     out <- latent(given_completion(object, m), complete_by(object, some, m), links, threads)
-    if (length(links) && length(out$prob) && is.null(out$prob_sd)) {
-      out$prob_sd <- lapply(stats::setNames(nm = names(out$prob)), function(l) {
-        probability_sd(out$mean, out$var, l)
-      })
-    }
-    own_moments(out)
+    own_moments(with_prob_sd(out))
   })
   own <- pool_fitted(each)
   if (length(at) == length(rows$offset)) return(as_moments(own, links))

@@ -168,15 +168,6 @@ fill_shared <- function(rows, x, codes, parts) {
 }
 
 # The rows `at` of wide ones, whose places stay those of the design.
-take_wide_places <- function(wide, keep) {
-  list(
-    at = wide$at[keep], codes = wide$codes[keep, , drop = FALSE], x = wide$x[keep, , drop = FALSE],
-    random = lapply(wide$random, function(term) list(z = term$z[keep, , drop = FALSE])),
-    processes = lapply(wide$processes, take_process, keep),
-    uses = lapply(wide$uses, pick_uses, keep)
-  )
-}
-
 # Fits over completions ------------------------------------------------------
 
 # By an engine without draws. Of fits on a grid over variances the points of all are those of the

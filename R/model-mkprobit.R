@@ -1,9 +1,10 @@
 #' Multinomial probit on combined kernels
 #'
 #' @description
-#' Classification with many classes and one or many feature spaces (Damoulas and Girolami, 2009).
-#' Each space has a kernel; their sum, product or a subset is the kernel of one multinomial probit
-#' model. It takes a second for some hundred rows, and learns the weight of each space on request.
+#' Classification with many classes and one or many feature spaces (Damoulas and Girolami, 2009). A
+#' feature space is a set of predictors with a kernel of its own. The sum or product of the kernels
+#' is the kernel of one multinomial probit model. It takes a second for some hundred rows. For a
+#' single table with many rows use [gpsvm()].
 #'
 #' Quick start:
 #' ```
@@ -50,19 +51,16 @@
 #'   mean over the diagonal. One v and s serve all classes, see [mkprobit_prior()]. With every
 #'   object a regressor the process is exact.
 #'
-#'   Hyperparameters maximize the leave-one-out log probability on at most 500 rows; leave-one-out
-#'   is computed by one Newton step, without refitting. Folds drawn by chance and that score then decide
-#'   between the start and the optimum. With `kernel_weights = "learn"` the weights are among them; subsets are not
-#'   learned. Variational means are too near to zero, so folds drawn by chance also choose a factor of
-#'   the means, between .5 and 16, which `print()` shows. With `tune = FALSE` and `"gibbs"` it is 1.
+#'   Hyperparameters, and weights with `kernel_weights = "learn"`, maximize the leave-one-out log
+#'   probability on at most 500 rows, without refitting. Random folds then decide between the start
+#'   and the optimum. Subsets are not learned. Variational means are too near to zero, so the folds
+#'   also choose a factor of the means, which `print()` shows.
 #'
 #' @section Groups: `y ~ x1 + x2 + (1 | g)` adds to each latent function an effect of the row's
-#'   group, \eqn{u_{cg} \sim N(0, v_g)}{u_cg ~ N(0, v_g)}: a process more, whose kernel is 1
-#'   within a group and 0 between groups, not part of `combine`. There may be several grouping
-#'   factors, also nested ones, `(1 | g / h)`, each with a variance. It is tuned by left-out rows, of
-#'   which others of the same group stay, not by left-out groups. [predict()] has the effect of a group that the
-#'   fit knows, for others the variance \eqn{v_g}{v_g}; `re.form = NA` leaves both out. Draws of
-#'   rows of one new group are independent.
+#'   group, \eqn{u_{cg} \sim N(0, v_g)}{u_cg ~ N(0, v_g)}. There may be several grouping factors,
+#'   also nested ones, `(1 | g / h)`, each with a variance. The variance is tuned by left-out rows,
+#'   not by left-out groups. [predict()] uses the effect of a known group, and the variance
+#'   \eqn{v_g}{v_g} for a new one; `re.form = NA` leaves both out.
 #'
 #' @section Model with weights: Latent \eqn{y_{cn} \sim N(w_c k_n, 1)}{y_cn ~ N(w_c k_n, 1)}
 #'   for class c and object n, whose class is that of the largest;

@@ -64,7 +64,10 @@ robust_rows <- function(table, median) {
 
 #' @exportS3Method
 parameters.bsvm <- function(object, level = 0.95) {
-  table <- fixed_table(object, level)
+  tails <- fixed_quantiles(object, c(1 - level, 1 + level) / 2, "data")
+  table <- with_convergence(coef_table(
+    coefficient_mean(object, "data"), fixed_sd(object), tails[, 1], tails[, 2], level = level
+  ), object)
   group <- inclusion <- prior <- rep(NA_real_, nrow(table))
   for (smooth in object$smooths) group[unlist(smooth$blocks)] <- smooth$label
   selection <- object$posterior$selection
@@ -81,13 +84,6 @@ parameters.bsvm <- function(object, level = 0.95) {
 
 #' @exportS3Method
 parameters.bkm <- parameters.bsvm
-
-fixed_table <- function(object, level) {
-  tails <- fixed_quantiles(object, c(1 - level, 1 + level) / 2, "data")
-  with_convergence(coef_table(
-    coefficient_mean(object, "data"), fixed_sd(object), tails[, 1], tails[, 2], level = level
-  ), object)
-}
 
 # Of a sampler: R-hat and the effective sample size, which the fit has.
 with_convergence <- function(table, object, known = object$diagnostics$table) {
@@ -146,7 +142,7 @@ variance_parameters <- function(object, level) {
   )
 }
 
-# Standard deviations and correlations of random effects.
+# Standard deviations and correlations of random effects: of each term the lower triangle by columns.
 random_parameters <- function(object, level) {
   do.call(rbind, lapply(seq_along(object$posterior$random), function(t) {
     term <- object$posterior$random[[t]]
@@ -154,7 +150,13 @@ random_parameters <- function(object, level) {
     from <- term$columns[pairs[, 2]]
     to <- term$columns[pairs[, 1]]
     single <- pairs[, 1] == pairs[, 2]
-    table <- random_term_rows(object, t, level)
+    table <- if (!is.null(object$draws)) {
+      gibbs_variance_rows(object, term, level)
+    } else if (has_points(object)) {
+      point_variance_rows(object, t, level)
+    } else {
+      vb_variance_rows(object, t, level)
+    }
     rownames(table) <- ifelse(
       single, sprintf("sd(%s | %s)", from, term$label),
       sprintf("cor(%s, %s | %s)", from, to, term$label)
@@ -163,17 +165,6 @@ random_parameters <- function(object, level) {
       single, paste0("sd__", from), paste0("cor__", from, ".", to)
     ))
   }))
-}
-
-# Of random term t, the lower triangle by columns.
-random_term_rows <- function(object, t, level) {
-  if (!is.null(object$draws)) {
-    gibbs_variance_rows(object, object$posterior$random[[t]], level)
-  } else if (has_points(object)) {
-    point_variance_rows(object, t, level)
-  } else {
-    vb_variance_rows(object, t, level)
-  }
 }
 
 # Covariances (lower triangle by columns) to standard deviations and correlations.

@@ -279,7 +279,7 @@ extend.seqkr <- function(object, newdata, y = NULL, retune = FALSE,
   if (any(!is.finite(response))) abort_argument(response, "y", "finite numbers", kind = "response")
   if (n == 0L) return(if (retune) stamped(retuned(object, settings)) else object)
   classes <- length(object$levels) == 2L
-  x <- t(seqkr_scaled_rows(object, rows$x))
+  x <- t(scaled_predictors(object, rows$x))
   core <- run_particles(
     x, core_response(response, classes, object$transform$response),
     object$kernel, settings, object$grid, object$prior, classes, object$state

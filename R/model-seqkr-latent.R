@@ -1,14 +1,10 @@
 # f of a sum of kernels by particles: given each it is normal.
 
-seqkr_scaled_rows <- function(object, x) {
-  scaled_rows(x[, object$used, drop = FALSE], object$transform$center, object$transform$scale)
-}
-
 #' @exportS3Method
 latent.seqkr <- function(object, rows = NULL, links = "probit",
                          threads = getOption("bayeskernel.threads", 2L)) {
   if (is.null(rows)) return(kept_latent(object, links))
-  out <- seqkr_moments(object, t(seqkr_scaled_rows(object, rows$x)), threads)
+  out <- seqkr_moments(object, t(scaled_predictors(object, rows$x)), threads)
   if (is_regression(object)) return(out)
   c(out[c("mean", "var")], list(
     prob = list(probit = out$prob), prob_sd = list(probit = out$prob_sd)
@@ -32,7 +28,7 @@ seqkr_moments <- function(object, x, threads) {
 particle_normals <- function(object, rows, response, threads) {
   posterior <- object$posterior
   found <- core_call(seqkr_latent_cpp(
-    posterior, posterior$kernel, t(seqkr_scaled_rows(object, rows$x)), threads
+    posterior, posterior$kernel, t(scaled_predictors(object, rows$x)), threads
   ))
   if (response) found$var <- found$var + posterior$noise
   to_data <- object$transform$response

@@ -96,13 +96,15 @@ nests <- function(inner, outer, levels) {
 # The fit with `sandwich`: `cov`, of the coefficients as theta has them, and `by`; or `why` there is
 # none. `left_out`: the rows' influence, for who asks.
 add_sandwich <- function(fit, core, job) {
+  known <- function(estimate, groups, label, ...) {
+    by <- if (groups == 0L) "rows" else sprintf("%d groups of %s", groups, label)
+    fit$sandwich <- c(estimate, list(by = by, groups = groups))
+    settle_sandwich(fit, ...)
+  }
   if (!is.null(core$jackknife)) {
     term <- job$design$random
     count <- if (length(term)) length(term[[1L]]$levels) else 0L
-    fit$sandwich <- c(core$jackknife, list(
-      by = sandwich_by(count, if (count) term[[1L]]$label), groups = count
-    ))
-    return(settle_sandwich(fit))
+    return(known(core$jackknife, count, if (count) term[[1L]]$label))
   }
   why <- sandwich_lacks(fit, core, job)
   if (is.null(why)) {
@@ -115,14 +117,10 @@ add_sandwich <- function(fit, core, job) {
   }
   x <- scaled_columns(job$design, fit$posterior$wide)
   influence <- row_influence(core$influence, row_copies(fit$weights, fit$counted))
-  fit$sandwich <- list(
-    cov = unname(core$influence$jackknife %||% jackknife_cov(
-      influence, x, core$influence$cov, groups$group
-    )),
-    by = sandwich_by(length(unique(groups$group)), groups$label),
-    groups = length(unique(groups$group)), rate = implied_rate(influence)
-  )
-  settle_sandwich(fit, influence)
+  cov <- core$influence$jackknife %||%
+    jackknife_cov(influence, x, core$influence$cov, groups$group)
+  estimate <- list(cov = unname(cov), rate = implied_rate(influence))
+  known(estimate, length(unique(groups$group)), groups$label, influence)
 }
 
 # Without a sandwich that is none. Where the posterior has every row on its side the rows' gradients
@@ -148,10 +146,6 @@ settle_sandwich <- function(fit, influence = NULL) {
   }
   if (!is.null(why)) fit$sandwich <- list(why = why)
   if (length(fit$given_up)) without_shrunk(fit) else fit
-}
-
-sandwich_by <- function(groups, label) {
-  if (groups == 0L) "rows" else sprintf("%d groups of %s", groups, label)
 }
 
 # Where mean field gave a class up its variance of the slopes goes to 0 with them, and what rows do

@@ -208,11 +208,7 @@ rate_rows <- function(rows, keep) {
     rows[[name]] <- rows[[name]][keep]
   }
   rows$processes <- lapply(rows$processes, take_process, keep)
-  rows$random <- lapply(rows$random, function(term) {
-    term$group <- term$group[keep]
-    term$z <- term$z[keep, , drop = FALSE]
-    term
-  })
+  rows$random <- lapply(rows$random, take_term, keep)
   rows
 }
 

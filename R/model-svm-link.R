@@ -29,7 +29,10 @@ add_link <- function(fit, left_out) {
   calibrated <- function(rows) calibrate_link(rows, length(fit$levels), fit$seed)
   fit$link <- say_refused(calibrated(left_out))
   if (!is_calibrated(fit)) return(fit)
-  if (NROW(left_out$mean) == fit$n) fit$link$log_prob <- left_out_log_prob(fit$link, left_out)
+  if (NROW(left_out$mean) == fit$n) {
+    prob <- calibrated_probability(fit$link, as.matrix(left_out$mean), as.matrix(left_out$var))
+    fit$link$log_prob <- log(pmax(own_probability(prob, left_out$y + 1L), 1e-300))
+  }
   # `loo` is about the probabilities of predict().
   if (!is.null(fit$loo)) {
     fit$loo_probit <- fit$loo
@@ -46,12 +49,6 @@ add_link <- function(fit, left_out) {
     if (is.null(new$refused)) fit$link$new <- new
   }
   fit
-}
-
-# Of the class of each row, given the others.
-left_out_log_prob <- function(link, rows) {
-  prob <- calibrated_probability(link, as.matrix(rows$mean), as.matrix(rows$var))
-  log(pmax(own_probability(prob, rows$y + 1L), 1e-300))
 }
 
 # Of the class of each row, from those of the second of two classes or of all.
@@ -358,11 +355,7 @@ left_out_of_chains <- function(fit, job) {
   moments_at <- function(fit, rows, random) {
     at <- latent.bsvm(fit, list(
       x = design$x[rows, , drop = FALSE], offset = fit$offset[rows],
-      random = lapply(random, function(term) {
-        term$group <- term$group[rows]
-        term$z <- term$z[rows, , drop = FALSE]
-        term
-      })
+      random = lapply(random, take_term, rows)
     ), threads = job$settings$threads)
     list(mean = at$middle, var = at$spread)
   }

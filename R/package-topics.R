@@ -64,9 +64,9 @@
 #'   the `"vb"` fit is returned.
 #'
 #' @section How far standard deviations of `"vb"` fall short: They are a half to two thirds of the
-#'   sampler's in kernel machines, 0.96 or more in [bkm()]: see `vignette("choosing-a-model")`.
-#'   Standard errors of [bsvm()] are sandwiches by default, which are right with `"vb"`, too, unless
-#'   the classes are separated.
+#'   sampler's with a hinge loss and in [mkprobit()], and 0.96 or more of them in [bkm()]. Standard
+#'   errors of [bsvm()] are sandwiches by default, which are right with `"vb"`, too, unless the
+#'   classes are separated.
 #'
 #' @references
 #' Minka, T. P. (2001). Expectation propagation for approximate Bayesian inference. *Uncertainty in

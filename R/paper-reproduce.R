@@ -39,6 +39,7 @@
 #' \donttest{
 #' reproduce("vermaak2004", "figure1_fit")
 #' }
+#' @aliases print.reproduction plot.reproduction as.data.frame.reproduction
 #' @export
 reproduce <- function(paper = NULL, item = NULL, size = c("quick", "paper", "stored"), seed = 1,
                       threads = 1) {

@@ -14,27 +14,30 @@ autoplot.bayeskernel_fit <- function(object, type = NULL, ...) {
 aes_of <- function(...) do.call(ggplot2::aes, lapply(list(...), as.name))
 
 gg_start <- function(data, mapping, title = NULL, x = NULL, y = NULL, caption = NULL) {
-  ggplot2::ggplot(data, mapping) + ggplot2::theme_minimal() +
+  axis <- ggplot2::guide_axis(check.overlap = TRUE)
+  lines <- function(text, most) {
+    if (is.character(text)) paste(strwrap(text, most), collapse = "\n") else text
+  }
+  ggplot2::ggplot(data, mapping) + ggplot2::theme_minimal() + ggplot2::guides(x = axis, y = axis) +
     ggplot2::theme(
-      panel.grid.minor = ggplot2::element_blank(), strip.clip = "off", panel.spacing = ggplot2::unit(1.2, "lines"),
+      panel.grid.minor = ggplot2::element_blank(), strip.clip = "off",
+      panel.spacing = ggplot2::unit(1.2, "lines"),
       plot.title = ggplot2::element_text(size = ggplot2::rel(1.05)),
+      plot.subtitle = ggplot2::element_text(color = muted[["axis"]], size = ggplot2::rel(0.85)),
       plot.caption = ggplot2::element_text(color = muted[["axis"]])
-    ) + ggplot2::labs(title = title, x = x, y = y, caption = caption)
+    ) + ggplot2::labs(
+      title = lines(title, 64), x = lines(x, 60), y = lines(y, 40), caption = lines(caption, 76)
+    )
 }
 
 # Ticks along the axis where rows are; of no rows nothing.
 gg_rug <- function(values, name = "at") {
-  if (length(values) == 0L) return(NULL)
+  if (NROW(values) == 0L) return(NULL)
   data <- if (is.data.frame(values)) values else stats::setNames(data.frame(values), name)
   ggplot2::geom_rug(
     aes_of(x = name), data, sides = "b", inherit.aes = FALSE, alpha = 0.35, color = muted[["line"]],
     length = ggplot2::unit(0.02, "npc")
   )
-}
-
-# Of many rows the labels of some.
-gg_some_labels <- function(most) {
-  function(all) all[unique(round(seq(1, length(all), length.out = min(most, length(all)))))]
 }
 
 # Colors and fills of classes, those of base plots; of many those of ggplot2.
@@ -46,13 +49,32 @@ gg_classes <- function(levels) {
 
 # --- a row for each term -----------------------------------------------------
 
+# Panels in as many columns as base plots have.
+gg_panels <- function(data, name, ...) {
+  ggplot2::facet_wrap(name, ncol = panel_layout(length(unique(data[[name]])))[2], ...)
+}
+
 # In the order of the data, first on top.
 in_order <- function(text) factor(text, rev(unique(text)))
 
-gg_rows <- function(data, label, xlab, title, zero = TRUE) {
+# Names of rows, in smaller letters where there are many; where they are long the label of the other
+# axis, too, ends where the panel does.
+gg_row_names <- function(names, rows = length(names)) {
+  short <- stats::setNames(abbreviate_middle(as.character(names), 36L), names(names) %||% names)
+  list(
+    ggplot2::scale_y_discrete(labels = short), ggplot2::theme(
+      axis.text.y = ggplot2::element_text(size = ggplot2::rel(max(0.7, min(1, 20 / rows)))),
+      axis.title.x = ggplot2::element_text(hjust = if (max(nchar(short), 0) > 14L) 1 else 0.5)
+    )
+  )
+}
+
+gg_rows <- function(data, label, xlab, title, zero = TRUE, caption = NULL,
+                    names = unique(data[[label]]), rows = length(names)) {
   data$label <- in_order(data[[label]])
   blue <- bk_colours[["blue"]]
-  out <- gg_start(data, aes_of(x = "estimate", y = "label"), title, xlab)
+  out <- gg_start(data, aes_of(x = "estimate", y = "label"), title, xlab, caption = caption) +
+    gg_row_names(names, rows)
   if (zero) out <- out + ggplot2::geom_vline(xintercept = 0, color = muted[["line"]])
   out <- out + ggplot2::geom_segment(
     aes_of(x = "lower", xend = "upper", yend = "label"), color = blue
@@ -66,8 +88,10 @@ gg_rows <- function(data, label, xlab, title, zero = TRUE) {
 }
 
 gg_coefficients <- function(x, data, scale) {
+  shown <- shown_coefficients(x, data)
   gg_rows(
-    data, "term", change_label_of(x, scale, data$term), "Coefficients, 50 % and 90 % intervals"
+    data[shown$rows, ], "term", change_label_of(x, scale, data$term),
+    "Coefficients, 50 % and 90 % intervals", caption = shown$note
   )
 }
 
@@ -77,28 +101,36 @@ gg_random_effects <- function(x, data) {
   data$row <- paste(data$level, data$panel)
   names <- stats::setNames(data$level, data$row)
   panels <- unique(data$panel)
-  many <- nrow(data) > 30L * length(panels)
+  many <- nrow(data) > most_rows * length(panels)
+  data$panel <- factor(data$panel, panels)
   one <- length(panels) == 1L
   out <- gg_rows(
     data, "row", sprintf("Effect on %s", predicted_name(x)),
-    paste0(if (one) panels else "Random effects", ", 90 % intervals")
-  ) + ggplot2::scale_y_discrete(
-    labels = names, breaks = gg_some_labels(20 / panel_layout(length(panels))[1])
+    paste0(if (one) panels else "Random effects", ", 90 % intervals"), names = names,
+    rows = max(table(data$panel))
   )
   if (many) out <- out + ggplot2::theme(panel.grid.major.y = ggplot2::element_blank())
-  if (one) out else out + ggplot2::facet_wrap("panel", scales = "free")
+  if (one) return(out)
+  out + gg_panels(data, "panel", scales = "free") +
+    ggplot2::theme(axis.title.x = ggplot2::element_text(hjust = 0.5))
 }
 
 gg_scales <- function(x, data) {
-  gg_rows(data, "predictor", scale_label(x), "Kernel scales, quartiles and 90 % intervals", FALSE)
+  shown <- largest_rows(data$mean)
+  gg_rows(
+    data[shown, ], "predictor", scale_label(x), "Kernel scales, quartiles and 90 % intervals",
+    FALSE, rest_note(nrow(data), length(shown), "mean")
+  )
 }
 
 gg_weights <- function(x, data) {
   data$label <- in_order(data$space)
   blue <- bk_colours[["blue"]]
   out <- gg_start(
-    data, aes_of(x = "mean", y = "label"), weights_title(x), "Weight of the kernel"
-  ) + ggplot2::geom_col(fill = if (all(is.na(data$lower))) blue else blend(blue, 0.4), width = 0.6)
+    data, aes_of(x = "mean", y = "label"), weights_title(x), weight_label(x)
+  ) + gg_row_names(data$space) + ggplot2::geom_col(
+    fill = if (all(is.na(data$lower))) blue else blend(blue, 0.4), width = 0.6
+  )
   if (x$combine != "product") out <- out + ggplot2::xlim(0, 1)
   known <- data[!is.na(data$lower), ]
   if (nrow(known) == 0L) return(out)
@@ -110,11 +142,15 @@ gg_weights <- function(x, data) {
 gg_lengthscales <- function(x, data) {
   curve <- correlation_curve(x, data)
   out <- if (is.null(curve)) {
+    note <- lengthscale_note(nrow(data))
+    data <- utils::head(data, most_rows)
     data$predictor <- in_order(data$predictor)
     seen <- range(data$lengthscale, data$median_distance, na.rm = TRUE)
     gg_start(
-      data, aes_of(x = "lengthscale", y = "predictor"), "Length-scales", lengthscale_label(x)
-    ) + ggplot2::geom_point(color = bk_colours[["blue"]], size = 2) +
+      data, aes_of(x = "lengthscale", y = "predictor"), "Length-scales", lengthscale_label(x),
+      caption = note
+    ) + gg_row_names(levels(data$predictor)) +
+      ggplot2::geom_point(color = bk_colours[["blue"]], size = 2) +
       ggplot2::scale_x_log10(limits = range(seen, mean(seen) / 2, mean(seen) * 2))
   } else {
     gg_start(
@@ -125,21 +161,26 @@ gg_lengthscales <- function(x, data) {
   if (anyNA(data$median_distance)) return(out)
   out + ggplot2::geom_vline(
     xintercept = data$median_distance[1], linetype = 2, color = muted[["line"]]
-  ) + ggplot2::labs(caption = "dashed: median distance between rows")
+  ) + ggplot2::labs(
+    caption = paste(c("dashed: median distance between rows", out$labels$caption), collapse = "; ")
+  )
 }
 
 gg_inclusion <- function(x, data) {
-  data <- data[order(-data$inclusion), ]
+  if (!is.null(x$structure)) return(gg_inclusion_along(x, data))
+  shown <- shown_inclusion(data$inclusion)
+  data <- data[shown$rows, ]
   data$column <- in_order(data$column)
   signed <- !all(is.na(data$positive))
   out <- gg_start(
     data, aes_of(x = "inclusion", y = "column"), "Which predictors are in the model",
-    "Posterior inclusion probability"
-  ) + ggplot2::xlim(0, 1)
+    "Posterior inclusion probability", caption = shown$note
+  ) + ggplot2::xlim(0, 1) + gg_row_names(levels(data$column))
   prior <- unique(stats::na.omit(parameters(x, 0.95)$prior))
   if (length(prior) == 1L) {
+    dashed <- sprintf("dashed: prior probability %s", format(prior, digits = 2))
     out <- out + ggplot2::geom_vline(xintercept = prior, linetype = 2, color = muted[["axis"]]) +
-      ggplot2::labs(caption = sprintf("dashed: prior probability %s", format(prior, digits = 2)))
+      ggplot2::labs(caption = paste(c(dashed, shown$note), collapse = "; "))
   }
   if (!signed) return(out + ggplot2::geom_col(fill = bk_colours[["blue"]]))
   out + ggplot2::geom_col(aes_of(fill = "positive")) + ggplot2::scale_fill_gradient2(
@@ -148,20 +189,25 @@ gg_inclusion <- function(x, data) {
   )
 }
 
+# Along the order of the columns.
+gg_inclusion_along <- function(x, data) {
+  at <- places_along(data$column)
+  data$at <- at$at
+  prior <- prior_share(x)
+  out <- gg_start(
+    data, aes_of(x = "at", y = "inclusion"), "Which predictors are in the model", at$label,
+    "Posterior inclusion probability"
+  ) + ggplot2::geom_area(fill = bk_colours[["blue"]], alpha = 0.25) +
+    ggplot2::geom_line(color = bk_colours[["blue"]])
+  if (is.null(prior)) return(out)
+  out + ggplot2::geom_hline(yintercept = prior, linetype = 2, color = muted[["axis"]]) +
+    ggplot2::labs(caption = sprintf("dashed: prior probability %s", format(prior, digits = 2)))
+}
+
 # --- curves ------------------------------------------------------------------
 
 gg_band <- function(low = "lwr", high = "upr", alpha = 0.2, fill = bk_colours[["blue"]]) {
   ggplot2::geom_ribbon(aes_of(ymin = low, ymax = high), alpha = alpha, fill = fill, color = NA)
-}
-
-response_label <- function(x) {
-  if (is_regression(x)) {
-    x$response
-  } else if (length(x$levels) > 2L) {
-    "Probability"
-  } else {
-    sprintf("Probability of \"%s\"", x$levels[2])
-  }
 }
 
 # A panel for each predictor. Those of numbers and of levels differ in their axis: levels of the
@@ -169,8 +215,9 @@ response_label <- function(x) {
 # their names.
 gg_partial <- function(x, data) {
   many <- !is.null(data$class)
+  if (many) data$class <- factor(data$class, x$levels)
   data$predictor <- factor(data$predictor, unique(data$predictor))
-  level <- data$predictor %in% attr(data, "factors")
+  level <- data$predictor %in% attr(data, "points")
   text <- as.character(data$value)
   data$at <- suppressWarnings(as.numeric(text))
   far <- 10 * max(abs(data$at[!level]), length(text))
@@ -182,11 +229,20 @@ gg_partial <- function(x, data) {
   mapping <- list(x = "at", y = "fit")
   if (many) mapping <- c(mapping, color = "class", fill = "class")
   banded <- !all(is.na(data$lwr))
-  title <- if (banded) "Partial dependence, 90 % band" else "Partial dependence"
   one <- nlevels(data$predictor) == 1L
   out <- gg_start(
-    data, do.call(aes_of, mapping), title, if (one) levels(data$predictor), response_label(x)
-  )
+    data, do.call(aes_of, mapping), partial_title(banded), if (one) levels(data$predictor),
+    response_label(x)
+  ) + ggplot2::labs(subtitle = attr(data, "whom"))
+  seen <- attr(data, "seen")
+  if (!is.null(seen)) {
+    seen$at <- data$at[match(as.character(seen$value), text)]
+    if (!any(level)) seen$at <- as.numeric(seen$value)
+    out <- out + ggplot2::geom_point(
+      aes_of(x = "at", y = "y"), seen, inherit.aes = FALSE, color = seen_colour(nrow(seen)),
+      size = 0.8
+    )
+  }
   blue <- bk_colours[["blue"]]
   own <- function(geom, ...) if (many) geom(...) else geom(..., color = blue)
   limits <- aes_of(ymin = "lwr", ymax = "upr")
@@ -200,18 +256,25 @@ gg_partial <- function(x, data) {
     out <- out + own(
       ggplot2::geom_pointrange, limits, data = data[level, ], na.rm = TRUE, size = 0.3,
       position = ggplot2::position_dodge(width = 0.3)
-    ) + gg_level_axis(data$at[level], text[level], far)
+    ) + gg_level_axis(data$at[level], text[level], far, nlevels(data$predictor))
   }
   if (many) out <- out + gg_classes(x$levels)
   if (one) return(out)
-  out + ggplot2::facet_wrap("predictor", scales = "free_x", strip.position = "bottom") +
+  out + gg_panels(data, "predictor", scales = "free_x", strip.position = "bottom") +
     ggplot2::theme(strip.placement = "outside")
 }
 
-gg_level_axis <- function(at, text, far) {
+# Names of levels in lines of a few letters, upright where there is no room for these.
+gg_level_axis <- function(at, text, far, panels) {
   numbers <- scales_breaks()
-  ggplot2::scale_x_continuous(
-    breaks = function(limits) {
+  text <- gsub("(.{1,12})(\\s+|$)", "\\1\n", abbreviate_middle(text))
+  text <- sub("\n$", "", text)
+  room <- 64 / panel_layout(panels)[2] / max(table(at %/% far) / table(at)[1])
+  upright <- max(nchar(unlist(strsplit(text, "\n")))) > room
+  list(if (upright) ggplot2::theme(
+    axis.text.x = ggplot2::element_text(angle = 90, hjust = 1, vjust = 0.5)
+  ), ggplot2::scale_x_continuous(
+    guide = ggplot2::guide_axis(check.overlap = FALSE), breaks = function(limits) {
       if (limits[2] < far) return(numbers(limits))
       sort(unique(at[at >= limits[1] & at <= limits[2]]))
     },
@@ -220,7 +283,7 @@ gg_level_axis <- function(at, text, far) {
       ifelse(is.na(found), format(breaks, trim = TRUE, drop0trailing = TRUE), text[found])
     },
     expand = ggplot2::expansion(mult = 0.05, add = c(0, 0))
-  )
+  ))
 }
 
 scales_breaks <- function() function(limits) {
@@ -275,7 +338,9 @@ gg_smooths <- function(x, data) {
     )
   }
   panels <- attr(data, "panels")
+  panels <- panels[vapply(panels, function(panel) panel$kind != "2", NA)]
   data <- data[!surface, ]
+  data$term <- factor(data$term, unique(data$term))
   if (any(data$kind == "f")) {
     names(data)[match(c("fit", "lwr", "upr"), names(data))] <- c("estimate", "lower", "upper")
     return(gg_rows(data[data$kind == "f", ], "by", label, NULL) + ggplot2::facet_wrap("term"))
@@ -293,8 +358,10 @@ gg_smooths <- function(x, data) {
     out + gg_band(alpha = 0.16) + gg_band("lwr_50", "upr_50", 0.25) +
       ggplot2::geom_line(color = bk_colours[["blue"]])
   }
-  if (one) return(out + gg_rug(unlist(seen_values(x, variable[1]), use.names = FALSE)))
-  out + ggplot2::facet_wrap("term", scales = "free_x")
+  seen <- seen_values(x, variable)[variable]
+  terms <- rep(unique(data$term), lengths(seen))
+  out <- out + gg_rug(data.frame(at = unlist(seen, use.names = FALSE), term = terms))
+  if (one) out else out + gg_panels(data, "term", scales = "free_x")
 }
 
 gg_surfaces <- function(data, panels, label) {
@@ -309,7 +376,7 @@ gg_surfaces <- function(data, panels, label) {
     ggplot2::scale_fill_gradient2(
       low = bk_colours[["orange"]], high = bk_colours[["blue"]], name = label
     )
-  if (one) out else out + ggplot2::facet_wrap("term", scales = "free")
+  if (one) out else out + gg_panels(data, "term", scales = "free")
 }
 
 # --- fit, chains, planes -----------------------------------------------------
@@ -319,7 +386,7 @@ gg_calibration <- function(x, data, newdata, link) {
   blue <- bk_colours[["blue"]]
   gg_start(
     data, aes_of(x = "predicted", y = "observed"), calibration_title(x, newdata, link),
-    if (two) sprintf("Predicted probability of \"%s\"", x$levels[2]) else
+    if (two) paste("Predicted probability of", class_label(x)) else
       "Probability of the predicted class",
     if (two) "Observed frequency" else "Frequency of being right", "lines: 95 % intervals"
   ) + ggplot2::geom_abline(linetype = 2, color = muted[["line"]]) +
@@ -332,17 +399,16 @@ gg_calibration <- function(x, data, newdata, link) {
 gg_observed <- function(x, data, newdata) {
   outside <- data$observed < data$lwr | data$observed > data$upr
   labels <- observed_labels(x)
-  many <- nrow(data) > 500L
   blue <- bk_colours[["blue"]]
   gg_start(
     data, aes_of(x = "fit", y = "observed"), observed_title(newdata), labels[1], labels[2],
     inside_note(outside)
-  ) + ggplot2::geom_abline(linetype = 2, color = muted[["line"]]) +
-    ggplot2::geom_linerange(
-      aes_of(ymin = "lwr", ymax = "upr"), alpha = if (many) 0.08 else 0.25, color = blue
-    ) + ggplot2::geom_point(
-      color = ifelse(outside, bk_colours[["orange"]], blue), size = if (many) 0.6 else 1
-    )
+  ) + ggplot2::geom_linerange(
+    aes_of(ymin = "lwr", ymax = "upr"), data[some_along(data$fit), ], alpha = 0.25, color = blue
+  ) + ggplot2::geom_point(
+    color = ifelse(outside, bk_colours[["orange"]], blue), alpha = many_alpha(nrow(data)),
+    size = if (nrow(data) > 500L) 0.6 else 1
+  ) + ggplot2::geom_abline(linetype = 2, color = "grey20")
 }
 
 gg_bound <- function(x, data) {
@@ -351,7 +417,7 @@ gg_bound <- function(x, data) {
   hidden <- nrow(data) - nrow(shown)
   gg_start(
     shown, aes_of(x = "pass", y = "bound"), "Variational bound", "Pass over the data", "Lower bound",
-    if (hidden > 0L) sprintf("first %d below the axis", hidden)
+    hidden_note(hidden)
   ) + ggplot2::geom_line(color = bk_colours[["blue"]]) +
     if (nrow(shown) <= 60L) ggplot2::geom_point(color = bk_colours[["blue"]], size = 0.9)
 }
@@ -359,9 +425,11 @@ gg_bound <- function(x, data) {
 gg_trace <- function(x, data) {
   data$chain <- factor(data$chain)
   data$variable <- factor(data$variable, unique(data$variable))
+  data <- data[data$draw %in% spread_over(max(data$draw), 2000), ]
   gg_start(data, aes_of(x = "draw", y = "value", color = "chain"), NULL, "Kept draw") +
-    ggplot2::geom_line(linewidth = 0.3) + ggplot2::facet_wrap("variable", scales = "free_y") +
-    gg_classes(levels(data$chain))
+    ggplot2::geom_line(linewidth = 0.3, alpha = 0.65) +
+    gg_panels(data, "variable", scales = "free_y") + gg_classes(levels(data$chain)) +
+    ggplot2::guides(color = ggplot2::guide_legend(override.aes = list(linewidth = 1, alpha = 1)))
 }
 
 gg_kernels <- function(x, data) {
@@ -369,7 +437,7 @@ gg_kernels <- function(x, data) {
   line <- aes_of(y = "prior")
   line$colour <- "prior"
   gg_start(
-    data, aes_of(x = "kernels", y = "posterior"), "Number of kernels", "Number of kernels",
+    data, aes_of(x = "kernels", y = "posterior"), "Posterior and prior", "Number of kernels",
     "Probability"
   ) + ggplot2::geom_col(ggplot2::aes(fill = "posterior"), width = 0.76) +
     ggplot2::geom_line(line) + ggplot2::geom_point(line, size = 0.8) +
@@ -387,7 +455,9 @@ gg_stream <- function(x, data) {
   gg_start(long, aes_of(x = "row", y = "value"), NULL, "Row") +
     ggplot2::geom_line(color = bk_colours[["blue"]]) +
     ggplot2::geom_point(data = long[long$resampled, ], color = bk_colours[["orange"]], size = 0.8) +
-    ggplot2::facet_wrap("panel", scales = "free_y")
+    ggplot2::geom_blank(
+      data = data.frame(row = 1, value = 0, panel = factor(panels[2], panels))
+    ) + gg_panels(long, "panel", scales = "free_y")
 }
 
 gg_projection <- function(x, data) {
@@ -420,13 +490,16 @@ gg_boundary <- function(x, data) {
   field <- data.frame(x = data[[1]], y = data[[2]], sd = data$sd, prob = prob[, 2])
   field$class <- factor(x$levels[best$class], x$levels)
   field$sure <- best$prob
-  few <- shows_inducing(x, attr(data, "points"))
-  caption <- paste0("dashed: sd of the latent value", if (few) ", +: inducing points")
+  few <- shows_inducing(x, attr(data, "points"), names)
   title <- if (many) "Most probable class" else response_label(x)
-  out <- gg_start(field, aes_of(x = "x", y = "y"), title, names[1], names[2], caption)
+  out <- gg_start(
+    field, aes_of(x = "x", y = "y"), title, names[1], names[2], boundary_note(few)
+  ) + ggplot2::labs(subtitle = attr(data, "held"))
   out <- if (many) {
     out + ggplot2::geom_raster(aes_of(fill = "class", alpha = "sure"), interpolate = TRUE) +
-      gg_classes(x$levels) + ggplot2::scale_alpha(range = c(0.1, 0.7), guide = "none")
+      gg_classes(x$levels) + ggplot2::scale_alpha(range = c(0.1, 0.7), guide = "none") +
+      ggplot2::guides(fill = ggplot2::guide_legend(override.aes = list(alpha = 0.7))) +
+      gg_class_borders(data[1:2], prob)
   } else {
     out + ggplot2::geom_raster(aes_of(fill = "prob"), interpolate = TRUE) +
       ggplot2::geom_contour(aes_of(z = "prob"), breaks = c(0.1, 0.9), color = "grey20") +
@@ -443,6 +516,17 @@ gg_boundary <- function(x, data) {
     )
   }
   out + gg_boundary_points(x, attr(data, "points"), many, few, names)
+}
+
+# Where the most probable class changes.
+gg_class_borders <- function(at, prob) {
+  lapply(seq_len(ncol(prob)), function(k) {
+    own <- data.frame(x = at[[1]], y = at[[2]], lead = class_lead(prob, k))
+    if (all(own$lead < 0) || all(own$lead > 0)) return(NULL)
+    ggplot2::geom_contour(
+      aes_of(z = "lead"), own, breaks = 0, color = "grey10", linewidth = 0.8
+    )
+  })
 }
 
 gg_boundary_points <- function(x, points, many, few, names) {

@@ -17,7 +17,7 @@ bk_lines <- function(n) 1L + (seq_len(n) - 1L) %/% length(bk_colours) %% 6L
 # Sets the look and returns what it replaced, for par() when the figure is done.
 bk_look <- function(left = 3.8, ...) {
   graphics::par(
-    mar = c(3.6, left, 2.2, 0.8), mgp = c(2.3, 0.5, 0), tcl = -0.25, las = 1,
+    mar = c(3.6, left, 2.8, 0.8), mgp = c(2.3, 0.5, 0), tcl = -0.25, las = 1,
     col.axis = muted[["axis"]], col.lab = "grey15", font.main = 1,
     cex.main = 1.05, lend = "butt", xpd = FALSE, ...
   )
@@ -43,13 +43,27 @@ bk_panel <- function(xlim, ylim, xlab = "", ylab = "", main = "",
   if ("x" %in% grid) bk_grid(v = graphics::axTicks(1))
   if ("y" %in% grid) bk_grid(h = graphics::axTicks(2))
   for (side in match(axes, c("x", "y"))) bk_axis(side)
-  # In the topmost line of the margin.
-  title <- fit_title(main)
-  graphics::title(
-    main = title$main, adj = 0, line = graphics::par("mar")[3] - 1.4, cex.main = title$size
-  )
+  bk_title(main)
   graphics::title(ylab = ylab, line = max(graphics::par("mgp")[1], away))
   label_below(xlab)
+}
+
+# In the topmost line of the margin, from where the panel begins; with `wide` from the left of the
+# figure if it is wider than the panel.
+bk_title <- function(main, wide = FALSE) {
+  line <- graphics::par("mar")[3] - 1.4
+  room <- graphics::par("pin")[1] + graphics::par("mai")[4]
+  size <- graphics::par("cex.main")
+  if (wide && is.character(main) && graphics::strwidth(main, "inches", cex = size) > room) {
+    main <- cut_to(main, graphics::par("fin")[1] - 0.1, size)
+    graphics::mtext(
+      main, line = line, at = graphics::grconvertX(0.02, "nfc"), adj = 0,
+      cex = size * graphics::par("cex")
+    )
+  } else {
+    title <- fit_title(main)
+    graphics::title(main = title$main, adj = 0, line = line, cex.main = title$size)
+  }
 }
 
 # The line of the label of the y axis, beyond its numbers, and a margin that has room for it.
@@ -138,12 +152,17 @@ cut_to <- function(labels, inches, size = 1) {
   labels
 }
 
-# A remark in small print at the right above the panel, or below its labels.
-bk_note <- function(text, below = FALSE) {
+# A remark in small print at the right above the panel, or in the middle below its labels.
+bk_note <- function(text, below = FALSE, adj = if (below) 0.5 else 1) {
   graphics::mtext(
-    text, side = if (below) 1 else 3, adj = if (below) 0.5 else 1, line = if (below) 3.5 else 0.2,
-    cex = 0.75, col = muted[["axis"]]
+    text, if (below) 1 else 3, if (below) 3.5 else 0.2, adj = adj,
+    cex = 0.75 * graphics::par("cex"), col = muted[["axis"]]
   )
+}
+
+# The remark below the title of all panels.
+outer_note <- function(text) {
+  graphics::mtext(text, 3, 0, outer = TRUE, adj = 0.02, cex = 0.75, col = muted[["axis"]])
 }
 
 # Traces of draws (iterations x chains x variables), chains in colours.
@@ -191,6 +210,33 @@ plot_bound <- function(bound, ylab = "Lower bound", main = "") {
     graphics::points(passes, bound, pch = 19, cex = 0.5, col = bk_colours[["blue"]])
   }
   hidden <- sum(bound < low, na.rm = TRUE)
-  if (hidden > 0L) bk_note(sprintf("first %d below the axis", hidden))
+  if (hidden > 0L) bk_note(hidden_note(hidden))
   invisible(NULL)
+}
+
+hidden_note <- function(hidden) {
+  if (hidden > 0L) {
+    paste(if (hidden == 1L) "first pass" else sprintf("first %d passes", hidden), "below the axis")
+  }
+}
+
+# How opaque points are: many would hide each other.
+many_alpha <- function(n) max(0.2, min(1, sqrt(500 / n)))
+
+seen_colour <- function(n) grDevices::adjustcolor(muted[["line"]], many_alpha(n))
+
+# Numbers of at most `most` rows, evenly from the lowest value to the highest.
+some_along <- function(values, most = 300L) order(values)[spread_over(length(values), most)]
+
+# What predictions are of: the response, or a class; of TRUE and FALSE the condition.
+response_label <- function(x) {
+  if (is_regression(x)) x$response else if (length(x$levels) > 2L) "Probability" else {
+    paste("Probability of", class_label(x))
+  }
+}
+
+# The positive class; of a condition what it says.
+class_label <- function(x) {
+  condition <- identical(x$levels, c("FALSE", "TRUE")) && is_string(x$response)
+  if (condition) abbreviate_middle(x$response) else sprintf("\"%s\"", x$levels[2])
 }

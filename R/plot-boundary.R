@@ -3,11 +3,26 @@
 boundary_data <- function(x, columns, newdata, y, link) {
   columns <- check_boundary_columns(x, columns)
   points <- boundary_points(x, columns, newdata %||% drawn_rows(x), y)
-  field <- boundary_field(x, columns, points$at, link)
+  held <- held_row(x)
+  field <- boundary_field(x, columns, points$at, link, held = held)
   out <- expand.grid(stats::setNames(field[c("x", "y")], columns))
   out$sd <- field$sd
   out[paste0("prob_", x$levels)] <- field$prob
-  structure(out, points = points)
+  others <- held[setdiff(names(held), c(columns, x$dropped, group_variables(x$design)))]
+  structure(out, points = points, held = held_note(others))
+}
+
+# What is said of the predictors that are held.
+held_note <- function(held) {
+  if (length(held) == 0L) return(NULL)
+  value <- vapply(held, function(v) {
+    if (is.numeric(v)) format(v, digits = 3) else as.character(v)
+  }, "")
+  text <- paste("at", paste(names(held), value, sep = " = ", collapse = ", "))
+  if (nchar(text) <= 60L) return(text)
+  if (all(vapply(held, is.numeric, NA))) "others at their middle" else {
+    "others at their median or most frequent level"
+  }
 }
 
 draw_boundary <- function(x, data, main) {
@@ -39,7 +54,7 @@ draw_boundary <- function(x, data, main) {
     main = main_title(main, if (many) {
       "Most probable class"
     } else {
-      sprintf("Probability of \"%s\"", levels[2])
+      response_label(x)
     }), axes = character(), grid = character()
   )
   draw_field(field$x, field$y, if (many) {
@@ -67,12 +82,14 @@ draw_boundary <- function(x, data, main) {
       bg = point_colours(points$class, colours)
     )
   }
-  if (!shows_inducing(x, points)) {
-    bk_note("dashed: sd of the latent value", below = TRUE)
-  } else {
-    graphics::points(x$inducing[, columns], pch = 3, cex = 0.7, lwd = 1.4)
-    bk_note("dashed: sd of the latent value, +: inducing points", below = TRUE)
-  }
+  few <- shows_inducing(x, points, columns)
+  if (few) graphics::points(x$inducing[, columns], pch = 3, cex = 0.7, lwd = 1.4)
+  bk_note(boundary_note(few), below = TRUE)
+  if (!is.null(attr(data, "held"))) bk_note(attr(data, "held"), adj = 0)
+}
+
+boundary_note <- function(few) {
+  paste0("dashed: sd of the latent value", if (few) ", +: inducing points")
 }
 
 # Rows as the numbers of their classes, and a large number in the middle of where each class is the
@@ -104,19 +121,31 @@ no_boundary <- function(x) {
     "Its kernel was given as a matrix: it knows no predictors."
   } else if (length(x$columns) < 2L) {
     "It has one predictor only."
-  } else if (length(setdiff(x$design$variables, c(x$columns, x$dropped)))) {
-    "It has factors, or functions of predictors, among its predictors."
+  } else if (length(plane_columns(x)) < 2L) {
+    paste("It has factors, or functions of predictors, among its predictors, and its data have no",
+      "two numeric predictors, or are not to be had."
+    )
   }
 }
 
+# Predictors that may be axes: the columns, or where these are of factors or functions the numbers
+# in the data.
+plane_columns <- function(x) {
+  plain <- length(setdiff(x$design$variables, c(x$columns, x$dropped))) == 0L
+  if (plain) return(x$columns)
+  data <- if (!is.null(x$n)) fit_data(x)
+  if (is.null(data)) return(character())
+  names <- partial_names(x, data, slopes = FALSE)
+  names[vapply(data[names], is.numeric, NA)]
+}
+
 check_boundary_columns <- function(x, columns) {
-  if (is.null(columns) && length(x$columns) == 2L) return(x$columns)
+  known <- plane_columns(x)
+  if (is.null(columns) && length(known) == 2L) return(known)
   valid <- is.character(columns) && length(columns) == 2L &&
-    !anyDuplicated(columns) && all(columns %in% x$columns)
+    !anyDuplicated(columns) && all(columns %in% known)
   if (!valid) {
-    abort_argument(
-      columns, "columns", paste("two different names of", list_some(quoted(x$columns)))
-    )
+    abort_argument(columns, "columns", paste("two different names of", list_some(quoted(known))))
   }
   columns
 }
@@ -128,9 +157,9 @@ point_colours <- function(class, colours) {
 }
 
 # Inducing points that are most of the rows would hide them.
-shows_inducing <- function(x, points) {
+shows_inducing <- function(x, points, columns) {
   rows <- nrow(points$at)
-  !is.null(x$inducing) && (rows == 0L || nrow(x$inducing) < 0.5 * rows)
+  all(columns %in% colnames(x$inducing)) && (rows == 0L || nrow(x$inducing) < 0.5 * rows)
 }
 
 # The rows of the fit if they are not so many that they hide the field.
@@ -175,19 +204,39 @@ plane_rows <- function(x) {
 
 # Probabilities (grid x classes) and the standard deviation of the latent value of the likely class
 # on a grid, x running faster.
-boundary_field <- function(x, columns, at, link = NULL, cells = 80L) {
+boundary_field <- function(x, columns, at, link = NULL, cells = 80L, held = held_row(x)) {
+  data <- if (!all(columns %in% x$columns)) fit_data(x)
   axes <- lapply(columns, function(name) {
-    limits <- range(plane_rows(x)[, name], at[, match(name, columns)], finite = TRUE)
-    room <- 0.08 * diff(limits)
-    seq(limits[1] - max(room, 1e-8), limits[2] + max(room, 1e-8), length.out = cells)
+    seen <- if (is.null(data)) plane_rows(x)[, name] else data[[name]]
+    limits <- range(seen, at[, match(name, columns)], finite = TRUE)
+    # A function, a logarithm say, may have no value beyond the rows.
+    room <- if (name %in% x$columns) max(0.08 * diff(limits), 1e-8) else 0
+    seq(limits[1] - room, limits[2] + room, length.out = cells)
   })
-  grid <- as.data.frame(as.list(held_values(x)), optional = TRUE)
-  grid <- grid[rep(1L, cells^2), , drop = FALSE]
+  grid <- held[rep(1L, cells^2), , drop = FALSE]
   grid[columns] <- expand.grid(axes)
-  prob <- unname(prediction(x, grid, "prob", link)[, x$levels, drop = FALSE])
-  sd <- prediction(x, grid, "link", se.fit = TRUE)$se.fit
+  groups <- if (length(x$design$random)) "new"
+  prob <- unname(prediction(x, grid, "prob", link, re.form = groups)[, x$levels, drop = FALSE])
+  sd <- prediction(x, grid, "link", se.fit = TRUE, re.form = groups)$se.fit
   if (NCOL(sd) > 1L) sd <- sd[cbind(seq_len(nrow(sd)), most_probable(prob)$class)]
   list(x = axes[[1]], y = axes[[2]], prob = prob, sd = as.vector(sd))
+}
+
+# A row of the data with numbers at their median and factors at their most frequent level; without
+# data, numbers at their mean.
+held_row <- function(x) {
+  data <- if (!is.null(x$n)) fit_data(x)
+  names <- if (x$design$type == "matrix") x$design$columns else x$design$variables
+  if (is.null(data) || !all(names %in% names(data))) {
+    return(as.data.frame(as.list(held_values(x)), optional = TRUE))
+  }
+  row <- data[1, names, drop = FALSE]
+  row[] <- lapply(data[names], function(v) {
+    if (is.numeric(v) && is.null(dim(v))) return(stats::median(v, na.rm = TRUE))
+    at <- match(v, v)
+    v[which.max(tabulate(at[!is.na(v)]))]
+  })
+  row
 }
 
 # Every predictor that predict() asks for at its mean; without standardising, the fit has that of

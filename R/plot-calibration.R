@@ -58,7 +58,7 @@ draw_calibration <- function(x, data, newdata, link, main) {
   plot_calibration(
     data, main = main_title(main, calibration_title(x, newdata, link)),
     xlab = if (two) {
-      sprintf("Predicted probability of \"%s\"", x$levels[2])
+      paste("Predicted probability of", class_label(x))
     } else {
       "Probability of the predicted class"
     },
@@ -88,7 +88,7 @@ draw_observed <- function(x, data, newdata, main) {
 }
 
 observed_title <- function(newdata) {
-  sprintf("%s rows, 90 %% prediction intervals", if (is.null(newdata)) "Its own" else "New")
+  paste0(if (is.null(newdata)) "Rows of the fit" else "New rows", ", 90 % prediction intervals")
 }
 
 # Of the axes.
@@ -100,18 +100,18 @@ plot_observed <- function(rows, main, labels = c("Fitted", "Observed")) {
   old <- bk_look()
   on.exit(graphics::par(old))
   bk_panel(range(rows$fit), range(rows[c("observed", "lwr", "upr")]), labels[1], labels[2], main)
-  graphics::abline(0, 1, col = muted[["line"]], lty = 2)
-  many <- nrow(rows) > 500L
   blue <- bk_colours[["blue"]]
   outside <- rows$observed < rows$lwr | rows$observed > rows$upr
+  some <- rows[some_along(rows$fit), ]
   graphics::segments(
-    rows$fit, rows$lwr, rows$fit, rows$upr,
-    col = grDevices::adjustcolor(blue, if (many) 0.08 else 0.25), lwd = if (many) 0.5 else 1
+    some$fit, some$lwr, some$fit, some$upr, col = grDevices::adjustcolor(blue, 0.25)
   )
+  colours <- grDevices::adjustcolor(c(blue, bk_colours[["orange"]]), many_alpha(nrow(rows)))
   graphics::points(
-    rows$fit, rows$observed, pch = 19, cex = if (many) 0.35 else 0.6,
-    col = ifelse(outside, bk_colours[["orange"]], blue)
+    rows$fit, rows$observed, pch = 19, cex = if (nrow(rows) > 500L) 0.35 else 0.6,
+    col = colours[1L + outside]
   )
+  graphics::abline(0, 1, col = "grey20", lty = 2)
   bk_note(inside_note(outside))
 }
 

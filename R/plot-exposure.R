@@ -97,12 +97,7 @@ plot_single <- function(info, main) {
 
 # Names of coloured marks, above the panel at the right.
 marks_above <- function(labels, colours) {
-  usr <- graphics::par("usr")
-  line <- graphics::par("csi") * diff(usr[3:4]) / graphics::par("pin")[2]
-  graphics::legend(
-    usr[2], usr[4] + 1.35 * line, labels, xjust = 1, col = colours, pch = 21, pt.bg = "white",
-    lty = 1, lwd = 2, bty = "n", horiz = TRUE, cex = 0.8, xpd = NA, x.intersp = 0.6, seg.len = 1.6
-  )
+  key_above(labels, col = colours, pch = 21, pt.bg = "white", lty = 1, lwd = 2)
 }
 
 plot_interaction <- function(info, main) {

@@ -47,10 +47,14 @@ contour_field <- function(field, z, levels, drawlabels = FALSE, ...) {
 # Where the most probable class changes.
 contour_classes <- function(field) {
   for (k in seq_len(ncol(field$prob))) {
-    others <- field$prob[, -k, drop = FALSE]
-    lead <- field$prob[, k] - others[cbind(seq_len(nrow(others)), max.col(others, "first"))]
-    contour_field(field, lead, 0, lwd = 2)
+    contour_field(field, class_lead(field$prob, k), 0, lwd = 2)
   }
+}
+
+# By how much a class is more probable than the best of the others.
+class_lead <- function(prob, k) {
+  others <- prob[, -k, drop = FALSE]
+  prob[, k] - others[cbind(seq_len(nrow(others)), max.col(others, "first"))]
 }
 
 # Makes room at the right for a key of classes, and returns their names, cut only if there is no

@@ -26,18 +26,12 @@ draw_inclusion <- function(x, data, main) {
 # 1, orange with 0, `positive` is NULL where effects have no sign.
 plot_inclusion <- function(inclusion, positive, prior, main = "") {
   count <- length(inclusion)
-  # Rows of what is surely out are of little use.
-  many <- min(most_rows, max(10L, sum(inclusion >= 0.001)))
-  order <- utils::head(order(-inclusion), if (count <= most_rows) count else many)
+  which <- shown_inclusion(inclusion)
+  order <- which$rows
   shown <- inclusion[order]
-  rest <- inclusion[-order]
   prior <- if (length(unique(prior)) == 1L) prior[1]
   place <- row_panel(
-    names(shown), c(0, 1), "Posterior inclusion probability", main,
-    if (length(rest)) {
-      sprintf("%d more columns, at most %s", length(rest), format(max(rest), digits = 2))
-    },
-    top = 3.4
+    names(shown), c(0, 1), "Posterior inclusion probability", main, which$note, top = 3.4
   )
   on.exit(graphics::par(place$old))
   if (!is.null(prior)) graphics::abline(v = prior, col = muted[["axis"]], lty = 2)
@@ -52,33 +46,62 @@ plot_inclusion <- function(inclusion, positive, prior, main = "") {
   invisible(NULL)
 }
 
+# The largest first: rows of what is surely out are of little use.
+shown_inclusion <- function(inclusion) {
+  count <- length(inclusion)
+  many <- min(most_rows, max(10L, sum(inclusion >= 0.001)))
+  rows <- utils::head(order(-inclusion), if (count <= most_rows) count else many)
+  rest <- inclusion[-rows]
+  list(rows = rows, note = if (length(rest)) {
+    sprintf("%d more columns, at most %s", length(rest), format(max(rest), digits = 2))
+  })
+}
+
 # Between the title and the panel, where there are no bars.
 legend_above <- function(labels, fill, prior) {
   text <- c(labels, if (!is.null(prior)) sprintf("prior %s", format(prior, digits = 2)))
   if (length(text) == 0L) return(invisible())
   count <- length(labels)
-  usr <- graphics::par("usr")
-  line <- graphics::par("csi") * diff(usr[3:4]) / graphics::par("pin")[2]
-  graphics::legend(
-    usr[2], usr[4] + 1.35 * line, text, xjust = 1,
-    fill = c(fill[seq_len(count)], if (!is.null(prior)) NA), border = NA,
-    lty = c(rep(NA, count), if (!is.null(prior)) 2), col = muted[["axis"]], bty = "n", horiz = TRUE,
-    cex = 0.8, xpd = NA, x.intersp = 0.6, seg.len = 1.6
+  key_above(
+    text, fill = c(fill[seq_len(count)], if (!is.null(prior)) NA), border = NA,
+    lty = c(rep(NA, count), if (!is.null(prior)) 2), col = muted[["axis"]]
   )
 }
 
+# A key in one line above the panel, ending where it does, in letters for which the figure has room.
+key_above <- function(...) {
+  usr <- graphics::par("usr")
+  line <- graphics::par("csi") * diff(usr[3:4]) / graphics::par("pin")[2]
+  key <- function(cex, ...) {
+    graphics::legend(
+      usr[2], usr[4] + 1.35 * line, ..., xjust = 1, bty = "n", horiz = TRUE, cex = cex, xpd = NA,
+      x.intersp = 0.6, seg.len = 1.6
+    )
+  }
+  room <- usr[2] - graphics::grconvertX(0, "nfc")
+  wide <- key(0.8, ..., plot = FALSE)$rect$w
+  key(0.8 * max(0.5, min(1, room / wide)), ...)
+}
+
 # Columns as they follow each other: their numbers, or their names if these are numbers.
-plot_inclusion_along <- function(inclusion, prior, main) {
-  at <- suppressWarnings(as.numeric(names(inclusion)))
+places_along <- function(names) {
+  at <- suppressWarnings(as.numeric(names))
   named <- !anyNA(at) && !is.unsorted(at, strictly = TRUE)
-  if (!named) at <- seq_along(inclusion)
+  if (named) list(at = at, label = "Predictor") else {
+    list(at = seq_along(names), label = "Number of the predictor")
+  }
+}
+
+plot_inclusion_along <- function(inclusion, prior, main) {
+  along <- places_along(names(inclusion))
+  at <- along$at
   old <- bk_look()
   on.exit(graphics::par(old))
   graphics::par(mar = replace(graphics::par("mar"), 3, 3.4))
   # Blocks move, and no single predictor may reach a large probability.
   bk_panel(
-    range(at), c(0, min(1, max(0.5, 1.1 * inclusion))),
-    if (named) "Predictor" else "Number of the predictor", "Posterior inclusion probability", main
+    range(at), c(0, min(1, max(0.5, 1.1 * inclusion))), along$label,
+    "Posterior inclusion probability", main
   )
   if (!is.null(prior)) graphics::abline(h = prior, col = muted[["axis"]], lty = 2)
   blue <- bk_colours[["blue"]]

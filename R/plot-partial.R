@@ -1,8 +1,9 @@
 # Partial dependence: what the function, or the probabilities, do on average when one predictor
 # changes; and the number of kernels.
 
-partial_table <- function(x, newdata, pars, threads) {
-  source <- partial_source(x, newdata, threads)
+partial_table <- function(x, newdata, pars, threads, re.form = NULL) {
+  groups <- check_re_form(re.form)
+  source <- partial_source(x, newdata, threads, groups)
   if (is.null(pars)) {
     strength <- source$strength()
     pars <- names(strength)[sort(utils::head(order(-strength), 6L))]
@@ -16,7 +17,45 @@ partial_table <- function(x, newdata, pars, threads) {
     cbind(predictor = name, curve)
   }, names(curves), curves))
   rownames(out) <- NULL
-  structure(out, factors = names(levels)[levels], rows = source$rows[pars[!levels]])
+  points <- levels | source$few[pars]
+  structure(
+    out, points = pars[points], rows = source$rows[pars[!points]],
+    whom = groups_meant(x, newdata, groups),
+    seen = if (is.null(newdata) && length(source$names) == 1L) seen_rows(x, source$names)
+  )
+}
+
+# Of a regression on one predictor up to 1000 of its rows, which the curve is drawn over.
+seen_rows <- function(x, name) {
+  rows <- fit_data(x)
+  if (nrow(rows) > x$n && !is.null(x$na.action)) rows <- rows[-x$na.action, , drop = FALSE]
+  known <- is_regression(x) && is.numeric(x$y) && is.null(x$units) &&
+    all(c(nrow(rows), length(x$y)) == x$n)
+  if (!known) return(NULL)
+  rows <- data.frame(value = rows[[name]], y = as.vector(x$y))
+  rows[spread_over(nrow(rows), 1000L), ]
+}
+
+# Two values, or up to five whole numbers that follow evenly, are drawn as levels are.
+few_values <- function(v) {
+  if (!is.numeric(v)) return(FALSE)
+  seen <- sort(unique(v))
+  if (length(seen) <= 2L) return(TRUE)
+  length(seen) <= 5L && all(seen == round(seen)) && length(unique(diff(seen))) == 1L
+}
+
+# For which groups the curves of a fit with random effects are; NULL of other fits.
+groups_meant <- function(x, newdata, groups) {
+  names <- unique(unlist(lapply(x$design$random, `[[`, "label")))
+  if (length(names) == 0L) return(NULL)
+  names <- abbreviate_end(names, 24L)
+  switch(groups,
+    new = sprintf("for a new group of %s", names),
+    none = sprintf("for a group of %s with effect 0", names),
+    sprintf(
+      "average over the %s groups of %s", if (is.null(newdata)) "known" else "given", names
+    )
+  )
 }
 
 # Back to a table a predictor, with factors for levels.
@@ -24,21 +63,22 @@ draw_partial <- function(x, data, main) {
   names <- unique(data$predictor)
   plot_partial(x, lapply(stats::setNames(nm = names), function(name) {
     curve <- data[data$predictor == name, names(data) != "predictor", drop = FALSE]
-    if (!is.numeric(curve$value)) {
-      text <- as.character(curve$value)
-      levels <- name %in% attr(data, "factors")
-      curve$value <- if (levels) factor(text, unique(text)) else as.numeric(text)
-    }
+    text <- as.character(curve$value)
+    points <- name %in% attr(data, "points")
+    curve$value <- if (points) factor(text, unique(text)) else as.numeric(text)
     curve
-  }), main, attr(data, "rows"))
+  }), main, data)
 }
 
 # What partial dependence is drawn from.
-# Returns a list: `names` of the predictors that may change; `strength()`, how much each matters,
-#   named; `curve(name)`, a data frame with `value`, for more than two classes `class`, `fit`,
-#   `lwr`, `upr`.
-partial_source <- function(x, newdata, threads) {
-  data <- complete_rows(x, partial_data(x, newdata))
+# groups: those of random effects, by check_re_form(); all rows are of one new group.
+# Returns a list: `names` of the predictors that may change; `few`, which have few values;
+#   `strength()`, how much each matters, named; `curve(name)`, a data frame with `value`, for more
+#   than two classes `class`, `fit`, `lwr`, `upr`.
+partial_source <- function(x, newdata, threads, groups = "as given") {
+  data <- partial_data(x, newdata)
+  if (groups == "new") data[group_variables(x$design)] <- "a new group"
+  data <- complete_rows(x, data, groups)
   names <- partial_names(x, data)
   grids <- lapply(data[names], value_grid)
   part <- function(rows, name, values) {
@@ -49,28 +89,29 @@ partial_source <- function(x, newdata, threads) {
   rows <- data[spread_over(nrow(data), most_partial_rows(x)), , drop = FALSE]
   few <- rows[spread_over(nrow(rows), 40L), , drop = FALSE]
   list(
-    names = names, rows = lapply(data[names], function(v) v[spread_over(length(v), 200L)]),
+    names = names, few = vapply(data[names], few_values, NA),
+    rows = lapply(data[names], function(v) v[spread_over(length(v), 200L)]),
     strength = function() {
-      names <- likely_names(x, rows, names, threads)
+      names <- likely_names(x, rows, names, threads, groups)
       vapply(stats::setNames(nm = names), function(name) {
         values <- grids[[name]][spread_over(length(grids[[name]]), 7L)]
-        all <- new_rows(x, part(few, name, values))
+        all <- new_rows(x, part(few, name, values), groups)
         mean <- average_rows(predicted_values(x, all, threads), length(values))
         max(apply(mean, 2, function(curve) diff(range(curve))))
       }, 0)
     },
     curve = function(name) {
       values <- grids[[name]]
-      all <- new_rows(x, part(rows, name, values), named = TRUE)
+      all <- new_rows(x, part(rows, name, values), groups, named = TRUE)
       data_curve(x, all, values, threads)
     }
   )
 }
 
 # Of very many variables only those are tried that go with the mean of f.
-likely_names <- function(x, rows, names, threads, most = 40L) {
+likely_names <- function(x, rows, names, threads, groups, most = 40L) {
   if (length(names) <= most) return(names)
-  mean <- as.matrix(latent(x, new_rows(x, rows), character(), threads)$mean)
+  mean <- as.matrix(latent(x, new_rows(x, rows, groups), character(), threads)$mean)
   go <- vapply(rows[names], function(v) {
     max(abs(suppressWarnings(stats::cor(as.numeric(factor(v)), mean))), 0, na.rm = TRUE)
   }, 0)
@@ -135,7 +176,7 @@ partial_draws.default <- function(x, rows, take, threads) {
 partial_draws.bark <- function(x, rows, take, threads) {
   core <- bark_core_draws(x, taken_draws(x, take))
   f <- core_call(bark_latent_cpp(
-    core, x$posterior$x, bark_scaled_rows(x, rows$x), threads, level_codes(rows$random)
+    core, x$posterior$x, scaled_predictors(x, rows$x), threads, level_codes(rows$random)
   ))
   z <- stats::qnorm((seq_along(core$phi) * (sqrt(5) - 1) / 2) %% 1)
   to_data <- x$transform$response
@@ -145,21 +186,15 @@ partial_draws.bark <- function(x, rows, take, threads) {
   )
 }
 
-plot_partial <- function(x, curves, main, rows = NULL) {
-  classes <- if (length(x$levels) > 2L) x$levels
-  title <- if (anyNA(curves[[1L]]$lwr)) {
-    "Partial dependence"
-  } else {
-    "Partial dependence, 90 % band"
-  }
-  label <- if (is_regression(x)) {
-    x$response
-  } else if (is.null(classes)) {
-    sprintf("Probability of \"%s\"", x$levels[2])
-  } else {
-    "Probability"
-  }
-  curve_panels(curves, label, main_title(main, title), classes, rows)
+plot_partial <- function(x, curves, main, data) {
+  curve_panels(
+    curves, response_label(x), main_title(main, partial_title(!anyNA(data$lwr))),
+    if (length(x$levels) > 2L) x$levels, attr(data, "rows"), attr(data, "whom"), attr(data, "seen")
+  )
+}
+
+partial_title <- function(banded) {
+  paste0("Partial dependence", if (banded) ", 90 % intervals")
 }
 
 # A panel for each predictor.
@@ -167,18 +202,20 @@ plot_partial <- function(x, curves, main, rows = NULL) {
 # label: of what is drawn.
 # classes: for a curve each, with a key.
 # rows: named: values of numbers in the rows, shown along the axis.
-# note: a line below the panels.
-curve_panels <- function(curves, label, title, classes = NULL, rows = NULL, note = NULL) {
+# note: a line below the title.
+# seen: rows behind the curve of the only panel, `value` and `y`.
+curve_panels <- function(curves, label, title, classes = NULL, rows = NULL, note = NULL,
+                         seen = NULL) {
   old <- bk_looks(length(curves))
   old$omi <- graphics::par("omi")
   on.exit(graphics::par(old))
   # One key for all panels, at the right of them.
   several <- length(curves) > 1L && length(classes) > 0L
   labels <- if (several) outer_labels(classes) else if (length(classes)) key_labels(classes)
-  if (length(curves) > 1L) title <- title_outside(title)
+  if (length(curves) > 1L) title <- title_outside(title, !is.null(note))
   count <- max(1L, length(classes))
   colours <- bk_palette(count)
-  limits <- range(unlist(lapply(curves, `[`, c("fit", "lwr", "upr"))), na.rm = TRUE)
+  limits <- range(unlist(lapply(curves, `[`, c("fit", "lwr", "upr"))), seen$y, na.rm = TRUE)
   if (diff(limits) < 1e-8 * max(abs(limits), 1)) limits <- limits + c(-1, 1)
   # Room for numbers of many digits.
   digits <- max(nchar(format(pretty(limits), trim = TRUE)))
@@ -196,6 +233,10 @@ curve_panels <- function(curves, label, title, classes = NULL, rows = NULL, note
       rows_along(rows[[name]])
     }
     label_beside(label, graphics::par("mar")[2] - 1.5)
+    if (!is.null(seen)) {
+      where <- if (is_level) match(as.character(seen$value), levels(curve$value)) else seen$value
+      graphics::points(where, seen$y, pch = 19, cex = 0.5, col = seen_colour(nrow(seen)))
+    }
     class <- if (is.null(curve$class)) 1L else match(curve$class, classes)
     for (k in seq_len(count)) {
       own <- class == k
@@ -204,19 +245,23 @@ curve_panels <- function(curves, label, title, classes = NULL, rows = NULL, note
     }
     if (length(classes) && !several) key_classes(labels, colours, bk_lines(count))
   }
-  if (!is.null(attr(title, "outside"))) {
-    graphics::mtext(attr(title, "outside"), outer = TRUE, adj = 0.02, line = -0.1, cex = 1.05)
+  outside <- attr(title, "outside")
+  if (!is.null(outside)) {
+    line <- if (is.null(note)) -0.1 else 1.1
+    graphics::mtext(outside, outer = TRUE, adj = 0.02, line = line, cex = 1.05)
   }
+  if (!is.null(note)) if (is.null(outside)) bk_note(note, adj = 0) else outer_note(note)
   if (several) key_outside(labels, colours, bk_lines(count))
-  if (!is.null(note)) bk_note(note)
 }
 
 # Of several panels one title, in room above them all: "" for each panel, with the title as
 # attribute.
-title_outside <- function(title) {
+# noted: with a line of small print below it.
+title_outside <- function(title, noted = FALSE) {
   if (is.character(title) && !nzchar(title)) return(title)
+  above <- if (noted) 0.47 else 0.25
   graphics::par(
-    omi = replace(graphics::par("omi"), 3, 0.25), mar = replace(graphics::par("mar"), 3, 0.8)
+    omi = replace(graphics::par("omi"), 3, above), mar = replace(graphics::par("mar"), 3, 0.8)
   )
   structure("", outside = title)
 }
@@ -224,7 +269,7 @@ title_outside <- function(title) {
 draw_band <- function(at, curve, is_level, colour, line) {
   if (is_level) {
     graphics::segments(at, curve$lwr, at, curve$upr, col = colour, lwd = 2)
-    graphics::points(at, curve$fit, pch = 19, cex = 0.6, col = colour)
+    graphics::points(at, curve$fit, pch = 19, cex = 0.9, col = colour)
   } else {
     graphics::polygon(
       c(at, rev(at)), c(curve$lwr, rev(curve$upr)),
@@ -244,7 +289,7 @@ draw_kernels <- function(x, data, main) {
   on.exit(graphics::par(old))
   bk_panel(
     seen + c(-0.6, 0.6), c(0, 1.12 * max(shown$prior, shown$posterior)), "Number of kernels",
-    "Probability", main_title(main, "Number of kernels"), grid = "y"
+    "Probability", main_title(main, "Posterior and prior"), grid = "y"
   )
   graphics::rect(
     shown$kernels - 0.38, 0, shown$kernels + 0.38, shown$posterior,

@@ -20,7 +20,7 @@ draw_projection <- function(x, main, threads) {
     prob <- x$fitted$prob
     bk_panel(
       range(z), c(-0.06, 1.06), axis_name(found, 1L),
-      sprintf("Probability of \"%s\"", x$levels[2]), title
+      response_label(x), title
     )
     half <- stats::qnorm(0.95) * x$fitted$prob_sd
     graphics::segments(

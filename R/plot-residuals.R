@@ -32,7 +32,10 @@ draw_residuals <- function(x, data, main) {
     main_title(main, "Standardized residuals, with a smooth line")
   )
   graphics::abline(h = 0, col = muted[["line"]], lty = 2)
-  graphics::points(data$fit, data$standardized, pch = 19, cex = 0.5, col = bk_colours[["blue"]])
+  graphics::points(
+    data$fit, data$standardized, pch = 19, cex = 0.5,
+    col = grDevices::adjustcolor(bk_colours[["blue"]], many_alpha(nrow(data)))
+  )
   if (nrow(data) > 3L) {
     graphics::lines(
       stats::lowess(data$fit, data$standardized), col = bk_colours[["orange"]], lwd = 2
@@ -48,9 +51,8 @@ qq_data <- function(x, newdata, y) {
 draw_qq <- function(x, data, main) {
   old <- bk_look()
   on.exit(graphics::par(old))
-  limits <- range(data)
   bk_panel(
-    limits, limits, "Normal quantile", "Standardized residual",
+    range(data$normal), range(data$standardized), "Normal quantile", "Standardized residual",
     main_title(main, "Quantiles of standardized residuals")
   )
   graphics::abline(0, 1, col = muted[["line"]], lty = 2)
@@ -100,8 +102,9 @@ gg_residuals <- function(x, data) {
     data, aes_of(x = "fit", y = "standardized"), "Standardized residuals, with a smooth line",
     observed_labels(x)[1], "Standardized residual"
   ) + ggplot2::geom_hline(yintercept = 0, linetype = 2, color = muted[["line"]]) +
-    ggplot2::geom_point(color = bk_colours[["blue"]], size = 0.9) +
-    if (nrow(data) > 3L) ggplot2::geom_line(
+    ggplot2::geom_point(
+      color = bk_colours[["blue"]], size = 0.9, alpha = many_alpha(nrow(data))
+    ) + if (nrow(data) > 3L) ggplot2::geom_line(
       aes_of(x = "x", y = "y"), as.data.frame(stats::lowess(data$fit, data$standardized)),
       color = bk_colours[["orange"]], linewidth = 0.9
     )

@@ -82,14 +82,18 @@ change_label_of <- function(x, scale, terms) {
   sprintf("Change of %s %s", predicted_name(x), per)
 }
 
+# Effects of standardised predictors can be compared.
+shown_coefficients <- function(x, data) {
+  rows <- largest_rows(abs(coefficient_quantiles(x, "model")[data$term, 3]))
+  list(rows = rows, note = rest_note(nrow(data), length(rows), "standardized effect"))
+}
+
 draw_coefficients <- function(x, data, scale, main) {
-  # Effects of standardised predictors can be compared.
-  strength <- abs(coefficient_quantiles(x, "model")[data$term, 3])
-  shown <- largest_rows(strength)
-  q <- data[shown, ]
+  shown <- shown_coefficients(x, data)
+  q <- data[shown$rows, ]
   plot_intervals(
     q$estimate, q$lower, q$upper, labels = q$term, inner = as.matrix(q[c("lower_50", "upper_50")]),
-    note = rest_note(nrow(data), length(shown), "standardized effect"),
+    note = shown$note,
     xlab = change_label_of(x, scale, data$term),
     main = main_title(main, "Coefficients, 50 % and 90 % intervals")
   )
@@ -100,7 +104,7 @@ predicted_name <- function(x) {
   if (is_regression(x)) {
     if (is_string(x$response)) x$response else "the response"
   } else if (identical(x$family, "logit")) {
-    sprintf("the log odds of \"%s\"", x$levels[2])
+    paste("the log odds of", class_label(x))
   } else {
     "the latent value"
   }
@@ -197,7 +201,7 @@ rest_note <- function(all, shown, what) {
 
 # An empty panel with a labelled row for each label, first on top. Returns the heights of the rows
 # and the graphical parameters to put back.
-row_panel <- function(labels, xlim, xlab, main, note = NULL, axes = "x", top = 2.2, lines = TRUE) {
+row_panel <- function(labels, xlim, xlab, main, note = NULL, axes = "x", top = 2.8, lines = TRUE) {
   rows <- length(labels)
   old <- bk_look(left = 1.5)
   bottom <- if (is.null(note)) 3.6 else 4.8
@@ -207,7 +211,8 @@ row_panel <- function(labels, xlim, xlab, main, note = NULL, axes = "x", top = 2
   size <- min(0.85, max(0.5, height / graphics::par("csi")))
   labels <- margin_labels(as.character(labels), 2, size)
   at <- rev(seq_len(rows))
-  bk_panel(xlim, c(0.5, rows + 0.5), xlab = xlab, main = main, axes = axes, grid = axes)
+  bk_panel(xlim, c(0.5, rows + 0.5), xlab = xlab, axes = axes, grid = axes)
+  bk_title(main, wide = TRUE)
   if (lines) bk_grid(h = at)
   graphics::text(
     graphics::par("usr")[1], at, paste0(labels, " "),
@@ -227,14 +232,15 @@ named_rows <- function(labels, most = (graphics::par("fin")[2] - 1.5) / graphics
 rows_fit <- function(rows) (graphics::par("fin")[2] - 1.5) / rows > 0.49 * graphics::par("csi")
 
 # Estimates with intervals, and if given thick ones within. More rows than can be read are drawn
-# thin and without labels.
+# thin and without labels. `reach`: what the axis has at least.
 plot_intervals <- function(estimate, lower, upper, labels = names(estimate), reference = 0,
-                           xlab = "", main = "", note = NULL, inner = NULL) {
+                           xlab = "", main = "", note = NULL, inner = NULL, reach = NULL) {
   rows <- length(estimate)
   dense <- rows > most_rows && !rows_fit(rows)
   place <- row_panel(
-    if (dense) named_rows(labels %||% character(rows)) else labels, range(lower, upper, reference, finite = TRUE), xlab,
-    main, if (dense) sprintf("%d rows, some named", rows) else note, lines = !dense
+    if (dense) named_rows(labels %||% character(rows)) else labels,
+    range(lower, upper, reference, reach, finite = TRUE), xlab, main,
+    if (dense) sprintf("%d rows, some named", rows) else note, lines = !dense
   )
   on.exit(graphics::par(place$old))
   at <- place$at
@@ -258,6 +264,10 @@ lengthscale_data <- function(x) {
     predictor = names(values), lengthscale = unname(values),
     median_distance = rep(x$median_distance %||% NA_real_, length(values))
   )
+}
+
+lengthscale_note <- function(all) {
+  if (all > most_rows) sprintf("the %d longest not shown", all - most_rows)
 }
 
 lengthscale_label <- function(x) {
@@ -314,10 +324,7 @@ draw_several_lengthscales <- function(x, data, main) {
   limits <- range(log10(c(values, reference)), finite = TRUE)
   # Less than a factor of five is no range for a logarithmic axis.
   limits <- limits + c(-1, 1) * max(0.04, (0.7 - diff(limits)) / 2)
-  note <- c(
-    if (!is.null(reference)) "dashed: median distance",
-    if (all > most_rows) sprintf("the %d longest not shown", all - most_rows)
-  )
+  note <- c(if (!is.null(reference)) "dashed: median distance", lengthscale_note(all))
   place <- row_panel(
     names(values), limits, lengthscale_label(x),
     main_title(main, "Length-scales"), if (length(note)) paste(note, collapse = "; "),

@@ -21,7 +21,7 @@ draw_curve <- function(x, data, main) {
   on.exit(graphics::par(old))
   bk_panel(
     reach, range(limits, rows$y), x$columns,
-    if (regression) x$response else sprintf("Probability of \"%s\"", x$levels[2]),
+    response_label(x),
     main_title(main, curve_title(x))
   )
   blue <- bk_colours[["blue"]]

@@ -55,8 +55,10 @@ draw_smooths <- function(x, data, main) {
     on.exit(graphics::par(old))
   }
   label <- paste("Effect on", predicted_name(x))
+  limits <- smooth_limits(data)
   seen <- seen_values(x, unlist(lapply(panels, function(panel) names(panel$at))))
-  for (panel in panels) {
+  for (k in seq_along(panels)) {
+    panel <- panels[[k]]
     title <- main_title(main, panel$label)
     at <- panel$at
     switch(panel$kind,
@@ -68,12 +70,18 @@ draw_smooths <- function(x, data, main) {
         )
       },
       "f" = plot_intervals(
-        panel$mean, panel$quantiles[, 1], panel$quantiles[, 4],
+        panel$mean, panel$quantiles[, 1], panel$quantiles[, 4], reach = limits,
         labels = do.call(paste, c(lapply(at, as.character), sep = ", ")), xlab = label, main = title
       ),
-      plot_smooth_curves(at, panel, label, title, seen[[names(at)[1]]])
+      plot_smooth_curves(at, panel, label, title, seen[[names(at)[1]]], limits, k == 1L)
     )
   }
+}
+
+# What all curves and levels reach: curves by level have no intervals.
+smooth_limits <- function(data) {
+  ends <- data$kind %in% c("1", "f")
+  range(data$fit[data$kind != "2"], data$lwr[ends], data$upr[ends], 0)
 }
 
 # Up to 200 values of numbers in the rows of the fit, by name.
@@ -110,8 +118,10 @@ smooth_panel <- function(k, x) {
   )
 }
 
-# A curve with its intervals, or one without for each level of a factor.
-plot_smooth_curves <- function(at, curve, label, main, rows = NULL) {
+# A curve with its intervals, of which a note tells, or one without for each level of a factor;
+# `limits` of the y axis.
+plot_smooth_curves <- function(at, curve, label, main, rows = NULL,
+                               limits = range(curve$mean, 0), noted = TRUE) {
   one <- length(at) == 1L
   level <- if (one) factor(rep("", nrow(at))) else at[[2]]
   count <- nlevels(level)
@@ -120,8 +130,7 @@ plot_smooth_curves <- function(at, curve, label, main, rows = NULL) {
   # Names of many levels would hide the curves.
   labels <- if (!one && count <= 24L) key_labels(levels(level))
   bk_panel(
-    range(at[[1]]), range(if (one) curve$quantiles, curve$mean, 0),
-    xlab = names(at)[1], ylab = label, main = main
+    range(at[[1]]), limits, xlab = names(at)[1], ylab = label, main = main
   )
   graphics::abline(h = 0, col = muted[["line"]], lty = 2)
   for (k in if (one) 1:2) {
@@ -137,7 +146,7 @@ plot_smooth_curves <- function(at, curve, label, main, rows = NULL) {
     )
   }
   rows_along(rows)
-  if (one) bk_note("50 % and 90 % intervals")
+  if (one && noted) bk_note("50 % and 90 % intervals")
   if (!is.null(labels)) key_classes(labels, bk_palette(count), bk_lines(count))
 }
 

@@ -25,21 +25,19 @@
 #'     more than two classes the probability of the predicted class against how often it was right.
 #'     Each row is predicted from the others where the fit can, as of two classes with `"ep"`; else
 #'     the title says that its own rows look too good: give `newdata`;
-#'   * `"partial"`: the mean of the response, or the probability of the positive
-#'     class, as one predictor changes and everything else, random effects of
-#'     known groups included, stays what it is in up to 200 rows (of more than two
-#'     classes 400 over their number, or 40), averaged over these; with 90 % bands. The rows are
-#'     those of the fit, from the data of its call, or `newdata`;
+#'   * `"partial"`, first with fewer than three coefficients: the mean of the response, or the
+#'     probability of the positive class, as one predictor changes, with 90 % bands. It is an average
+#'     over up to 200 rows of the fit, or of `newdata`, in which everything else stays what it is.
+#'     The subtitle says for which groups, see `re.form`;
 #'   * `"bound"`: the variational bound (a lower bound of the log evidence,
 #'     which the fit maximizes) by pass over the data;
 #'   * `"trace"`: draws by chain.
 #'
 #'   [gpsvm()]:
-#'   * `"boundary"`, first with two predictors: the probability of the positive class in colors
-#'     with its lines at 0.1, 0.5 (bold) and 0.9, dashed lines of the posterior standard deviation
-#'     of the latent value, which grows where there are few data, the rows of the fit as points, and
-#'     the inducing points (+) if they are few. With more classes the most probable one, paler where it is less probable, and the lines where it
-#'     changes;
+#'   * `"boundary"`, first with two predictors: the probability of the positive class in colors,
+#'     with lines at 0.1, 0.5 (bold) and 0.9. Dashed lines are the standard deviation of the latent
+#'     value. Points are the rows of the fit, and + the inducing points if they are few. With more
+#'     classes the most probable one is shown, paler where it is less probable;
 #'   * `"calibration"`, `"partial"` (with more classes of each; a posterior mode
 #'     has no bands), `"bound"`, `"trace"`;
 #'   * `"lengthscales"`: of the kernel, for standardized predictors, shortest
@@ -79,18 +77,21 @@
 #' @param newdata,y For `"calibration"` and `"fit"`: other rows and their response, which may be
 #'   left out when `newdata` contains it. For `"boundary"`: rows that are drawn as points, gray
 #'   without labels, and set the range of the axes; default: those of the fit. For `"partial"`: the rows to average over.
-#' @param columns For `"boundary"`: names of two predictors, the axes; all
-#'   others are held at their training mean. Default: the two there are.
-#' @param scale For `"coef"`: `"sd"`, the change per standard deviation of a numeric predictor,
-#'   and of a level of a factor against the reference level, so that sizes can be compared; `"data"`,
-#'   the coefficients as `summary()` has them; `"model"`, those of all columns standardized.
+#' @param columns For `"boundary"`: names of two numeric predictors, the axes. The others are held
+#'   at their median or most frequent level, of a fit whose data are not to be had at their mean;
+#'   the subtitle says where. Default: the two there are.
+#' @param scale For `"coef"`: `"sd"`, the change per standard deviation of a numeric predictor, and
+#'   per level of a factor; `"data"`, the coefficients as `summary()` has them; `"model"`, those of
+#'   all columns standardized.
 #' @param link For `"boundary"` and `"calibration"`: as in `predict()`.
 #' @param bins For `"calibration"`: number of bins of equal width.
+#' @param re.form For `"partial"`: random effects as in `predict()`. `NULL`: the average over the
+#'   groups of the rows; `"new"`: one new group; `NA`: a group whose effects are 0.
 #' @param main Title: one text, or an expression.
 #' @param threads,... Worker threads; no further arguments.
-#' @return What is drawn, invisibly: for `"calibration"` the table of [calibration()]; data frames
-#'   for `"partial"` (`predictor`, `value`, as text if there are factors and numbers, for more than
-#'   two classes `class`, `fit`, `lwr`, `upr`), `"fit"` and `"kernels"`; else `NULL`.
+#' @return What is drawn, invisibly: the table of [calibration()] for `"calibration"`, data frames
+#'   for `"partial"` (`predictor`, `value`, `fit`, `lwr`, `upr`, and `class` with more than two),
+#'   `"fit"` and `"kernels"`; else `NULL`.
 #' @section Errors: `bayeskernel_error_argument` for a type that does not apply
 #'   to the fit, with the reason and those that do; for unknown `columns` or
 #'   `pars`. `bayeskernel_error_response` for labels that the fit does not know.
@@ -105,14 +106,15 @@
 #' plot(fit, "smooth")
 #' plot(fit, "calibration", bins = 5)
 #' plot(gpsvm(depth > 300 ~ long + lat, quakes[1:200, ], tune = FALSE, threads = 1), "boundary")
+#' @aliases plot.bkm plot.bsvm plot.gpsvm plot.mkprobit plot.bark plot.klr plot.seqkr
 #' @export
 plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL, y = NULL,
                                  columns = NULL, scale = c("sd", "data", "model"), link = NULL,
-                                 bins = 10, main = NULL,
+                                 bins = 10, re.form = NULL, main = NULL,
                                  threads = getOption("bayeskernel.threads", 2L), ...) {
   check_no_dots(...)
   asked <- asked_picture(
-    x, type, pars, newdata, given(y, "y"), columns, scale, link, bins, main, threads
+    x, type, pars, newdata, given(y, "y"), columns, scale, link, bins, re.form, main, threads
   )
   draw <- asked$picture$draw
   do.call(draw, asked$given[names(formals(draw))], quote = TRUE)
@@ -127,7 +129,7 @@ plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL, y 
 #' @inheritParams plot.bayeskernel_fit
 #' @param object A fit.
 #' @param ... Arguments of [plot()][plot.bayeskernel_fit]: `pars`, `newdata`, `y`, `columns`,
-#'   `scale`, `link`, `bins`, `main`, `threads`.
+#'   `scale`, `link`, `bins`, `re.form`, `main`, `threads`.
 #' @return A data frame. Intervals are `estimate`, `lower`, `upper`, of 90 %, and `lower_50`,
 #'   `upper_50`; bands are `fit`, `lwr`, `upr`. `autoplot()` returns an object of class `ggplot`, to
 #'   which scales, themes and facets can be added.
@@ -151,15 +153,15 @@ without_marks <- function(data) {
 
 # The picture that is asked for, as plot() finds it, with its data.
 asked_picture <- function(x, type = NULL, pars = NULL, newdata = NULL, y = NULL, columns = NULL,
-                          scale = c("sd", "data", "model"), link = NULL, bins = 10, main = NULL,
-                          threads = getOption("bayeskernel.threads", 2L), ...) {
+                          scale = c("sd", "data", "model"), link = NULL, bins = 10, re.form = NULL,
+                          main = NULL, threads = getOption("bayeskernel.threads", 2L), ...) {
   check_whole(x)
   check_no_dots(..., has = names(formals(plot.bayeskernel_fit)))
   known <- pictures(x)
   given <- list(
     x = x, pars = pars, newdata = newdata, y = given(y, "y"),
     columns = columns, scale = check_choice(scale, c("sd", "data", "model"), "scale"),
-    link = link, bins = check_count(bins, 2, name = "bins"),
+    link = link, bins = check_count(bins, 2, name = "bins"), re.form = re.form,
     main = check_title(main), threads = check_threads(threads)
   )
   if (is.null(type)) type <- telling_picture(known, given)
@@ -187,18 +189,30 @@ refusal <- function(picture, given) {
 
 telling_picture <- function(known, given = list()) {
   types <- names(known)
-  # Of many classes the rows of a fit are not left out of their calibration.
-  many <- length(given$x$levels) > 2L
-  if (many && is.null(given$y)) types <- union(setdiff(types, "calibration"), types)
-  drawn <- Find(function(name) refusal(known[[name]], given) == "", types)
-  drawn %||% names(known)[1]
+  x <- given$x
+  # A fit's own rows, not left out, look too good.
+  own <- !is.null(x$levels) && is.null(given$y) && is.null(given$newdata) &&
+    is.null(left_out_prob(x))
+  if (own) types <- union(setdiff(types, "calibration"), types)
+  drawn <- Filter(function(name) refusal(known[[name]], given) == "", types)
+  if (identical(drawn[1], "coef") && is_linear(x)) {
+    drawn <- union(intersect(telling_coefficients(x), drawn), drawn)
+  }
+  c(drawn, types)[1]
+}
+
+# Fewer than three coefficients tell less than what they do to the response, and none less than the
+# random effects.
+telling_coefficients <- function(x) {
+  names <- setdiff(plain_coefficients(x, fixed_names(x)), "(Intercept)")
+  if (length(names) == 0L) "ranef" else if (length(names) < 3L) "partial"
 }
 
 check_picture <- function(known, type, given) {
-  type <- check_choice(type, names(known), "type")
+  drawn <- names(known)[vapply(known, refusal, "", given) == ""]
+  if (!(is_string(type) && type %in% names(known))) check_choice(type, drawn, "type")
   refused <- refusal(known[[type]], given)
   if (refused != "") {
-    drawn <- names(known)[vapply(known, refusal, "", given) == ""]
     bk_abort(
       "argument", sprintf("There is no \"%s\" plot of this fit.", type),
       refused, paste("Accepted:", paste(quoted(drawn), collapse = ", ")),
@@ -280,7 +294,7 @@ trace_names <- function(known, most = 6L) {
 boundary_picture <- function(x, reason = no_boundary(x)) {
   picture(
     draw_boundary, reason, if (length(x$columns) != 2L) "columns",
-    "It has more than two predictors: give two of them as `columns`.", data = boundary_data,
+    "It has more than two predictors: give two numeric ones as `columns`.", data = boundary_data,
     gg = gg_boundary
   )
 }
@@ -331,6 +345,10 @@ pictures.default <- function(object) {
   )
 }
 
+only_smooths <- function(x) {
+  length(x$smooths) > 0L && length(plain_coefficients(x, fixed_names(x))) == 0L
+}
+
 #' @exportS3Method
 pictures.bsvm <- function(object) {
   all <- list(
@@ -340,6 +358,8 @@ pictures.bsvm <- function(object) {
     ),
     coef = picture(
       draw_coefficients, if (length(fixed_names(object)) == 0L) "It has no fixed coefficients.",
+      if (only_smooths(object)) "pars",
+      "Its coefficients are of smooth terms, see \"smooth\": name some as `pars`.",
       data = coefficient_data, gg = gg_coefficients
     ),
     ranef = picture(

@@ -20,11 +20,7 @@ draw_kernel_weights <- function(x, data, main) {
   graphics::par(mar = graphics::par("mar") + c(0, 0.6, 0, 0))
   top <- max(table$mean, ends, if (x$combine != "product") 1, na.rm = TRUE)
   bk_panel(
-    c(0, top), c(0.5, n + 0.5), if (x$combine == "binary" && x$learned) {
-      "Probability that the kernel is in"
-    } else {
-      "Weight of the kernel"
-    },
+    c(0, top), c(0.5, n + 0.5), weight_label(x),
     main = main_title(main, weights_title(x)), axes = "x", grid = "x"
   )
   bk_axis(2, at, labels, cex.axis = 0.9)
@@ -45,13 +41,18 @@ draw_kernel_weights <- function(x, data, main) {
   }
 }
 
+weight_label <- function(x) {
+  in_or_out <- x$combine == "binary" && x$learned
+  if (in_or_out) "Probability that the kernel is in" else "Weight of the kernel"
+}
+
 weights_title <- function(x) {
   if (!x$learned) {
-    "Weights of the kernels, not learned"
+    "Given, not learned"
   } else if (x$combine == "binary" || anyNA(kernel_weights(x)$lower)) {
-    "Weights of the kernels"
+    "Learned from the data"
   } else {
-    "Weights of the kernels, 95 % limits"
+    "Learned from the data, 95 % limits"
   }
 }
 
@@ -94,7 +95,7 @@ draw_functions <- function(x, data, main) {
     main = main_title(main, if (several) {
       "Latent functions of the classes"
     } else {
-      sprintf("Latent function of \"%s\"", x$levels[2])
+      paste("Latent function of", class_label(x))
     })
   )
   colours <- bk_palette(ncol(mean))

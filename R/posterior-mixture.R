@@ -45,7 +45,9 @@ refine_lattice <- function(place, weights, values) {
   }
   pieces <- c(8L, 8L, 6L)[length(size)]
   log_weight <- on_lattice(log(pmax(weights, 1e-300)), NA_real_, TRUE)
-  fine <- pmin(refine_axes(log_weight, pieces), refine_axes(log_weight, pieces, highest_knot) + 1)
+  # Between knots that fall steeply a spline swings far above them.
+  highest <- refine_axes(log_weight, pieces, spline = FALSE)
+  fine <- pmin(refine_axes(log_weight, pieces), highest + 1)
   fine <- exp(fine - max(fine))
   functions <- apply(values, 2, function(x) {
     as.vector(refine_axes(on_lattice(x, NA_real_, FALSE), pieces))
@@ -102,28 +104,24 @@ extend_lines <- function(lines, falls, below) {
   if (below) out[n:1, , drop = FALSE] else out
 }
 
-# Natural splines along each axis, with so many pieces to a step.
-refine_axes <- function(x, pieces, refine = natural_spline) {
+# Natural splines along each axis, with so many pieces to a step; or the larger of the knots on both
+# sides.
+refine_axes <- function(x, pieces, spline = TRUE) {
   size <- dim(x)
   for (k in seq_along(size)) {
     n <- size[1L]
-    fine <- seq(1, n, length.out = (n - 1L) * pieces + 1L)
+    at <- seq(1, n, length.out = (n - 1L) * pieces + 1L)
+    x <- matrix(x, n)
+    fine <- if (spline) {
+      apply(diag(n), 2, function(unit) stats::splinefun(seq_len(n), unit, "natural")(at)) %*% x
+    } else {
+      pmax(x[floor(at + 1e-9), , drop = FALSE], x[ceiling(at - 1e-9), , drop = FALSE])
+    }
     # The next axis comes first, and this one last.
-    x <- t(refine(matrix(x, n), fine))
-    size <- c(size[-1L], length(fine))
+    x <- t(fine)
+    size <- c(size[-1L], length(at))
   }
   array(x, size)
-}
-
-natural_spline <- function(x, at) {
-  n <- nrow(x)
-  apply(diag(n), 2, function(unit) stats::splinefun(seq_len(n), unit, "natural")(at)) %*% x
-}
-
-# The larger of the knots on both sides: between knots that fall steeply a spline swings far above
-# them.
-highest_knot <- function(x, at) {
-  pmax(x[floor(at + 1e-9), , drop = FALSE], x[ceiling(at - 1e-9), , drop = FALSE])
 }
 
 # Quantiles of a function of the place on a refined lattice. The mass of each point is spread evenly

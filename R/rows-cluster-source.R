@@ -3,7 +3,7 @@
 # columns' moments are; passes are sums over the parts in their order. A group stays with one part.
 
 # Of a model that reads rows in a source.
-cluster_methods <- function(rows) if (rows$linear) c("ep", "vb") else "vb"
+cluster_methods <- function(rows) c(if (rows$linear) "ep", "vb", "svi")
 
 #' @rdname row_source
 #' @export
@@ -79,8 +79,10 @@ refuse_cluster_rows <- function() {
 
 # What a fit of these rows cannot have.
 refuse_beside_cluster <- function(group, settings) {
-  if (!is.null(group) && settings$method == "ep") {
-    abort_argument(settings$method, "method", "for groups of rows of a cluster \"vb\"")
+  if (!is.null(group) && settings$method == "svi") {
+    abort_argument(
+      settings$method, "method", "for groups of rows of a cluster \"ep\" or \"vb\""
+    )
   }
   if (!is.null(settings$cluster)) {
     bk_abort(
@@ -122,12 +124,7 @@ spool_parts <- function(source, path, standardize, drop_aliased, progress, label
     source, seq_along(source$cluster), part_spool, basename(path), drop_aliased, labels$kind, plain
   )
   rows <- vapply(parts, `[[`, 1, "rows")
-  if (any(rows == 0)) {
-    bk_abort(
-      "dimension", sprintf("Part %d of the rows is empty.", which(rows == 0)[1L]),
-      "Accepted: a row or more for each worker; give fewer workers.", row = 0, found = rows
-    )
-  }
+  refuse_empty_part(rows)
   all <- joined_labels(parts, labels, rows)
   levels <- lapply(parts, `[[`, "levels")
   refuse_split_group(levels, source$raw)
@@ -144,6 +141,15 @@ spool_parts <- function(source, path, standardize, drop_aliased, progress, label
     source = source, path = basename(path), rows = rows, codes = all$codes, sizes = sizes
   )
   file
+}
+
+refuse_empty_part <- function(rows) {
+  if (any(rows == 0)) {
+    bk_abort(
+      "dimension", sprintf("Part %d of the rows is empty.", which(rows == 0)[1L]),
+      "Accepted: a row or more for each worker; give fewer workers.", row = 0, found = rows
+    )
+  }
 }
 
 # Labels of all parts: those that each part found, in the order of the parts, are coded as if they
@@ -266,16 +272,16 @@ open_parts <- function(data, plan, keeper, with) {
   on_parts(shares$source, own, part_open, shares$path, data, keeper, with)
   list(
     ask = ask_workers(shares$source$cluster, shares$path),
-    row = as.double(begin), group = as.double(groups)
+    row = as.double(begin), group = as.double(groups), absent = TRUE
   )
 }
 
 share_streamed_rows <- function(job) {
   data <- job$data
-  open_parts(
-    data, core_call(stream_shards_cpp(data)), stream_keeper,
-    job$control[intersect(c("family", "rule", "noise", "threads"), names(job$control))]
-  )
+  with <- job$control[intersect(c("family", "rule", "noise", "threads"), names(job$control))]
+  # The evidence of groups is of moments of rows.
+  with$row_moments <- length(data$group_sizes) > 0L && isTRUE(with$family %in% c("logit", "probit"))
+  open_parts(data, core_call(stream_shards_cpp(data)), stream_keeper, with)
 }
 
 stream_keeper <- list(

@@ -6,9 +6,7 @@
 by_unit <- function(object, x, draws = FALSE) {
   if (is.null(object$units)) return(x)
   at <- which(!duplicated(object$units))
-  each_part(x, draws, function(part) {
-    if (is.matrix(part)) part[at, , drop = FALSE] else part[at]
-  })
+  each_part(x, draws, function(part) values_at(part, at))
 }
 
 # Numbers of the rows, added up.

@@ -368,22 +368,6 @@ matrix_info <- function(columns, named, keep) {
   list(type = "matrix", columns = columns, named = named, keep = c(1L, keep + 1L), random = list())
 }
 
-design_info_formula <- function(parsed, built, data, offset) {
-  trained <- attr(built$frame, "terms")
-  if (!is.null(offset)) offset <- stored_offset(offset)
-  predictors <- stats::delete.response(trained)
-  needed <- needed_variables(predictors, offset, data, parsed$env, built$n)
-  env <- lean_environment(
-    list(attr(predictors, "variables"), attr(predictors, "predvars"), offset),
-    parsed$env, c(needed, if (is.list(data)) names(data))
-  )
-  list(
-    type = "formula", env = env, variables = needed,
-    terms = `environment<-`(stats::delete.response(parsed$terms), env),
-    frame_terms = `environment<-`(predictors, env), offset = offset
-  )
-}
-
 # Expectation propagation has no crossed form, and takes more passes: where the user has not asked
 # for it, such models are fitted by variational Bayes.
 most_ep_cells <- 1e8

@@ -189,6 +189,21 @@ read_text <- function(text, names) {
 
 # What a fit keeps of the formula's surroundings ----------------------------
 
+design_info_formula <- function(parsed, built, data, offset) {
+  if (!is.null(offset)) offset <- stored_offset(offset)
+  predictors <- stats::delete.response(attr(built$frame, "terms"))
+  needed <- needed_variables(predictors, offset, data, parsed$env, built$n)
+  env <- lean_environment(
+    list(attr(predictors, "variables"), attr(predictors, "predvars"), offset),
+    parsed$env, c(needed, if (is.list(data)) names(data))
+  )
+  list(
+    type = "formula", env = env, variables = needed,
+    terms = `environment<-`(stats::delete.response(parsed$terms), env),
+    frame_terms = `environment<-`(predictors, env), offset = offset
+  )
+}
+
 # Variables that new rows must bring: those of the formula that are columns of the data, or
 # elsewhere but as long as the data. Anything else is a constant, such as `k` in `I(x / k)`.
 needed_variables <- function(terms, offset, data, env, n) {

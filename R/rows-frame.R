@@ -337,9 +337,7 @@ check_weights <- function(w, rows) {
 # The rows `keep` of a frame, with the attributes that terms need.
 frame_rows <- function(frame, keep) {
   if (is.null(keep)) return(frame)
-  columns <- lapply(frame, function(column) {
-    if (is.matrix(column)) column[keep, , drop = FALSE] else column[keep]
-  })
+  columns <- lapply(frame, values_at, keep)
   attributes(columns) <- attributes(frame)
   attr(columns, "row.names") <- attr(frame, "row.names")[keep]
   columns

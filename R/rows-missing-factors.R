@@ -159,10 +159,14 @@ rows_without_missing <- function(holes) {
 # Of some rows, counted anew.
 take_wide <- function(wide, rows) {
   if (is.null(wide)) return(NULL)
-  keep <- which(wide$at %in% rows)
+  out <- take_wide_places(wide, which(wide$at %in% rows))
+  out$at <- match(out$at, rows)
+  out
+}
+
+take_wide_places <- function(wide, keep) {
   list(
-    at = match(wide$at[keep], rows), codes = wide$codes[keep, , drop = FALSE],
-    x = wide$x[keep, , drop = FALSE],
+    at = wide$at[keep], codes = wide$codes[keep, , drop = FALSE], x = wide$x[keep, , drop = FALSE],
     random = lapply(wide$random, function(term) list(z = term$z[keep, , drop = FALSE])),
     processes = lapply(wide$processes, take_process, keep),
     uses = lapply(wide$uses, pick_uses, keep)

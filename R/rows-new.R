@@ -147,17 +147,19 @@ take_rows <- function(rows, at) {
   rows$x <- rows$x[at, , drop = FALSE]
   rows$offset <- rows$offset[at]
   rows$holes <- take_missing(rows$holes, at)
-  rows$random <- lapply(rows$random, function(term) {
-    term$z <- term$z[at, , drop = FALSE]
-    term$group <- term$group[at]
-    term$name <- term$name[at]
-    term
-  })
+  rows$random <- lapply(rows$random, take_term, at)
   rows$processes <- lapply(rows$processes, take_process, at)
   for (name in c("open", "unit_open")) {
     if (!is.null(rows[[name]])) rows[[name]] <- rows[[name]][at, , drop = FALSE]
   }
   rows
+}
+
+take_term <- function(term, at) {
+  term$z <- term$z[at, , drop = FALSE]
+  term$group <- term$group[at]
+  term$name <- term$name[at]
+  term
 }
 
 take_process <- function(own, at) list(x = own$x[at, , drop = FALSE], inside = own$inside[at])
@@ -246,6 +248,18 @@ needed_columns <- function(info, source) {
   source$columns <- setdiff(needed, alone)
   source$raw <- intersect(needed, alone)
   source
+}
+
+# The predictors of a block: a formula looks for its variables in a data frame.
+block_values <- function(object, source, block) {
+  if (object$design$type == "matrix") return(block$x)
+  x <- as.data.frame(block$x)
+  x[source$raw] <- if (source$type == "text") {
+    Map(text_groups_like, block$raw, group_names_of(object, source$raw))
+  } else {
+    block$raw
+  }
+  x
 }
 
 # The row would be counted from the start of its block.

@@ -155,7 +155,7 @@ text_groups_like <- function(values, known) {
 abort_no_response <- function() {
   bk_abort(
     "response", "The row source has no response.",
-    "Name the column of labels by `y` in row_source().", column = "y"
+    "Name its column by `y` in row_source(), or in the formula.", column = "y"
   )
 }
 

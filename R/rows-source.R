@@ -14,8 +14,8 @@
 #' @param query For a connection: one statement that reads, as text: `SELECT`,
 #'   `WITH`, `VALUES` or `TABLE`. Others are not sent.
 #' @param y The response: the name of a column; for a matrix or data frame also a vector of labels.
-#'   Every other column is a predictor. `NULL`, the default: the source has no labels and serves
-#'   for prediction alone.
+#'   Every other column is a predictor. `NULL`, the default: the formula names the response, as in
+#'   `gpsvm(y ~ a + b, row_source(file))`, or the source serves for prediction alone.
 #' @param open For a cluster: a function of `part` and `parts`. Worker `part` of `parts` calls it
 #'   once; it returns a row source of the worker's own rows.
 #' @param sep For text files: the character between values, one of ASCII.
@@ -50,22 +50,25 @@
 #'   bayeskernel is installed on all workers. `y` may be left to the workers' sources. All parts
 #'   have the same columns, and a group of a random term is in one part.
 #'
-#'   [bkm()] and [bsvm()] fit such rows with `method = "ep"` and `"vb"`, those with a random
-#'   term with `"vb"`, and [gpsvm()] with `"vb"`. At each pass every worker sends sums over its
-#'   rows, and the session adds these in the order of the parts. It is sent the moments of each 65,536 rows once, and then
-#'   the sums of at most 16 shares of its rows by each worker and pass, whatever the number of rows.
+#'   [bkm()] and [bsvm()] fit such rows with `method = "ep"`, `"vb"` and `"svi"`. Rows with a random
+#'   term take `"ep"` and `"vb"`; [gpsvm()] takes `"vb"` and `"svi"`. At each pass every worker sends
+#'   sums over its rows, and the session adds these in the order of the parts. It is sent the moments
+#'   of each 65,536 rows once. Then it is sent the sums of at most 16 shares of its rows by each
+#'   worker and pass, whatever the number of rows. A minibatch of `"svi"` is of one part, in an order
+#'   that the seed decides: its worker sends the sums while the others wait.
 #'
 #'   The fit is that of all rows in one source. It has the same bits if every part begins where one
 #'   of the (up to 16) shares of all rows does, and else is equal to rounding. Up to 1,048,576 rows
 #'   shares are runs of 65,536 rows, with less than 65 columns. With groups whose names are not in
 #'   the order of the parts, and with `"ep"` of numbers or of the hinge, it is equal to rounding.
-#'   A tuned kernel is equal to the tolerance of its search.
+#'   A tuned kernel is equal to the tolerance of its search. Other parts have other minibatches.
 #'
 #'   Rows come to the session only as a sample, of 20,000 or of 20 for each inducing point, for the
 #'   points, tuning and link of `gpsvm()`, and for the link of the hinge.
 #'   [predict()][predict.bayeskernel_fit] lets each worker predict its rows and returns one vector
-#'   of all, in the order of the parts. Refused are `"svi"`, `"gibbs"`, [gp()] terms, learning rates
-#'   other than 1, exact processes and predictions that are made of draws.
+#'   of all, in the order of the parts. [extend()] takes further parts. Refused are `"gibbs"`,
+#'   [gp()] terms, `"svi"` with a random term, learning rates other than 1, exact processes and
+#'   predictions that are made of draws.
 #'
 #'   If a worker dies, the fit stops with `bayeskernel_error_cluster`, and the session goes on; make
 #'   a new cluster. An error of a worker's rows says in which part they are.
@@ -178,6 +181,13 @@ new_row_source <- function(source, columns, y) {
     )
   }
   structure(source, class = "row_source")
+}
+
+# A formula names the response of a source that has none; for rows of a cluster row_source() does.
+source_with_response <- function(source, formula) {
+  open <- is.null(source$response) && is.null(source$labels) && source$type != "cluster"
+  if (!open || length(formula) != 3L || !is.name(formula[[2L]])) return(source)
+  new_row_source(unclass(source), source$all_columns, as.character(formula[[2L]]))
 }
 
 # What row_source() makes, which someone may have changed since.

@@ -25,8 +25,8 @@
 read_rows <- function(model, front, settings) {
   facts <- model$rows
   kind <- facts$response(settings)
-  source <- given_source(model, front)
-  if (!is.null(source)) return(source_rows(model, source, settings, front$formula))
+  given <- given_source(model, front)
+  if (!is.null(given)) return(source_rows(model, given$source, settings, given$formula))
   if ("formula" %in% ls(front)) {
     return(formula_rows(model, kind, formula_arguments(front), settings))
   }
@@ -58,28 +58,40 @@ read_rows <- function(model, front, settings) {
   }
 }
 
-# A row source, as `x` or as the data of a formula; NULL: none was given.
+# A row source, as `x` or as the data of a formula, and the `formula` whose terms are read of it;
+# NULL: none was given.
 given_source <- function(model, front) {
-  if (inherits(front$x, "row_source")) return(front$x)
-  if (!("data" %in% ls(front)) || eval(quote(missing(data)), front) ||
-    !inherits(front$data, "row_source")) {
-    return(NULL)
-  }
-  known <- names(formals(get0(paste0(model$name, ".row_source"), topenv())))
-  if (!("formula" %in% known)) {
+  of_data <- "data" %in% ls(front) && !eval(quote(missing(data)), front)
+  source <- if (of_data) front$data else front$x
+  if (!inherits(source, "row_source")) return(NULL)
+  reader <- get0(paste0(model$name, ".row_source"), topenv())
+  if (is.null(reader)) {
     bk_abort(
-      "argument", "A row source takes no formula.",
-      sprintf("Use %s(source); row_source() names the response.", model$name), column = "data"
+      "argument", sprintf("%s() reads no row source.", model$name),
+      "Give the rows as a data frame, or use bkm(), bsvm() or gpsvm().",
+      column = if (of_data) "data" else "x"
     )
   }
-  alien <- setdiff(changed_arguments(model, front), c(known, "data"))
+  known <- names(formals(reader))
+  alien <- if (of_data) setdiff(changed_arguments(model, front), c(known, "data", "formula"))
   if (length(alien)) {
     bk_abort(
       "argument", sprintf("`%s` is not for rows in a source.", alien[1]),
       "Give the rows as a data frame, or leave the argument out.", column = alien[1]
     )
   }
-  front$data
+  source <- source_with_response(check_source(source), front$formula)
+  if (!of_data || "formula" %in% known) return(list(source = source, formula = front$formula))
+  layout <- source_layout(front$formula, source)
+  if (length(c(layout$parsed$smooths, layout$parsed$bars))) {
+    bk_abort(
+      "argument",
+      sprintf("For rows in a source the formula of %s() has names of columns alone.", model$name),
+      "bkm() reads gp() and (1 | g) of a row source.", column = "formula"
+    )
+  }
+  source$columns <- layout$columns
+  list(source = source)
 }
 
 # Arguments of a formula method that are not as its defaults are.

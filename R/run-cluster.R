@@ -96,16 +96,18 @@ share_rows <- function(cluster, plan, keeper, pieces, open) {
   begins <- c(vapply(split, `[`, 1L, 1L), length(plan$chunk))
   list(
     remote = list(
-      ask = ask_workers(workers, id), row = as.double(plan$row[begins]), group = as.double(plan$group[begins])
+      ask = ask_workers(workers, id), row = as.double(plan$row[begins]),
+      group = as.double(plan$group[begins])
     ),
     release = release
   )
 }
 
-# Answers of the workers to a task of the core, `own` by worker.
+# Answers of the workers to a task of the core, `own` by worker; or of the one that it names.
 ask_workers <- function(workers, id) {
   function(task, own) {
-    lapply(on_cluster(parallel::clusterApply(workers, own, worker_pass, id, task)), core_call)
+    asked <- if (is.null(task$worker)) workers else some_workers(workers, task$worker)
+    lapply(on_cluster(parallel::clusterApply(asked, own, worker_pass, id, task)), core_call)
   }
 }
 

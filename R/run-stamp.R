@@ -7,6 +7,12 @@ check_whole <- function(fit, ...) {
   check_no_dots(...)
 }
 
+# What makes or changes a fit stamps it last.
+stamped <- function(fit) {
+  fit$stamp <- stamp_of(fit)
+  fit
+}
+
 refuse_changed <- function(fit) {
   wrong <- if (!is.list(fit) || !is.character(fit$method)) {
     "method"

@@ -28,39 +28,32 @@
 #'   too. Default `FALSE`.
 #' @param ... No further arguments.
 #' @return `summary()`: an object of class `summary.bayeskernel_fit`, a list. Its tables are
-#'   matrices with columns `Estimate` (posterior mean), `SD`, `2.5 %`, `97.5 %`; of a sampler also
-#'   `R-hat` and `ESS`, the smaller of the effective sample sizes of bulk and tails; with selection
-#'   also `Inclusion` and `Prior`, the probabilities to be in the model. Those that do not apply are
-#'   `NULL`:
+#'   matrices with columns `Estimate` (posterior mean), `SD`, `2.5 %` and `97.5 %`. Samplers add
+#'   `R-hat` and `ESS`, the effective sample size. Selection adds `Inclusion` and `Prior`, the
+#'   probabilities to be in the model. A table that does not apply is `NULL`:
 #'   * `coefficients`: the fixed coefficients, on the scale of the data;
-#'   * `selection`: those under selection, most probable first; moments and
-#'     quantiles are those of the effect with its point mass at 0;
+#'   * `selection`: those under selection, most probable first, with their point mass at 0;
 #'   * `variances`: standard deviations `sd(effect | group)` and correlations
-#'     `cor(effect, effect | group)` of random effects, and the standard deviation `sd(penalty)` of
-#'     penalized coefficients, which refers to standardized predictors;
-#'   * `scales` ([bark()]; of [klr()] shares in the directions): the kernel scales of the predictors;
-#'     a predictor outside the model counts as 0. A scale says how narrow a kernel is, not how much a
-#'     predictor matters: the most probable come first, then those with the largest range of their
-#'     partial effect between quantiles of 5 and 95 %, which `print()` shows as `Range`, see [plot()][plot.bayeskernel_fit];
-#'   * `parameters`: of [gpsvm()] those of the kernel, in units of the standardized predictors, and
-#'     the latent function at the inducing points; of [bark()] the variables that mean the same in
-#'     every draw, see its section Draws, with the spread of f that of its posterior.
+#'     `cor(effect, effect | group)` of random effects, and `sd(penalty)` of penalized coefficients,
+#'     for standardized predictors;
+#'   * `scales`: the kernel scales of [bark()], or the shares of predictors in the directions of
+#'     [klr()]; a predictor outside the model counts as 0. A scale says how narrow a kernel is, not
+#'     how much a predictor matters: the most probable come first, then those with the largest range
+#'     of their partial effect, which `print()` shows as `Range`;
+#'   * `parameters`: those of the kernel of [gpsvm()], for standardized predictors; those of
+#'     [bark()] that mean the same in every draw, see [bark_control()].
 #'
-#'   Further elements: `measures`, with `newdata`: of classes `error`, `brier`, `log_loss`, `auc`
-#'   (of the latent mean; two classes) and `calibration`, see [brier_score()]; of a regression
-#'   `rmse` and `r2`; `facts`, the lines at the head; `n`, `levels`, `method`, `call`,
-#'   `diagnostics`, `elapsed`; of [gpsvm()] `gain`, what twice the inducing points would add to the
-#'   bound, from some of the rows and at most 256 new points in addition to the fit's own; of
-#'   [bark()] `kernels` (prior and posterior of their number), `acceptance` (share of the proposed
-#'   moves that were accepted, by kind; `NA` if never tried) and `reference` (the rows at which f is
-#'   shown).
+#'   With `newdata` the element `measures` has scores of the predictions, see [brier_score()].
+#'   Further elements are `facts` (the lines at the head), `n`, `levels`, `method`, `call`,
+#'   `diagnostics` and `elapsed`. [bark()] has `kernels` (their number), `acceptance` (of proposed
+#'   moves) and `reference` (the rows at which f is shown).
 #'
 #'   `print()` of a fit shows the facts and the shorter tables.
 #' @section Estimates: For variational fits the intervals are those of the factors of q;
 #'   correlations are summarized by 4000 draws with a fixed seed. The estimate of a standard
 #'   deviation is its posterior mean, in `print()` and [VarCorr()][VarCorr.bayeskernel_fit], too.
-#'   Where its posterior has so heavy a tail that mean or variance do not exist, or the mean lies
-#'   beyond the interval, the estimate is the posterior median and `SD` is `NA`.
+#'   Where the tail is so heavy that mean or variance do not exist, the estimate is the posterior
+#'   median and `SD` is `NA`.
 #' @section Errors: `bayeskernel_error_argument`, `_response` or `_dimension` if
 #'   `y` is not the response of the rows of `newdata`.
 #' @seealso [coef()][coef.bayeskernel_fit], [tidy()][tidy.bayeskernel_fit],
@@ -73,6 +66,8 @@
 #' print(fit, digits = 2)
 #' # With scores of predictions for other pupils.
 #' summary(fit, newdata = bdf[-(1:1500), ])
+#' @aliases summary.bkm summary.bsvm summary.gpsvm summary.mkprobit summary.bark summary.klr
+#'   summary.seqkr print.bkm print.bsvm print.gpsvm print.mkprobit print.bark print.klr print.seqkr
 #' @export
 summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
                                     exp = FALSE, vcov = NULL, detail = FALSE,

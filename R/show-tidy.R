@@ -7,13 +7,17 @@ as_table <- function(frame) {
 #' Tidy tables of a fit
 #'
 #' @param x A fit.
-#' @param effects Which rows, as far as the model has them: `"fixed"` coefficients; `"smooth"` terms,
-#'   one row each, with their effective degrees of freedom, as they have no coefficient of their own;
-#'   `"ran_pars"`, standard deviations and correlations of random effects and the standard deviation
-#'   of penalized coefficients; `"scale"`, kernel scales of the predictors of [bark()]; `"share"`, those of the
-#'   predictors in the directions of [klr()]; `"kernel"`, parameters of the kernel of [gpsvm()] with
-#'   its nugget; `"parameter"`, others; `"function"`, values of the latent function at inducing
-#'   points or reference rows; `"ran_vals"`, the random effects. Default: all except the last two.
+#' @param effects Which rows, as far as the model has them. Default: all except the last two.
+#'   * `"fixed"`: coefficients;
+#'   * `"smooth"`: smooth terms, one row each, with their effective degrees of freedom;
+#'   * `"ran_pars"`: standard deviations and correlations of random effects, and the standard
+#'     deviation of penalized coefficients;
+#'   * `"scale"`: kernel scales of the predictors of [bark()];
+#'   * `"share"`: shares of the predictors in the directions of [klr()];
+#'   * `"kernel"`: parameters of the kernel of [gpsvm()];
+#'   * `"parameter"`: others;
+#'   * `"function"`: values of the latent function at inducing points or reference rows;
+#'   * `"ran_vals"`: the random effects.
 #' @param conf.int Add posterior intervals, default `FALSE`.
 #' @param conf.level Their probability, default 0.95.
 #' @param exponentiate Odds ratios, as `exp` of [summary.bayeskernel_fit()], default `FALSE`.
@@ -26,19 +30,18 @@ as_table <- function(frame) {
 #'   as `link`. Otherwise no further arguments.
 #' @return A tibble, or a data frame when package tibble is missing; scale of the data.
 #' * `tidy()`: `effect`, `group` (grouping term, or smooth), `level` (with `"ran_vals"`), `term`,
-#'   `estimate` and `std.error` (posterior mean and sd; `NA` where there is none, see
-#'   [summary.bayeskernel_fit()]), with `conf.int` `conf.low`, `conf.high`, and with selection
-#'   `inclusion`, the posterior probability to be in the model, with smooths `edf`, `NA` after a
-#'   sampler. Rows of `"ran_pars"` have terms such as `sd__(Intercept)` and `cor__(Intercept).time`.
-#' * `glance()`: one row with `nobs`, `method`, columns of the model (`inducing` points; `family`,
-#'   mean number of `kernels`, `sigma`; of [bkm()] `log_evidence` and `elpd_loo`), `elbo` (`NA` for
-#'   a sampler; of `bsvm()` and `gpsvm()` it bounds a pseudo-evidence), `passes`, `converged`
-#'   (samplers: what `until` asked for, without it R-hat at most 1.05 everywhere), `rhat.max`,
-#'   `ess.min`, `seconds`.
-#' * `augment()`: the data with `.fitted` (of a regression the mean response, of classes the latent
-#'   mean, if it is one number a row); of a regression `.se.fit`, the posterior sd of that mean; of
-#'   classes `.prob`, the probability of the positive class, or with more than two classes `.prob_`
-#'   with each class, and `.class`. Rows that `na.action` left out are not there.
+#'   `estimate` and `std.error` (posterior mean and sd), and on request `conf.low` and `conf.high`.
+#'   With selection also `inclusion`, the probability to be in the model; with smooths `edf`, `NA`
+#'   after a sampler. Rows of `"ran_pars"` have terms such as `sd__(Intercept)` and
+#'   `cor__(Intercept).time`.
+#' * `glance()`: one row with `nobs`, `method`, `elbo` (`NA` for a sampler), `passes`, `converged`,
+#'   `rhat.max`, `ess.min` and `seconds`; and columns of the model, such as `log_evidence` and
+#'   `elpd_loo` of [bkm()]. A sampler has converged when `until` is reached, or without it when
+#'   R-hat is at most 1.05 everywhere.
+#' * `augment()`: the data with `.fitted`, the mean response of a regression or the latent mean of
+#'   two classes. A regression has `.se.fit`, its posterior sd. Classes have `.class` and `.prob`,
+#'   the probability of the positive class, or `.prob_` with each class. Rows that `na.action` left
+#'   out are not there.
 #' @seealso [summary()][summary.bayeskernel_fit], [coef()][coef.bayeskernel_fit].
 #' @examples
 #' set.seed(1)
@@ -54,6 +57,9 @@ as_table <- function(frame) {
 #' odds <- tidy(logit, effects = "fixed", exponentiate = TRUE, conf.int = TRUE)
 #' if (requireNamespace("knitr", quietly = TRUE)) knitr::kable(odds[-(1:2)], digits = 3)
 #' head(augment(fit, newdata = d))
+#' @aliases tidy.bkm tidy.bsvm tidy.gpsvm tidy.mkprobit tidy.bark tidy.klr tidy.seqkr glance.bkm
+#'   glance.bsvm glance.gpsvm glance.mkprobit glance.bark glance.klr glance.seqkr augment.bkm
+#'   augment.bsvm augment.gpsvm augment.mkprobit augment.bark augment.klr augment.seqkr
 #' @export
 tidy.bayeskernel_fit <- function(x, effects = NULL, conf.int = FALSE, conf.level = 0.95,
                                  exponentiate = FALSE, vcov = NULL, ...) {

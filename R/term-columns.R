@@ -51,9 +51,7 @@ constant_columns <- function(moments) {
 # rank in all, so the rows are tried in part first.
 aliased_columns <- function(x, keep, center, scale) {
   rank_of <- function(at) {
-    part <- x[at, keep, drop = FALSE]
-    part <- (part - rep(center[keep], each = nrow(part))) / rep(scale[keep], each = nrow(part))
-    qr(part, tol = 1e-7)
+    qr(scaled_rows(x[at, keep, drop = FALSE], center[keep], scale[keep]), tol = 1e-7)
   }
   n <- nrow(x)
   few <- max(1000L, 10L * length(keep))

@@ -4,24 +4,23 @@
 
 #' Gaussian process terms
 #'
-#' In the formula of [bkm()] or [gpsvm()], `gp(x1, x2)` stands for an unknown function of the
-#' variables with a Gaussian process prior: its variance is estimated with those of the other terms,
-#' its length-scales by the bound on the evidence. Several may be in one formula, together with
-#' fixed effects, smooths, random effects and predictors with missing values.
+#' In the formula of [bkm()] or [gpsvm()], `gp(x1, x2)` stands for an unknown smooth function of the
+#' variables, with a Gaussian process prior. Its variance and its length-scales are learned. Several
+#' may be in one formula, together with fixed effects, smooths, random effects and predictors with
+#' missing values.
 #'
 #' @param ... One or more numeric variables, or expressions of them.
-#' @param by A variable: of a factor, each level has a function of its own (and a variance and
-#'   length-scales of its own), which is no main effect: put the factor itself into the formula,
-#'   too. A number multiplies the function: a coefficient that varies with the variables.
+#' @param by A factor gives each level a function of its own. Put the factor itself into the
+#'   formula, too, for the difference of the levels. A number multiplies the function: a coefficient
+#'   that varies with the variables.
 #' @param kernel A kernel, see [kernels]: its variance is set to 1, for the term has its own. A
 #'   variable that only a kernel `categorical(columns = )` looks at may be a factor. Length-scales
 #'   that are given are held; those left open are learned. They are in standard deviations of the
 #'   variables (without values far from all others, which a warning names), unless
 #'   `standardize = FALSE`.
 #' @param inducing Inducing points: how many, or a matrix or data frame with a column for each
-#'   variable, on their scale, found by k-means. By default every row up to 100 rows (of a level,
-#'   with `by`), then as in [gpsvm()] 50 up to 250 rows and n / 5, at most 100; of three variables
-#'   and more at least 5 n^(1/3).
+#'   variable, on their scale. By default every row up to 100 rows (of a level, with `by`), then 50
+#'   up to 250 rows and n / 5, at most 100. Three or more variables have at least 5 n^(1/3).
 #' @return Used for its meaning in a formula; evaluated, a list of what was written.
 #'
 #' @section Model: With \eqn{g \sim GP(0, k)}{g ~ GP(0, k)} the term of row i is
@@ -33,16 +32,14 @@
 #'   out of the fit. With an intercept the average of the function over the rows
 #'   is 0, unless `by` is a number.
 #'
-#' @section Learning: Open length-scales, and the projection of a kernel `rbf(rank = )`, maximize
-#'   the bound of mean-field variational Bayes of the same family, of more than 10,000 rows on some
-#'   whole groups with that many, times a log-normal density about the median distance of the rows
-#'   (for each variable where `ard = TRUE`) whose standard deviation is 2 on the log scale; entries
-#'   of a projection have a normal one with mean 0 and standard deviation 2, per standard deviation
-#'   of a variable. They are estimates: their uncertainty is not in the intervals.
+#' @section Learning: Open length-scales maximize the bound of variational Bayes times a log-normal
+#'   density. Its center is the median distance of the rows, and its standard deviation is 2 on the
+#'   log scale. With more than 10,000 rows a sample of that many is used, of whole groups. Entries
+#'   of the projection of `rbf(rank = )` have a normal density with standard deviation 2. All are
+#'   estimates: their uncertainty is not in the intervals.
 #'
-#' @section Many rows: For rows in a [row_source()], and of more than 1e8 numbers in
-#'   the columns of a model in memory, the features of the inducing points are
-#'   not kept but computed at every reading of the rows, see [bkm()].
+#' @section Many rows: For rows in a [row_source()], or when the columns would take more than 1e8
+#'   numbers, the features of the inducing points are computed at every reading of the rows.
 #'
 #' @section Missing values: With `missing = "model"` the variables may have missing values, factors
 #'   that `categorical()` looks at, too; a factor in `by` may not.

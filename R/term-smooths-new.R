@@ -31,10 +31,7 @@ curve_new <- function(smooth, frame, ...) {
   missing <- unique(unlist(lapply(columns, missing_rows)))
   rows <- setdiff(seq_len(n), missing)
   if (length(rows) > 0L) {
-    data <- lapply(columns, function(v) {
-      if (is.matrix(v)) v[rows, , drop = FALSE] else v[rows]
-    })
-    x[rows, ] <- smooth_at(smooth, data, length(rows))
+    x[rows, ] <- smooth_at(smooth, lapply(columns, values_at, rows), length(rows))
   }
   x
 }

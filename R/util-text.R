@@ -20,7 +20,9 @@ print_facts <- function(facts) {
 print_header <- function(title, call = NULL, facts = NULL, lines = 8L) {
   print_line(title)
   if (!is.null(call)) {
-    text <- strwrap(paste(trimws(call_text(call)), collapse = " "), text_width() - 7L)
+    # Names that are no text of their encoding cannot be deparsed.
+    text <- tryCatch(deparse(call), error = function(e) paste0(called_name(call), "(...)"))
+    text <- strwrap(paste(trimws(text), collapse = " "), text_width() - 7L)
     if (length(text) > lines) {
       text <- c(text[seq_len(lines - 1L)], strtrim(text[lines], text_width() - 12L))
       text[lines] <- paste(text[lines], "...")
@@ -31,11 +33,6 @@ print_header <- function(title, call = NULL, facts = NULL, lines = 8L) {
     print_facts(facts)
     cat("\n")
   }
-}
-
-# Names that are no text of their encoding cannot be deparsed.
-call_text <- function(call) {
-  tryCatch(deparse(call), error = function(e) paste0(called_name(call), "(...)"))
 }
 
 called_name <- function(call) {

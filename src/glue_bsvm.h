@@ -181,7 +181,12 @@ inline bayeskernel::Prior read_prior(const Rcpp::List& prior) {
       block.shape = read<double>(from, "shape");
       block.rate = read<double>(from, "rate");
     } else if (block.kind == Block::Kind::held) {
-      block.precision = read<double>(from, "precision");
+      const SEXP precision = from["precision"];
+      if (Rf_isMatrix(precision)) {
+        block.coupled = map_matrix(precision);
+      } else {
+        block.precision = read<double>(from, "precision");
+      }
     } else {
       block.df = read<double>(from, "df");
       block.scale = map_matrix(from["scale"]);

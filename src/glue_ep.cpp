@@ -213,9 +213,10 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
 
 // Of rows in a file (StreamInput) the messages stay with the core, 16 bytes a
 // row, with terms gp() 24 and 8 for each term more, and with groups of labels
-// 40 more; moments of rows are not answered. Variances are on a grid where rows
-// are in groups, as in memory (settings$variances). Where workers have the
-// rows, without groups, and their messages, there are no `rows` here.
+// 40 more; moments of rows are not answered. Variances are on a grid as in
+// memory (settings$variances), without groups only one or two: each point reads
+// the rows anew. Where workers have the rows and their messages there are no
+// `rows` here, and none in the groups.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List linear_ep_stream_cpp(const Rcpp::List& stream,
                                 const Rcpp::List& prior,
@@ -228,16 +229,17 @@ Rcpp::List linear_ep_stream_cpp(const Rcpp::List& stream,
     UserCallback user(read<bool>(settings, "progress"));
     const ProcessInput processes(stream, input.rows, input.executor, blocks);
     const bayeskernel::RowSource& rows = processes.rows();
-    const bool grid =
-        rows.groups() > 0 &&
-        read_or<std::string>(settings, "variances", "grid") == "grid";
-    // Evidence by group needs what there is of each row.
     const bool labels = model.family == bayeskernel::Family::logit ||
                         model.family == bayeskernel::Family::probit;
+    const bool few =
+        bayeskernel::Hyperparameters(blocks, model.noise).size() <= 2;
+    const bool grid =
+        (few || rows.groups() > 0) &&
+        read_or<std::string>(settings, "variances", "grid") == "grid";
     bayeskernel::EpFit fit(rows, blocks, input.executor, model.family, nullptr,
                            grid && labels, processes.open());
     const std::unique_ptr<RemoteRows> remote = read_remote(settings);
-    if (remote) fit.delegate(remote->sites(fit));
+    if (remote) fit.delegate(remote->sites(fit), remote->messages(fit));
     input.executor.ask();
     fit.watch(user.keep_going());
     Rcpp::List out;

@@ -44,9 +44,11 @@ Rcpp::List fit_machine(const RowSource& rows, const BatchSource& batches,
   const bayeskernel::StochasticSettings stochastic = read_stochastic(
       settings, std::max<Index>({256, 4 * rows.x_columns(),
                                  std::min<Index>(rows.rows() / 400, 2048)}));
+  const auto absent = remote_minibatches(remote, rows.x_columns());
   const bayeskernel::Epochs epochs = bayeskernel::run_epochs(
       batches.rows, prior, executor, stochastic, batches.map,
-      bayeskernel::RowModel(), false, user.keep_going(), batches.visit);
+      bayeskernel::RowModel(), false, user.keep_going(),
+      absent ? &*absent : nullptr, batches.visit);
   const bayeskernel::MeanFieldSettings passes =
       read_mean_field_settings(settings);
   MeanFieldResult result;
@@ -156,7 +158,7 @@ Rcpp::List fit_ep(const RowSource& rows, Executor& executor,
   const Prior prior = bayeskernel::unit_prior(rows.x_columns());
   bayeskernel::EpFit fit(rows, prior, executor, bayeskernel::Family::hinge);
   if (remote != nullptr) {
-    fit.delegate(remote->sites(fit));
+    fit.delegate(remote->sites(fit), remote->messages(fit));
   } else {
     start_messages(settings, machine, fit);
   }

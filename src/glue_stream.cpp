@@ -24,10 +24,11 @@ struct SviFit {
         stochastic(read_stochastic(
             settings, std::max<Index>(256, 4 * rows.x_columns()))) {
     if (remote != nullptr) fit.delegate(remote->mean_field());
+    const auto batches = remote_minibatches(remote, rows.x_columns());
     UserCallback user(read<bool>(settings, "progress"));
-    const bayeskernel::Epochs epochs =
-        bayeskernel::run_epochs(rows, prior, executor, stochastic, nullptr,
-                                fit.model(), true, user.keep_going());
+    const bayeskernel::Epochs epochs = bayeskernel::run_epochs(
+        rows, prior, executor, stochastic, nullptr, fit.model(), true,
+        user.keep_going(), batches ? &*batches : nullptr);
     steps = epochs.steps;
     result.interrupted = epochs.interrupted;
     if (epochs.interrupted && !epochs.start) return;

@@ -12,7 +12,8 @@ class StreamWorker final : public WorkerRows {
                double first)
       : input_(stream, read<int>(settings, "threads")),
         worker_(input_.rows, input_.executor, read_row_model(settings),
-                static_cast<Index>(first), false) {}
+                static_cast<Index>(first),
+                read_or(settings, "row_moments", false)) {}
 
   Rcpp::List run(const Rcpp::List& task, const Rcpp::List& own,
                  const Rcpp::IntegerVector& begin) override {

@@ -5,6 +5,7 @@
 #define BAYESKERNEL_GLUE_WORKERS_H
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "ep/row_worker.hpp"
 #include "glue_gpsvm_sites.h"
 #include "linear/mean_field.hpp"
+#include "linear/stochastic.hpp"
 #include "rows/shard_table.hpp"
 
 // On the master. A task is a list with its `step`, that all workers are told,
@@ -20,18 +22,23 @@ class RemoteRows {
  public:
   using RowStep = bayeskernel::RowStep;
 
-  // Of share_rows() in R: list(ask, row, group). ask(task, own), the second a
-  // list by worker, returns their answers; `row` and `group` are the first ones
-  // of each worker, counted from 0, then their numbers. `task`: what every task
-  // says, further elements.
+  // Of share_rows() in R: list(ask, row, group, absent). ask(task, own), the
+  // second a list by worker, returns their answers, with task$worker of this
+  // one alone; `row` and `group` are the first ones of each worker, counted
+  // from 0, then their numbers; `absent`: whether nobody else has the rows.
+  // `task`: what every task says, further elements.
   explicit RemoteRows(const Rcpp::List& remote,
                       const Rcpp::List& task = Rcpp::List())
-      : ask_(read<Rcpp::Function>(remote, "ask")), task_(task) {
+      : absent(read_or(remote, "absent", false)),
+        ask_(read<Rcpp::Function>(remote, "ask")),
+        task_(task) {
     const auto row = read<std::vector<double>>(remote, "row");
     const auto group = read<std::vector<double>>(remote, "group");
     row_.assign(row.begin(), row.end());
     group_.assign(group.begin(), group.end());
   }
+
+  const bool absent;
 
   // As functions of fits; this has to outlive them.
   bayeskernel::RemoteMeanField mean_field() const {
@@ -50,6 +57,44 @@ class RemoteRows {
             by_row(answers, "kappa");
       }
     };
+  }
+
+  // Of rows of so many columns, without groups: each is of one chunk, which one
+  // worker has.
+  bayeskernel::RemoteMinibatches minibatches(Eigen::Index columns) const {
+    struct Home {
+      int worker;
+      Index chunk;
+    };
+    const Index most = bayeskernel::RowSource::chunk_rows(columns);
+    bayeskernel::RemoteMinibatches out;
+    std::vector<Home> homes;
+    for (int k = 0; k < workers(); ++k) {
+      const Index n = row_[k + 1] - row_[k];
+      for (Index begin = 0; begin < n; begin += most) {
+        homes.push_back({k, begin / most});
+        out.chunk_rows.push_back(std::min(most, n - begin));
+      }
+    }
+    out.pass = [this, homes](const bayeskernel::BatchPlace& place,
+                             const bayeskernel::StochasticSettings& settings,
+                             const bayeskernel::GaussianPosterior* q,
+                             double noise, bayeskernel::Sums& sums) {
+      const Home& home = homes[place.chunk];
+      Rcpp::List task = start(RowStep::minibatch);
+      task["worker"] = home.worker + 1;
+      task["noise"] = noise;
+      task["batch"] = Rcpp::NumericVector::create(
+          place.epoch, place.chunk, place.step, home.chunk, settings.batch_rows,
+          settings.seed);
+      if (q != nullptr) set_q(*q, task);
+      const Rcpp::List answers = ask_(task, Rcpp::List(1));
+      if (answers.size() != 1) {
+        throw bayeskernel::ArgumentError("answers of other workers");
+      }
+      add(answers, false, sums);
+    };
+    return out;
   }
 
   bayeskernel::RemoteSites sites(const bayeskernel::EpFit& fit) const {
@@ -113,17 +158,51 @@ class RemoteRows {
     to.gradient = map_vector(from["gradient"]);
   }
 
-  // Of rows without groups.
+  // Where the messages of the fit are, for states of a grid.
+  bayeskernel::RemoteMessages messages(const bayeskernel::EpFit& fit) const {
+    bayeskernel::RemoteMessages out;
+    out.rows = row_.back();
+    out.keep = [this, &fit] {
+      return copies(fit, RowStep::keep_messages, {}, {});
+    };
+    out.combine = [this, &fit](const std::vector<int>& from,
+                               const std::vector<double>& weights) {
+      return copies(fit, RowStep::combine_messages, from, weights);
+    };
+    out.take = [this, &fit](int from) {
+      copies(fit, RowStep::take_messages, {from}, {1.0});
+    };
+    out.forget = [this](int copy) { forgotten_.push_back(copy); };
+    out.group_evidence = [this, &fit](bool axes) {
+      Rcpp::List task = start(RowStep::group_evidence);
+      task["axes"] = axes;
+      const Rcpp::List answers = send(task, &fit.posterior());
+      Eigen::VectorXd sum;
+      each_shard(answers, [&](const Rcpp::List& shard) {
+        const auto own = map_vector(shard["gradient"]);
+        if (sum.size() == 0) {
+          sum = own;
+        } else {
+          sum += own;
+        }
+      });
+      return sum;
+    };
+    return out;
+  }
+
   bayeskernel::Jackknife jackknife(const bayeskernel::EpFit& fit) const {
     const bayeskernel::GaussianPosterior& q = fit.posterior();
     Rcpp::List task = start(RowStep::jackknife);
     task["noise"] = fit.noise_variance();
     const Rcpp::List answers = send(task, &q);
-    bayeskernel::Sums sums(q.mean.x.size(), 0, 0);
-    sums.clear(q.mean.x.size(), false, bayeskernel::Gather::all);
-    add(answers, false, sums);
-    const Eigen::MatrixXd gram =
-        sums.curvature.gram.selfadjointView<Eigen::Lower>();
+    const Index p = q.mean.x.size();
+    Eigen::MatrixXd sum = Eigen::MatrixXd::Zero(p, p);
+    each_shard(answers, [&](const Rcpp::List& shard) {
+      const auto own = map_matrix(shard["curvature"]);
+      if (own.rows() == p) sum += own;
+    });
+    const Eigen::MatrixXd gram = sum.selfadjointView<Eigen::Lower>();
     const Eigen::MatrixXd s = q.theta_covariance();
     bayeskernel::Jackknife out{s * gram * s, {}};
     for (const Rcpp::List one : answers) {
@@ -174,10 +253,36 @@ class RemoteRows {
 
   int workers() const { return static_cast<int>(row_.size()) - 1; }
 
+  // The number of the new copy of messages; -1: a message would lose its sign.
+  int copies(const bayeskernel::EpFit& fit, RowStep step,
+             const std::vector<int>& from,
+             const std::vector<double>& weights) const {
+    const int to = ++copies_;
+    Rcpp::List task = start(step);
+    task["noise"] = fit.noise_variance();
+    task["copies"] = from;
+    task["weights"] = weights;
+    task["to"] = to;
+    task["forget"] = forgotten_;
+    forgotten_.clear();
+    bool lost = false;
+    for (const Rcpp::List one : send(task, nullptr)) {
+      lost = lost || map_vector(one["lost"])[0] > 0.0;
+    }
+    if (!lost) return to;
+    forgotten_.push_back(to);
+    return -1;
+  }
+
   Rcpp::List start(RowStep step) const {
     Rcpp::List out = Rcpp::clone(task_);
     out["step"] = static_cast<int>(step);
     return out;
+  }
+
+  static void set_q(const bayeskernel::GaussianPosterior& q, Rcpp::List& task) {
+    task["mean"] = to_r(q.mean.x);
+    task["whitener"] = to_r(q.whitener());
   }
 
   // At q, if there is one, of which each worker is told what its groups need.
@@ -185,8 +290,7 @@ class RemoteRows {
                   const bayeskernel::GaussianPosterior* q) const {
     Rcpp::List own(workers());
     if (q != nullptr) {
-      task["mean"] = to_r(q->mean.x);
-      task["whitener"] = to_r(q->whitener());
+      set_q(*q, task);
       for (int k = 0; group_.back() > 0 && k < workers(); ++k) {
         own[k] = r_list({{"effects", columns(q->mean.group, 1, k)},
                          {"loading", columns(q->eliminated().loading(),
@@ -286,6 +390,8 @@ class RemoteRows {
   Rcpp::Function ask_;
   Rcpp::List task_;
   std::vector<Index> row_, group_;
+  mutable int copies_ = 0;
+  mutable std::vector<int> forgotten_;  // copies that nobody needs
 };
 
 // NULL: the rows are here.
@@ -295,6 +401,12 @@ inline std::unique_ptr<RemoteRows> read_remote(
   const SEXP remote = settings["remote"];
   if (Rf_isNull(remote)) return nullptr;
   return std::make_unique<RemoteRows>(Rcpp::List(remote), task);
+}
+
+inline std::optional<bayeskernel::RemoteMinibatches> remote_minibatches(
+    const RemoteRows* remote, Eigen::Index columns) {
+  if (remote == nullptr || !remote->absent) return std::nullopt;
+  return remote->minibatches(columns);
 }
 
 // On a worker: its part of the rows, as R holds it.
@@ -331,6 +443,21 @@ inline bayeskernel::RowRequest read_request(const Rcpp::List& task,
       out.precision.push_back(map_matrix(one));
     }
   }
+  out.axes = read_or(task, "axes", out.axes);
+  if (task.containsElementNamed("copies")) {
+    out.copies = read<std::vector<int>>(task, "copies");
+    out.forget = read<std::vector<int>>(task, "forget");
+    out.copy_weights = read<std::vector<double>>(task, "weights");
+    out.to = read<int>(task, "to");
+  }
+  if (task.containsElementNamed("batch")) {
+    const auto at = map_vector(task["batch"]);
+    out.batch = {static_cast<int>(at[0]), static_cast<Eigen::Index>(at[1]),
+                 static_cast<Eigen::Index>(at[2])};
+    out.chunk = static_cast<Eigen::Index>(at[3]);
+    out.batches.batch_rows = static_cast<Eigen::Index>(at[4]);
+    out.batches.seed = static_cast<std::uint64_t>(at[5]);
+  }
   if (task.containsElementNamed("mean")) {
     out.mean = map_vector(task["mean"]);
     out.whitener = map_matrix(task["whitener"]);
@@ -363,13 +490,14 @@ inline Rcpp::List reply_list(const bayeskernel::RowReply& from,
                              bool with_newton) {
   Rcpp::List out;
   for (const auto& [name, values] : from.rows) out[name] = to_r(values);
-  if (from.groups == nullptr) return out;
+  if (from.shards.empty()) return out;
   Rcpp::List shards;
   for (const bayeskernel::ShardReply& one : from.shards) {
     shards.push_back(shard_list(one));
   }
   out["shards"] = shards;
   out["change"] = from.change;
+  if (from.groups == nullptr) return out;
   Rcpp::List groups = r_list({{"cross", from.groups->curvature.cross},
                               {"gram", from.groups->curvature.group_gram},
                               {"gradient", from.groups->linear.group}});

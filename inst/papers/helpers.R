@@ -313,7 +313,8 @@ random_folds <- function(n, k = 10) {
   lapply(seq_len(k), function(f) which(fold == f))
 }
 
-# Table 2 for one set, in per cent: three kernels and K nearest neighbors on the same ten folds.
+# Table 2 for one set, in per cent: three kernels, and K nearest neighbors, plain and probabilistic,
+# on the same ten folds.
 table2 <- function(set) {
   data <- paper_data(set)
   if (size == "tiny") {
@@ -344,7 +345,11 @@ table2 <- function(set) {
   seconds <- sum((proc.time() - start)[1:2]) * 10 / length(folds)
   neighbors <- averaged(lapply(folds, function(test) {
     pair <- standardised_pair(x[-test, ], x[test, , drop = FALSE])
-    c("K-nn" = wrong(nearest_class(pair$x, droplevels(y[-test]), pair$new), y[test]))
+    own <- droplevels(y[-test])
+    c(
+      "K-nn" = wrong(nearest_class(pair$x, own, pair$new), y[test]),
+      "PK-nn" = wrong(likely_class(pair$x, own, pair$new), y[test])
+    )
   }))
   both(out, both(neighbors, measured("seconds, ten folds, all three" = seconds)))
 }
@@ -358,6 +363,67 @@ nearest_class <- function(x, y, new) {
   }, 0)
   set.seed(1)
   class::knn(x, new, y, counts[which.min(left_out)])
+}
+
+# Probabilistic neighbors of Holmes and Adams (2002): a class has odds exp(beta * share), its share
+# among the K nearest. The posterior of K, uniform, and beta, half normal of variance 100, is summed
+# over a grid in place of a chain.
+likely_class <- function(x, y, new, beta = seq(0.5, 40, 0.5)) {
+  rows <- seq_len(nrow(x))
+  distances <- unname(as.matrix(stats::dist(rbind(x, new)))[, rows])
+  distances[cbind(rows, rows)] <- Inf
+  nearest <- t(apply(distances, 1, order))
+  indicators <- diag(nlevels(y))[as.integer(y), , drop = FALSE]
+  counts <- matrix(0, nrow(nearest), nlevels(y))
+  fits <- lapply(rows[-1] - 1, function(k) {
+    counts <<- counts + indicators[nearest[, k], ]
+    odds <- exp(outer(counts / k, beta))
+    total <- apply(odds, 3, rowSums)
+    agree <- counts[cbind(rows, as.integer(y))] / k
+    log_p <- outer(agree, beta) - log(total[rows, , drop = FALSE])
+    log_posterior <- colSums(log_p) - beta^2 / 200
+    top <- max(log_posterior)
+    weights <- exp(log_posterior - top)
+    risk <- vapply(seq_len(nlevels(y)), function(class) {
+      drop((odds[-rows, class, ] / total[-rows, , drop = FALSE]) %*% weights)
+    }, numeric(nrow(new)))
+    list(top = top, risk = matrix(risk, nrow(new)))
+  })
+  tops <- vapply(fits, `[[`, 0, "top")
+  risk <- Reduce(`+`, Map(function(fit, w) w * fit$risk, fits, exp(tops - max(tops))))
+  levels(y)[max.col(risk, "first")]
+}
+
+# Two-sided p of a mean of 0, by the t distribution.
+paired_p <- function(differences) {
+  count <- length(differences)
+  t <- mean(differences) / (stats::sd(differences) / sqrt(count))
+  2 * stats::pt(-abs(t), count - 1)
+}
+
+# The same of two printed means over `count` trials each, as if these were not the same trials.
+printed_p <- function(means, deviations, count) {
+  variances <- deviations^2 / count
+  t <- diff(means) / sqrt(sum(variances))
+  2 * stats::pt(-abs(t), sum(variances)^2 / sum(variances^2 / (count - 1)))
+}
+
+# Differences of columns of errors, a row a trial: their averages and p.
+# pairs: named list of two columns each.
+tested <- function(rows, pairs) {
+  rows <- do.call(rbind, rows)
+  differences <- vapply(pairs, function(pair) rows[, pair[1]] - rows[, pair[2]], rows[, 1])
+  between <- vapply(pairs, paste, "", collapse = " against ")
+  p <- apply(differences, 2, paired_p)
+  colnames(differences) <- vapply(pairs, paste, "", collapse = " minus ")
+  both(averaged(differences), measured(stats::setNames(p, paste("p,", between))))
+}
+
+# The spaces as one.
+joined_error <- function(trial, ..., change = list()) {
+  trial$x <- list(all = do.call(cbind, unname(trial$x)))
+  trial$new <- list(all = do.call(cbind, unname(trial$new)))
+  single_errors(single_fits(trial, ..., change = change), trial)[["all"]]
 }
 
 # Twenty and twenty objects of each numeral.
@@ -644,7 +710,7 @@ run_losses <- function(run, classes, sweeps = 1) {
 }
 
 # Table 3.1: losses over the smallest of a run, averaged. Table 3.2: per cent.
-table3 <- function(draw_run, classes, repeats = 2, sweeps = 1) {
+table3 <- function(draw_run, classes, repeats = 5, sweeps = 1) {
   runs <- lapply(seq_len(pick(1, repeats, 20)), function(k) {
     run_losses(draw_run(k), classes, sweeps)
   })
@@ -742,8 +808,23 @@ best_first <- function(out, right) {
   both(out, averaged(differences))
 }
 
-# Error, in per cent, of linear discriminants of the projected rows, and of as many principal
-# components.
+# Sliced average variance estimation (Cook and Weisberg 1991), a slice a class: of rows whose
+# covariance is I the slices' covariances V, and the first eigenvectors of the mean (I - V)^2.
+save_directions <- function(x, y, rank) {
+  root <- chol(stats::cov(x))
+  z <- x %*% solve(root)
+  parts <- lapply(split(seq_along(y), y), function(rows) {
+    off <- diag(ncol(z)) - stats::cov(z[rows, ])
+    length(rows) / length(y) * off %*% off
+  })
+  vectors <- eigen(Reduce(`+`, parts), symmetric = TRUE)$vectors
+  solve(root, vectors[, seq_len(rank), drop = FALSE])
+}
+
+unit <- function(direction) direction / sqrt(sum(direction^2)) * sign(direction[1])
+
+# Error, in per cent, of linear discriminants of the projected rows, and of as many SAVE directions
+# and principal components.
 projection_numbers <- function(name, rank) {
   data <- numeric_set(name)
   if (size == "tiny") {
@@ -754,14 +835,30 @@ projection_numbers <- function(name, rank) {
   directions <- projection(projection_fit(data, rank))$directions
   s <- x %*% as.matrix(directions)[, seq_len(rank)]
   components <- stats::prcomp(x)$x[, seq_len(rank)]
+  sliced <- x %*% save_directions(x, data$y, rank)
   error <- function(z) {
     f <- stats::lm.fit(cbind(1, z), data$y)$fitted.values
     100 * mean((f > 0.5) != data$y)
   }
   measured(
-    "wrong along the directions" = error(s), "wrong along principal components" = error(components),
-    "directions minus components" = error(s) - error(components), raw = list(s = s, y = data$y)
+    "wrong along the directions" = error(s), "wrong along SAVE directions" = error(sliced),
+    "wrong along principal components" = error(components),
+    "directions minus SAVE" = error(s) - error(sliced),
+    "directions minus components" = error(s) - error(components),
+    raw = list(SAVE = sliced, klr = s, y = data$y)
   )
+}
+
+# SAVE's first two directions on the left, those of the model on the right.
+draw_projection <- function(raw) {
+  old <- graphics::par(mfrow = c(1, 2))
+  on.exit(graphics::par(old))
+  for (name in c("SAVE", "klr")) {
+    graphics::plot(
+      raw[[name]][, 1:2], col = c("#0072B2", "#D55E00")[raw$y + 1], pch = c(1, 19)[raw$y + 1],
+      xlab = "direction 1", ylab = "direction 2", main = name
+    )
+  }
 }
 
 # Posterior means of kernel scales over their mean, by predictor.

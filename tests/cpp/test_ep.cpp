@@ -134,7 +134,9 @@ TEST("messages of zero and of the variational rules end at one point") {
       cold.set(problem.prior.start(), 0.7);
       const Index n = problem.rows.rows(), p = problem.rows.x_columns();
       const Index r = problem.rows.z_columns(), g = problem.rows.groups();
-      cold.restore({VectorXd::Zero(n), VectorXd::Zero(n), Curvature(p, r, g),
+      cold.restore({{VectorXd::Zero(n), VectorXd::Zero(n)},
+                    nullptr,
+                    Curvature(p, r, g),
                     ArrowVector(p, r, g)});
       CHECK(cold.run(exact()).converged);
       CHECK_NEAR(cold.log_z(), warm.fit.log_z(), 1e-9);

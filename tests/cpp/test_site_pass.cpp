@@ -4,6 +4,7 @@
 #include "ep/fit.hpp"
 #include "ep/row_worker.hpp"
 #include "linear/mean_field.hpp"
+#include "linear/stochastic.hpp"
 #include "gp/features.hpp"
 #include "rng/stream.hpp"
 #include <memory>
@@ -180,4 +181,79 @@ TEST("passes of a mean field that others run are those of one machine") {
               .cwiseAbs()
               .maxCoeff() < 1e-6);
   }
+}
+
+TEST("who keeps rows keeps copies of their messages, and combines these") {
+  const PackedRows all = three_chunks();
+  const Keepers keepers = keepers_of(all, Family::probit);
+  Keeper& one = *keepers[0];
+  one.ask(request_at(RowStep::cold, nullptr));
+  const VectorXd first = one.numbers(RowStep::messages, "kappa");
+  GaussianPosterior q(kColumns, 0, 0);
+  q.mean.x = VectorXd::Constant(kColumns, 0.3);
+  q.set_whitener(0.1 * MatrixXd::Identity(kColumns, kColumns));
+  const auto copies = [&](RowStep step, std::vector<int> from,
+                          std::vector<double> weights, int to) {
+    RowRequest request;
+    request.step = step;
+    request.copies = std::move(from);
+    request.copy_weights = std::move(weights);
+    request.to = to;
+    return one.ask(request).rows[0].second[0] == 0.0;
+  };
+  CHECK(copies(RowStep::keep_messages, {}, {}, 1));
+  one.ask(request_at(RowStep::update, &q));
+  const VectorXd second = one.numbers(RowStep::messages, "kappa");
+  CHECK((second - first).norm() > 1e-3);
+  CHECK(copies(RowStep::keep_messages, {}, {}, 2));
+  CHECK(copies(RowStep::combine_messages, {2, 1}, {0.75, 0.25}, 3));
+  CHECK(copies(RowStep::take_messages, {3}, {1.0}, 4));
+  const VectorXd mixed = one.numbers(RowStep::messages, "kappa");
+  CHECK((mixed - (0.75 * second + 0.25 * first)).norm() < 1e-12);
+  // Far beyond one of them a message would lose its sign.
+  CHECK(!copies(RowStep::combine_messages, {2, 1}, {1.0, -50.0}, 5));
+  CHECK(copies(RowStep::take_messages, {1}, {1.0}, 6));
+  CHECK(one.numbers(RowStep::messages, "kappa") == first);
+  CHECK_THROWS(copies(RowStep::take_messages, {9}, {1.0}, 7), ArgumentError);
+}
+
+TEST("minibatches of rows that others keep are those of all rows") {
+  const PackedRows all = three_chunks();
+  const Prior prior = unit_prior(kColumns);
+  SerialExecutor serial;
+  StochasticSettings settings;
+  settings.batch_rows = 5000;
+  settings.epochs = 2;
+  settings.seed = 7;
+  RowModel model;
+  model.family = Family::logit;
+  const auto go_on = [](const Progress&) { return true; };
+  StochasticFit here(all, prior, serial, settings, nullptr, model);
+  here.run(go_on);
+
+  const Keepers keepers = keepers_of(all, Family::logit);
+  RemoteMinibatches remote;
+  std::vector<std::pair<int, Index>> homes;
+  for (int k = 0; k < 2; ++k) {
+    const RowSource& own = keepers[k]->rows;
+    for (Index c = 0; c < own.chunks(); ++c) {
+      remote.chunk_rows.push_back(own.chunk_span(c).rows());
+      homes.emplace_back(k, c);
+    }
+  }
+  remote.pass = [&](const BatchPlace& place, const StochasticSettings& how,
+                    const GaussianPosterior* at, double noise, Sums& sums) {
+    RowRequest request = request_at(RowStep::minibatch, at);
+    request.noise = noise;
+    request.batch = place;
+    request.chunk = homes[place.chunk].second;
+    request.batches = how;
+    sums.add(keepers[homes[place.chunk].first]->ask(request).shards[0].sums,
+             false);
+  };
+  StochasticFit there(all, prior, serial, settings, nullptr, model, &remote);
+  there.run(go_on);
+  CHECK(there.steps() == here.steps() && here.steps() > 20);
+  CHECK(there.posterior().mean.x == here.posterior().mean.x);
+  CHECK(there.posterior().whitener() == here.posterior().whitener());
 }

@@ -63,7 +63,7 @@ plain_bark_moments <- function(fit, x_train, x_new) {
 }
 
 # Rows of a data frame on the scale of the model.
-bark_scaled <- function(fit, newdata) bark_scaled_rows(fit, new_rows(fit, newdata)$x)
+bark_scaled <- function(fit, newdata) scaled_predictors(fit, new_rows(fit, newdata)$x)
 
 expect_bark_refusal <- function(code, kind, regexp) {
   condition <- expect_bk_error(code, kind, regexp)

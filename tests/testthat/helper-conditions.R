@@ -22,3 +22,13 @@ drawn <- function(code) {
     restored = identical(before, graphics::par("mar", "mfrow", "las", "xpd"))
   )
 }
+
+# Every text that a plot puts on its device, of a size in inches.
+texts <- function(code, size = c(7, 7)) {
+  grDevices::pdf(NULL, size[1], size[2])
+  on.exit(grDevices::dev.off())
+  grDevices::dev.control("enable")
+  force(code)
+  record <- grDevices::recordPlot()[[1]]
+  unlist(lapply(record, function(call) Filter(is.character, as.list(call[[2]])[-1])))
+}

@@ -57,7 +57,7 @@ test_that("f at new rows has the effect of its level, or its variance", {
   new$h <- c("h5", "?", "h1")
   for (one in list(fit, both)) {
     rows <- new_rows(one, new)
-    x <- bark_scaled_rows(one, rows$x)
+    x <- scaled_predictors(one, rows$x)
     z <- outer(c("h5", "?", "h1"), sprintf("h%d", 1:6), `==`) + 0
     if (one$linear) z <- cbind(x, z)
     core <- bark_core_draws(one)
@@ -167,7 +167,7 @@ test_that("probabilities integrate over the effects of new levels", {
   none <- predict(classes, new[2, ], type = "prob", re.form = NA)[, "hi"]
   expect_gt(p[[1]], p[[2]])
   core <- bark_core_draws(classes)
-  x <- bark_scaled_rows(classes, new_rows(classes, new[2, ], "none")$x)
+  x <- scaled_predictors(classes, new_rows(classes, new[2, ], "none")$x)
   f <- bark_latent_cpp(core, classes$posterior$x, x, 1L)
   tau2 <- c(core$kernels$block_variance)
   expect_equal(none[[1]], mean(stats::pnorm(f$mean / sqrt(1 + f$var))))

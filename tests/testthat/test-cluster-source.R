@@ -1,38 +1,5 @@
 # Rows that workers open and keep: fits are those of one machine's row source.
 
-some_cluster <- function(workers = 2) {
-  cluster <- parallel::makePSOCKcluster(workers)
-  parallel::clusterCall(cluster, .libPaths, .libPaths())
-  cluster
-}
-
-# Rows of a data frame, cut before each row of `begin` but the first.
-cut_open <- function(data, begin, y = "y") {
-  open <- function(part, parts) {
-    end <- c(begin, nrow(data) + 1)[part + 1] - 1
-    bayeskernel::row_source(data[begin[part]:end, , drop = FALSE], y = y)
-  }
-  environment(open) <- list2env(
-    list(data = data, begin = begin, y = y), parent = globalenv()
-  )
-  open
-}
-
-rows_of_two <- function(n, seed) {
-  set.seed(seed)
-  d <- data.frame(a = rnorm(n), b = rnorm(n, 5, 3), c = rnorm(n))
-  f <- d$a - (d$b - 5) / 3
-  d$y <- ifelse(f + rlogis(n) > 0, "yes", "no")
-  d$number <- f + rnorm(n)
-  d
-}
-
-# All but how long it took and who was asked.
-said <- function(fit) {
-  fit$diagnostics$seconds <- NULL
-  fit[setdiff(names(fit), c("elapsed", "call", "stamp"))]
-}
-
 test_that("fits have the bits of one machine where parts begin as its shards do", {
   skip_on_cran()
   cluster <- some_cluster()
@@ -101,6 +68,80 @@ test_that("parts that begin anywhere, labels in any order: the fit is that of al
   expect_equal(two$transform$scale[-1], apply(d[c("a", "b", "c")], 2, sd), tolerance = 1e-12)
 })
 
+test_that("minibatches are those of one machine where parts begin as its chunks do", {
+  skip_on_cran()
+  cluster <- some_cluster(3)
+  on.exit(parallel::stopCluster(cluster))
+  d <- rows_of_two(140000, 8)
+  begin <- c(1, 65537, 131073) # a chunk of few columns has 65,536 rows
+  control <- list(epochs = 2, batch_size = 4096, max_iter = 20)
+  for (y in c("number", "y")) {
+    own <- d[c("a", "b", "c", y)]
+    whole <- row_source(own, y = y)
+    fit <- function(rows, seed = 1) {
+      bkm(
+        rows, family = if (y == "number") "gaussian" else "logit", method = "svi", seed = seed,
+        threads = 1, control = control
+      )
+    }
+    one <- fit(whole)
+    expect_identical(said(fit(row_source(cluster, cut_open(own, begin, y)))), said(one))
+    # Two workers have the same rows.
+    two <- row_source(cluster[1:2], cut_open(own, begin[1:2], y))
+    expect_identical(said(fit(two)), said(one))
+  }
+  given <- function(rows, seed = 1, epochs = 2, max_iter = 20, ...) {
+    gpsvm(
+      rows, inducing = 10, kernel = rbf(2), tune = FALSE, method = "svi", seed = seed,
+      threads = 1, control = list(epochs = epochs, batch_size = 4096, max_iter = max_iter, ...)
+    )
+  }
+  apart <- row_source(cluster, cut_open(own, begin))
+  one <- given(whole)
+  two <- given(apart)
+  expect_identical(two$posterior, one$posterior)
+  # The epochs alone, also with steps that adapt.
+  expect_identical(given(apart, max_iter = 0)$posterior, given(whole, max_iter = 0)$posterior)
+  expect_identical(
+    given(apart, max_iter = 0, rate = "adaptive")$posterior,
+    given(whole, max_iter = 0, rate = "adaptive")$posterior
+  )
+  expect_false(identical(given(apart, 2, max_iter = 0)$posterior,
+    given(apart, max_iter = 0)$posterior))
+})
+
+test_that("minibatches of parts that begin anywhere lead to the same fit", {
+  skip_on_cran()
+  cluster <- some_cluster()
+  on.exit(try(parallel::stopCluster(cluster), silent = TRUE))
+  d <- rows_of_two(6000, 9)
+  own <- d[c("a", "b", "c", "y")]
+  fit <- function(rows, ...) {
+    gpsvm(
+      rows, inducing = 12, kernel = rbf(2), tune = FALSE, method = "svi", seed = 1, threads = 1,
+      control = list(...)
+    )
+  }
+  apart <- row_source(cluster, cut_open(own, c(1, 2500)))
+  long <- list(epochs = 3, max_iter = 500, tol = 1e-10)
+  one <- do.call(fit, c(list(row_source(own, y = "y")), long))
+  two <- do.call(fit, c(list(apart), long))
+  # Full passes take both to the optimum.
+  expect_equal(
+    predict(two, apart, type = "prob"), predict(one, own, type = "prob"), tolerance = 1e-5,
+    ignore_attr = TRUE
+  )
+  expect_identical(do.call(fit, c(list(apart), long))$posterior, two$posterior)
+  expect_error(
+    gpsvm(apart, method = "svi", control = list(kernel_steps = 1)), "workers",
+    class = "bayeskernel_error_argument"
+  )
+  skip_on_os("windows")
+  kill_in_pass(cluster, 1, 3)
+  expect_error(fit(apart, epochs = 3), class = "bayeskernel_error_cluster")
+  expect_length(coef(bkm(own[1:3], own$y, family = "logit", method = "vb")), 4)
+})
+
 test_that("messages stay with the rows", {
   skip_on_cran()
   cluster <- some_cluster()
@@ -136,34 +177,84 @@ test_that("a gaussian fit is the posterior by plain R", {
     ignore_attr = TRUE)
 })
 
+grouped_rows <- function(groups, size, seed) {
+  d <- rows_of_two(groups * size, seed)
+  d$g <- sprintf("g%05d", rep(seq_len(groups), each = size))
+  u <- rnorm(groups)[rep(seq_len(groups), each = size)]
+  d$number <- d$number + u
+  d$y <- ifelse(d$a + 1.5 * u + rlogis(groups * size) > 0, "yes", "no")
+  d
+}
+
 test_that("groups stay with one part", {
   skip_on_cran()
   cluster <- some_cluster()
-  on.exit(parallel::stopCluster(cluster))
-  d <- rows_of_two(1200, 4)
-  d$g <- sprintf("g%02d", rep(1:40, each = 30))
-  d$number <- d$number + rnorm(40)[rep(1:40, each = 30)]
-  d <- d[order(rep(sample(30), 40), d$g), ]                # groups are scattered
-  d <- d[order(d$g > "g15"), c("a", "b", "g", "number")] # but for the parts
-  whole <- row_source(d, y = "number")
-  apart <- row_source(cluster, cut_open(d, c(1, 451), "number"))
-  for (formula in list(~ a + b + (1 | g), ~ a + b + (a | g))) {
-    fit <- function(rows) bkm(formula, rows, family = "gaussian", method = "vb", threads = 1)
-    one <- fit(whole)
-    two <- fit(apart)
-    expect_equal(coef(two), coef(one), tolerance = 1e-10)
-    expect_equal(ranef(two)$g, ranef(one)$g, tolerance = 1e-8)
-    expect_equal(predict(two, apart), predict(one, whole), tolerance = 1e-8)
+  on.exit(try(parallel::stopCluster(cluster), silent = TRUE))
+  d <- grouped_rows(40, 30, 4)
+  d <- d[order(rep(sample(30), 40), d$g), ] # groups are scattered
+  d <- d[order(d$g > "g00015"), ]           # but for the parts
+  for (family in c("gaussian", "logit", "probit", "hinge")) {
+    y <- if (family == "gaussian") "number" else "y"
+    own <- d[c("a", "b", "g", y)]
+    whole <- row_source(own, y = y)
+    apart <- row_source(cluster, cut_open(own, c(1, 451), y))
+    for (method in c("vb", "ep")) {
+      # By "ep" variances of groups are on a grid.
+      formulas <- list(~ a + b + (1 | g), if (method == "vb") ~ a + b + (a | g))
+      for (formula in Filter(length, formulas)) {
+        fit <- function(rows) {
+          bkm(formula, rows, family = family, method = method, seed = 1, threads = 1)
+        }
+        one <- fit(whole)
+        two <- fit(apart)
+        expect_identical(two$method, method)
+        expect_null(two$check$fallback)
+        expect_equal(coef(two), coef(one), tolerance = 1e-10)
+        expect_equal(ranef(two)$g, ranef(one)$g, tolerance = 1e-8)
+        expect_equal(two$log_evidence, one$log_evidence, tolerance = 1e-10)
+        expect_equal(two$check$by_group, one$check$by_group)
+        expect_equal(two$sandwich, one$sandwich, tolerance = 1e-8)
+        expect_equal(predict(two, apart), predict(one, whole), tolerance = 1e-8)
+      }
+    }
   }
   expect_error(
-    bkm(~ a + (1 | g), apart, family = "gaussian"), "groups.*\"vb\"",
+    bkm(~ a + (1 | g), apart, family = "hinge", method = "svi"), "groups.*\"ep\" or \"vb\"",
     class = "bayeskernel_error_argument"
   )
-  split <- row_source(cluster, cut_open(d, c(1, 440), "number"))
+  split <- row_source(cluster, cut_open(own, c(1, 440)))
+  for (method in c("ep", "vb")) {
+    expect_error(
+      bkm(~ a + (1 | g), split, family = "logit", method = method),
+      "rows in several parts.*parts 1 and 2", class = "bayeskernel_error_argument"
+    )
+  }
+  skip_on_os("windows")
+  kill_in_pass(cluster, 2, 5)
   expect_error(
-    bkm(~ a + (1 | g), split, family = "gaussian", method = "vb"),
-    "rows in several parts.*parts 1 and 2", class = "bayeskernel_error_argument"
+    bkm(~ a + (1 | g), apart, family = "logit", method = "ep"),
+    class = "bayeskernel_error_cluster"
   )
+  expect_length(coef(bkm(y ~ a + b, own, family = "logit", threads = 1)), 3)
+})
+
+test_that("fits with groups have the bits of one machine", {
+  skip_on_cran()
+  cluster <- some_cluster()
+  on.exit(parallel::stopCluster(cluster))
+  d <- grouped_rows(4375, 16, 10) # 70,000 rows: 4096 groups fill a shard
+  for (family in c("gaussian", "logit")) {
+    y <- if (family == "gaussian") "number" else "y"
+    own <- d[c("a", "b", "g", y)]
+    fit <- function(rows) {
+      bkm(~ a + (1 | g), rows, family = family, method = "ep", seed = 1, threads = 1)
+    }
+    one <- fit(row_source(own, y = y))
+    two <- fit(row_source(cluster, cut_open(own, c(1, 65537), y)))
+    # The jackknife adds parts, not blocks.
+    two$sandwich$cov <- one$sandwich$cov
+    expect_identical(said(two), said(one), label = family)
+  }
 })
 
 test_that("what is wrong with a part is said, with its number", {
@@ -210,18 +301,7 @@ test_that("a worker that dies in a pass is an error, and the master lives", {
   on.exit(try(parallel::stopCluster(cluster), silent = TRUE))
   d <- rows_of_two(20000, 6)[c("a", "b", "c", "y")]
   rows <- row_source(cluster, cut_open(d, c(1, 10001)))
-  second <- parallel::clusterCall(cluster, Sys.getpid)[[2]]
-  # It dies at its third answer to a pass.
-  parallel::clusterCall(cluster[2], function() {
-    pass <- bayeskernel:::worker_pass_cpp
-    count <- 0
-    utils::assignInNamespace("worker_pass_cpp", function(...) {
-      count <<- count + 1
-      if (count == 3) tools::pskill(Sys.getpid(), tools::SIGKILL)
-      pass(...)
-    }, "bayeskernel")
-    NULL
-  })
+  kill_in_pass(cluster, 2, 3)
   expect_error(
     bkm(rows, family = "logit", method = "vb", control = bkm_control(tol = 1e-12)),
     class = "bayeskernel_error_cluster"

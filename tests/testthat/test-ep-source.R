@@ -31,7 +31,7 @@ test_that("prior precisions held: posterior and sandwich of the matrix", {
   }
 })
 
-test_that("a learned penalty and the noise are those of EP in VB", {
+test_that("a learned penalty and the noise are averaged over, as for the matrix", {
   d <- source_data()
   source <- ep_source(d$x, d$y)
   matrix <- ep_matrix(d$x, d$y)
@@ -39,11 +39,15 @@ test_that("a learned penalty and the noise are those of EP in VB", {
   expect_lt(max(abs(coef(source) - coef(matrix)) / sd), 0.02)
   expect_equal(sqrt(diag(vcov(source))), sd, tolerance = 0.02)
   set.seed(2)
-  y <- d$f + rnorm(nrow(d$x), sd = 0.7)
-  source <- ep_source(d$x, y, "gaussian", front = bkm)
-  matrix <- ep_matrix(d$x, y, "gaussian", front = bkm)
-  expect_equal(coef(source), coef(matrix), tolerance = 1e-3)
-  expect_equal(sigma(source), sigma(matrix), tolerance = 1e-3)
+  number <- d$f + rnorm(nrow(d$x), sd = 0.7)
+  for (case in list(list(d$y, "logit"), list(d$y, "probit"), list(number, "gaussian"))) {
+    source <- ep_source(d$x, case[[1]], case[[2]], front = bkm, penalty = "learn", tol = 1e-6)
+    matrix <- ep_matrix(d$x, case[[1]], case[[2]], front = bkm, penalty = "learn", tol = 1e-6)
+    expect_equal(coef(source), coef(matrix), tolerance = 1e-6)
+    expect_equal(vcov(source), vcov(matrix), tolerance = 1e-5)
+    expect_equal(source$log_evidence, matrix$log_evidence, tolerance = 1e-7)
+  }
+  expect_equal(sigma(source), sigma(matrix), tolerance = 1e-6)
 })
 
 test_that("proper likelihoods: the fit of the matrix, and of glm", {

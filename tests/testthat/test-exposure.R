@@ -167,7 +167,7 @@ test_that("joint draws have the covariance that algebra gives", {
   expect_equal(dim(root_of(matrix(0, 2, 2), 1e-12)), c(0, 2))
   # Of sums of kernels, given each draw of these, by inverses.
   rows <- new_rows(sums, d[1:4, ], "none", TRUE)
-  x <- bark_scaled_rows(sums, rows$x)
+  x <- scaled_predictors(sums, rows$x)
   own <- sums$posterior$x
   core <- bark_core_draws(sums)
   last <- cumsum(core$kernels$size)

@@ -124,3 +124,156 @@ test_that("one length-scale is a curve of correlation, factors stand beside numb
   expect_identical(as.character(labels[[2]]), c("u", "v"))
   expect_false(anyNA(as.numeric(labels[[1]])))
 })
+
+test_that("partial plots say for which groups they are, by re.form of predict()", {
+  set.seed(2)
+  rows <- data.frame(x = rnorm(120), g = factor(rep(letters[1:12], each = 10)))
+  rows$y <- rows$x + rnorm(12, sd = 2)[rows$g] + rnorm(120)
+  rows$z <- rows$y > 0
+  means <- list()
+  for (fit in list(
+    bkm(y ~ x + (1 | g), rows, threads = 1), bkm(z ~ x + (1 | g), rows, threads = 1)
+  )) {
+    for (form in list(NULL, "new", NA)) {
+      data <- plot_data(fit, "partial", re.form = form, threads = 1)
+      last <- nrow(data)
+      at <- transform(rows, x = data$value[last])
+      same <- mean(predict(fit, at, "response", re.form = form, threads = 1))
+      expect_equal(data$fit[last], same)
+      means <- c(means, data$upr[last] - data$lwr[last])
+    }
+    # A new group is the least certain.
+    width <- unlist(tail(means, 3))
+    expect_gt(width[2], 1.5 * width[1])
+    seen <- texts(plot(fit, threads = 1))
+    expect_true("average over the known groups of g" %in% seen)
+    seen <- texts(plot(fit, "partial", re.form = "new", threads = 1))
+    expect_true("for a new group of g" %in% seen)
+    seen <- texts(plot(fit, "partial", re.form = NA, threads = 1))
+    expect_true("for a group of g with effect 0" %in% seen)
+    new <- plot_data(fit, "partial", newdata = rows["x"], re.form = "new", threads = 1)
+    expect_equal(new, plot_data(fit, "partial", re.form = "new", threads = 1))
+  }
+  expect_bk_error(plot_data(fit, "partial", re.form = "old"), "argument", "re.form")
+  skip_if_not_installed("ggplot2")
+  expect_match(ggplot2::autoplot(fit, threads = 1)$labels$subtitle, "average over the known groups")
+})
+
+test_that("numbers of few values are points, as levels are", {
+  expect_identical(
+    vapply(list(0:1, c(0.3, 7), 1:5, c(1, 2, 10), 1:6, c(1, 1.5, 2), factor(1:2)), few_values, NA),
+    c(TRUE, TRUE, TRUE, FALSE, FALSE, FALSE, FALSE)
+  )
+  set.seed(4)
+  rows <- data.frame(
+    x = rnorm(90), b = rep(0:1, 45), m = rep(5:7, 30), l = rep(c(TRUE, FALSE, TRUE), 30)
+  )
+  rows$y <- rows$b + rnorm(90)
+  fit <- bkm(y ~ x + b + m + l, rows, threads = 1)
+  data <- partial_table(fit, NULL, NULL, 1L)
+  expect_setequal(attr(data, "points"), c("b", "m", "l"))
+  expect_named(attr(data, "rows"), "x")
+  expect_identical(plot_data(fit, "partial", pars = "b", threads = 1)$value, 0:1)
+  skip_if_not_installed("ggplot2")
+  layers <- ggplot2::autoplot(fit, "partial", pars = "b", threads = 1)$layers
+  drawn <- vapply(layers, function(layer) class(layer$geom)[1], "")
+  expect_true("GeomPointrange" %in% drawn)
+  expect_false("GeomLine" %in% drawn)
+})
+
+test_that("the first plot of few coefficients is what they do, over the rows of one predictor", {
+  first <- function(fit) asked_picture(fit, threads = 1)$type
+  rows <- data.frame(x = (1:60) / 10, z = rep(c(1, 4, 2), 20), g = gl(6, 10), h = gl(4, 15))
+  rows$y <- rows$x + as.numeric(rows$g) + sin(1:60)
+  expect_identical(first(bkm(y ~ x + (1 | g), rows, threads = 1)), "partial")
+  expect_identical(first(bkm(y ~ x + z, rows, threads = 1)), "partial")
+  expect_identical(first(bkm(y ~ x + h, rows, threads = 1)), "coef")
+  expect_identical(first(bkm(y ~ 1 + (1 | g), rows, threads = 1)), "ranef")
+  expect_identical(first(bkm(y ~ s(x) + (1 | g), rows, threads = 1)), "smooth")
+  fit <- bkm(y ~ x + (1 | g), rows, threads = 1)
+  seen <- attr(asked_picture(fit, threads = 1)$given$data, "seen")
+  expect_equal(seen, rows[c("x", "y")], ignore_attr = TRUE)
+  expect_null(attr(partial_table(fit, rows[1:9, ], NULL, 1L), "seen"))
+  expect_null(attr(partial_table(bkm(y ~ x + z, rows, threads = 1), NULL, NULL, 1L), "seen"))
+  rows$y[c(2, 40)] <- NA
+  fit <- bkm(y ~ x, rows, na.action = na.omit, threads = 1)
+  seen <- attr(partial_table(fit, NULL, NULL, 1L), "seen")
+  expect_equal(seen, rows[-c(2, 40), c("x", "y")], ignore_attr = TRUE)
+})
+
+test_that("panels of smooths have one scale", {
+  set.seed(5)
+  rows <- data.frame(x = runif(90), z = runif(90), f = gl(3, 30))
+  rows$y <- sin(5 * rows$x) * as.numeric(rows$f) + rows$z / 5 + rnorm(90, sd = 0.2)
+  fit <- bkm(y ~ s(x, by = f) + s(z), rows, threads = 1)
+  data <- smooth_data(fit, NULL)
+  limits <- smooth_limits(data)
+  expect_equal(limits, range(data$lwr, data$upr, 0))
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  plot(fit, "smooth", pars = "s(z)", threads = 1)
+  alone <- graphics::par("usr")[3:4]
+  plot(fit, "smooth", threads = 1)
+  expect_gt(diff(graphics::par("usr")[3:4]), 2 * diff(alone))
+  expect_equal(graphics::par("usr")[3:4], limits + c(-0.04, 0.04) * diff(limits))
+})
+
+test_that("a boundary of two numbers holds factors and others where most rows are", {
+  set.seed(6)
+  rows <- data.frame(a = rnorm(90), b = rnorm(90), c = rexp(90), f = gl(3, 1, 90, c("u", "v", "w")))
+  rows$f[1:20] <- "v"
+  rows$y <- factor(ifelse(rows$a + (rows$f == "v") + rnorm(90, sd = 0.3) > 0, "yes", "no"))
+  fit <- gpsvm(
+    y ~ log(c) + f + a + b, rows, kernel = rbf(2), tune = FALSE, inducing = 15, seed = 1,
+    threads = 1
+  )
+  expect_bk_error(plot(fit, "boundary"), "argument", "columns")
+  expect_bk_error(plot(fit, "boundary", columns = c("a", "f")), "argument", "\"c\"")
+  data <- plot_data(fit, "boundary", columns = c("a", "c"), threads = 1)
+  some <- c(1, 900, 6400)
+  held <- data.frame(a = data$a, c = data$c, b = median(rows$b), f = "v")[some, ]
+  expect_equal(data$prob_yes[some], unname(predict(fit, held, "prob", threads = 1)[, "yes"]))
+  # A logarithm has no value below 0.
+  expect_equal(range(data$c), range(rows$c))
+  note <- sprintf("at f = v, b = %s", format(median(rows$b), digits = 3))
+  expect_true(note %in% texts(plot(fit, "boundary", columns = c("a", "c"), threads = 1)))
+  skip_if_not_installed("ggplot2")
+  gg <- ggplot2::autoplot(fit, "boundary", columns = c("a", "c"), threads = 1)
+  expect_identical(gg$labels$subtitle, note)
+  expect_identical(held_note(rows[1, rep("c", 30)]), "others at their middle")
+})
+
+test_that("an unknown type is answered with those that this fit has", {
+  fit <- bkm(Sepal.Length ~ Petal.Length, iris, threads = 1)
+  error <- expect_bk_error(plot(fit, "waffle"), "argument", "partial")
+  expect_setequal(
+    error$expected, c("coef", "fit", "partial", "residuals", "qq", "predictive")
+  )
+  smooth <- bkm(Sepal.Length ~ s(Petal.Length), iris, threads = 1)
+  expect_bk_error(plot(smooth, "coef"), "argument", "smooth")
+  expect_gt(nrow(plot_data(smooth, "coef", pars = names(coef(smooth)))), 5)
+})
+
+test_that("names of rows and titles stay inside a narrow figure", {
+  names <- c("a_very_long_predictor_name_of_the_survey_question_17", paste0("v", 1:24))
+  rows <- matrix(stats::rnorm(60 * 25), 60, dimnames = list(NULL, names))
+  fit <- bkm(rows, rows[, 2] + stats::rnorm(60), threads = 1)
+  for (size in list(c(5.2, 4.2), c(12.5, 8.3))) {
+    grDevices::pdf(NULL, size[1], size[2])
+    place <- row_panel(names, c(0, 1), "Effect", "Coefficients, 50 % and 90 % intervals")
+    heights <- graphics::grconvertY(place$at, "user", "inches")
+    letters <- graphics::par("cin")[2] * 0.5
+    expect_gt(min(abs(diff(heights))), 0.7 * letters)
+    left <- graphics::grconvertX(graphics::par("usr")[1], "user", "inches")
+    expect_gt(left, graphics::strwidth(cut_to(names, 0.45 * size[1], 0.5), "inches", 0.5)[1])
+    grDevices::dev.off()
+    expect_true("Coefficients, 50 % and 90 % intervals" %in% texts(plot(fit, "coef"), size))
+  }
+  expect_identical(many_alpha(400), 1)
+  expect_lt(many_alpha(10000), 0.3)
+  skip_if_not_installed("ggplot2")
+  gg <- ggplot2::autoplot(fit, "coef", scale = "model")
+  expect_match(gg$labels$x, "per standard deviation")
+  built <- ggplot2::ggplot_build(gg)$layout$panel_params[[1]]$y$get_labels()
+  expect_lte(max(nchar(built)), 36)
+})

@@ -8,18 +8,6 @@ linear <- bsvm(wide, d$y, threads = 1, method = "vb")
 chosen <- bsvm(wide, d$y, select = TRUE, prior = bsvm_prior(rho = 0.1), threads = 1, method = "vb")
 number <- quick_bark(x2 ~ x1, d)
 
-# Every text that a plot puts on its device.
-texts <- function(code) {
-  file <- tempfile(fileext = ".svg")
-  on.exit(unlink(file))
-  grDevices::pdf(NULL)
-  grDevices::dev.control("enable")
-  force(code)
-  record <- grDevices::recordPlot()[[1]]
-  grDevices::dev.off()
-  unlist(lapply(record, function(call) Filter(is.character, as.list(call[[2]])[-1])))
-}
-
 test_that("pictures of many rows show the largest and count the others", {
   seen <- texts(plot(linear))
   expect_true(any(grepl("30 not shown", seen)))

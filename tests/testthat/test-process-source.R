@@ -205,7 +205,10 @@ test_that("what a source does not take is refused, and says so", {
   refused(z ~ gp(x1), "different", class = "bayeskernel_error_response")
   refused(~ gp(x1), "gibbs", method = "gibbs")
   expect_error(bkm(y ~ gp(x1), rows, weights = z), "weights")
-  expect_error(bsvm(y ~ x1, rows), "takes no formula")
+  expect_error(bsvm(y ~ gp(x1), rows), "names of columns alone")
+  expect_error(bsvm(y ~ log(x1), rows), "log")
+  expect_error(bark(y ~ x1, rows), "reads no row source")
+  expect_error(klr(rows), "reads no row source")
   d$x1[41] <- NA
   expect_error(
     bkm(row_source(d[columns], "y"), ~ gp(x1) + z, threads = 1),

@@ -101,6 +101,55 @@ test_that("what differs has a note, or is said to be unexplained", {
   expect_identical(got$note, c("why", "unexplained", "", ""))
 })
 
+helpers_of_papers <- function() parent.env(load_item("vermaak2004", "figure1_fit"))
+
+test_that("probabilistic neighbors sum over their number and their strength", {
+  set.seed(4)
+  x <- matrix(rnorm(24), 12)
+  y <- gl(2, 6, labels = c("a", "b"))
+  x[y == "b", 1] <- x[y == "b", 1] + 2
+  new <- cbind(seq(-2, 4, length.out = 10), rnorm(10))
+  beta <- c(0.5, 2, 6)
+  share <- function(at, own, k) {
+    far <- colSums((t(x) - at)^2)
+    far[own] <- Inf
+    tabulate(y[order(far)[seq_len(k)]], 2) / k
+  }
+  risk <- 0
+  for (k in 1:11) {
+    for (b in beta) {
+      p <- vapply(1:12, function(i) {
+        odds <- exp(b * share(x[i, ], i, k))
+        odds[y[i]] / sum(odds)
+      }, 0)
+      odds <- exp(b * t(apply(new, 1, share, own = 0, k = k)))
+      risk <- risk + prod(p) * exp(-b^2 / 200) * odds / rowSums(odds)
+    }
+  }
+  got <- helpers_of_papers()$likely_class(x, y, new, beta)
+  expect_identical(got, levels(y)[max.col(risk)])
+  expect_length(unique(got), 2)
+})
+
+test_that("SAVE finds the direction in which the classes' variances differ", {
+  set.seed(5)
+  x <- matrix(rnorm(3000), ncol = 3) %*% rbind(c(2, 0.5, 0), c(0, 1, 0.3), c(0, 0, 0.5))
+  s <- drop(x %*% c(1, -1, 2))
+  home <- helpers_of_papers()
+  direction <- home$unit(home$save_directions(x, abs(s) < median(abs(s)), 1)[, 1])
+  expect_gt(sum(direction * c(1, -1, 2)) / sqrt(6), 0.99)
+})
+
+test_that("tests of differences are those of t.test()", {
+  home <- helpers_of_papers()
+  set.seed(6)
+  a <- rnorm(9)
+  b <- rnorm(9, 1, 2)
+  expect_equal(home$paired_p(a - b), t.test(a, b, paired = TRUE)$p.value)
+  p <- home$printed_p(c(mean(a), mean(b)), c(sd(a), sd(b)), 9)
+  expect_equal(p, t.test(a, b)$p.value)
+})
+
 # Stored results --------------------------------------------------------------
 
 stored_items <- function() {

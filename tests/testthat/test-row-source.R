@@ -597,3 +597,21 @@ test_that("drivers with Arrow chunks of their own give the fit of the matrix", {
     DBI::dbDisconnect(con, shutdown = TRUE)
   }
 })
+
+test_that("a formula chooses columns, and the response where the source has none", {
+  set.seed(3)
+  d <- data.frame(a = rnorm(200), b = rnorm(200), c = rnorm(200))
+  d$y <- d$a - d$b + rlogis(200) > 0
+  open <- row_source(d)
+  own <- row_source(d[c("a", "b", "y")], "y")
+  for (model in list(bkm, bsvm, gpsvm)) {
+    expected <- predict(model(own, threads = 1), d, type = "link")
+    fit <- model(y ~ a + b, open, threads = 1)
+    expect_identical(predict(fit, d, type = "link"), expected)
+    fit <- model(y ~ a + b, row_source(d, "y"), threads = 1)
+    expect_identical(predict(fit, d, type = "link"), expected)
+  }
+  expect_error(bkm(open), class = "bayeskernel_error_response")
+  expect_error(bkm(absent ~ a, open), "absent", class = "bayeskernel_error_response")
+  expect_error(gpsvm(c ~ a, row_source(d, "y")), "different", class = "bayeskernel_error_response")
+})

@@ -1,5 +1,5 @@
 # Ten folds of wine: a Gaussian, a linear and a quadratic kernel; K nearest
-# neighbors.
+# neighbors, plain and probabilistic.
 
 about <- list(
   title = "wine", where = "Tables 2 and 3", data = "wine",

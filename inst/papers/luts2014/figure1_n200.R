@@ -3,7 +3,7 @@
 
 about <- list(
   title = "penalty learned, n = 200", where = "Figure 1",
-  minutes = c(quick = 0.8, paper = 500), packages = "e1071"
+  minutes = c(quick = 0.8, paper = 125), packages = "e1071"
 )
 
 run <- function() figure1(200)

@@ -3,7 +3,7 @@
 
 about <- list(
   title = "penalty learned, n = 50", where = "Figure 1",
-  minutes = c(quick = 0.4, paper = 500), packages = "e1071"
+  minutes = c(quick = 0.4, paper = 45), packages = "e1071"
 )
 
 run <- function() figure1(50)

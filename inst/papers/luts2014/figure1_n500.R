@@ -3,7 +3,7 @@
 
 about <- list(
   title = "penalty learned, n = 500", where = "Figure 1",
-  minutes = c(quick = 1.5, paper = 500), packages = "e1071"
+  minutes = c(quick = 1.5, paper = 600), packages = "e1071"
 )
 
 run <- function() figure1(500)

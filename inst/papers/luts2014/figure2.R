@@ -4,7 +4,7 @@
 
 about <- list(
   title = "random intercept, toenail", where = "Figure 2", data = "toenail",
-  minutes = c(quick = 0.7, paper = 80), packages = c("e1071", "lme4")
+  minutes = c(quick = 0.7, paper = 41), packages = c("e1071", "lme4")
 )
 
 model <- outcome ~ time * treatment + (1 | patientID)

@@ -5,7 +5,7 @@
 
 about <- list(
   title = "missing cholesterol, Duke", where = "Figure 4", data = "acath",
-  minutes = c(quick = 1.5, paper = 700), packages = c("e1071", "mice")
+  minutes = c(quick = 1.5, paper = 77), packages = c("e1071", "mice")
 )
 
 model <- sigdz ~ sex + age + log(cad.dur + 1) + log(choleste)

@@ -1,5 +1,5 @@
-# How well the first directions of a projection of rank 2 tell the classes of banknote apart, beside
-# the first principal components.
+# How well the first directions of a projection of rank 2 tell the classes of banknote apart,
+# compared with those of SAVE and the first principal components.
 
 about <- list(
   title = "banknote, directions", where = "Figure 2.3", data = "banknote",
@@ -8,6 +8,4 @@ about <- list(
 
 run <- function() projection_numbers("banknote", 2)
 
-draw <- function(raw) {
-  graphics::pairs(raw$s, col = c("#0072B2", "#D55E00")[raw$y + 1], pch = 19)
-}
+draw <- draw_projection

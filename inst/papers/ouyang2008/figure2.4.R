@@ -1,5 +1,5 @@
-# How well the first directions of a projection of rank 3 tell the classes of wdbc apart, beside the
-# first principal components.
+# How well the first directions of a projection of rank 3 tell the classes of wdbc apart,
+# compared with those of SAVE and the first principal components.
 
 about <- list(
   title = "wdbc, directions", where = "Figure 2.4", data = "wdbc",
@@ -8,6 +8,4 @@ about <- list(
 
 run <- function() projection_numbers("wdbc", 3)
 
-draw <- function(raw) {
-  graphics::pairs(raw$s, col = c("#0072B2", "#D55E00")[raw$y + 1], pch = 19)
-}
+draw <- draw_projection

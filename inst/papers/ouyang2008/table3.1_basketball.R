@@ -6,7 +6,7 @@ about <- list(
 )
 
 run <- function() {
-  table3(divided_run("basketball"), FALSE, 1)
+  table3(divided_run("basketball"), FALSE)
 }
 
 draw <- draw_losses

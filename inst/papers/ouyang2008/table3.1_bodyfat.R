@@ -6,7 +6,7 @@ about <- list(
 )
 
 run <- function() {
-  table3(divided_run("bodyfat"), FALSE, 1)
+  table3(divided_run("bodyfat"), FALSE)
 }
 
 draw <- draw_losses

@@ -6,7 +6,7 @@ about <- list(
 )
 
 run <- function() {
-  table3(simulated_run(function(n, noisy) simulate_circle(20, n)), TRUE, 1)
+  table3(simulated_run(function(n, noisy) simulate_circle(20, n)), TRUE)
 }
 
 draw <- draw_losses

@@ -6,7 +6,7 @@ about <- list(
 )
 
 run <- function() {
-  table3(divided_run("ionosphere"), TRUE, 1, 0.5)
+  table3(divided_run("ionosphere"), TRUE, sweeps = 0.5)
 }
 
 draw <- draw_losses

@@ -6,7 +6,6 @@
 #include "bark/scale_moves.hpp"
 #include "expansion/collapsed_gaussian.hpp"
 #include "mcmc/metropolis.hpp"
-#include "rng/distributions.hpp"
 
 namespace bayeskernel {
 

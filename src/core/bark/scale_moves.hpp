@@ -7,7 +7,6 @@
 #include "bark/basis.hpp"
 #include "bark/inclusion_prior.hpp"
 #include "bark/latent_sweep.hpp"
-#include "bark/prior.hpp"
 #include "bark/state.hpp"
 #include "eigen.hpp"
 #include "rng/stream.hpp"

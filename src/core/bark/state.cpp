@@ -4,7 +4,6 @@
 #include <cstddef>
 
 #include "error.hpp"
-#include "rng/distributions.hpp"
 #include "simd/column_products.hpp"
 
 namespace bayeskernel {

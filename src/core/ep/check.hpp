@@ -12,7 +12,6 @@
 
 #include "eigen.hpp"
 #include "ep/fit.hpp"
-#include "likelihood/family.hpp"
 #include "likelihood/likelihood.hpp"
 #include "linear/gaussian.hpp"
 #include "mcmc/pareto.hpp"

@@ -13,9 +13,36 @@
 
 namespace bayeskernel {
 
-void add_state(const EpState& from, double weight, EpState& to) {
-  to.kappa += weight * from.kappa;
-  to.b += weight * from.b;
+bool combine(const std::vector<const SiteMessages*>& from,
+             const std::vector<double>& weight, SiteMessages& out) {
+  const auto sum = [&](VectorXd SiteMessages::*member) {
+    VectorXd to = weight[0] * (from[0]->*member);
+    for (std::size_t k = 1; k < from.size(); ++k) {
+      to += weight[k] * (from[k]->*member);
+    }
+    return to;
+  };
+  VectorXd kappa = sum(&SiteMessages::kappa);
+  if ((kappa.array() < 0.2 * from[0]->kappa.array()).any()) return false;
+  VectorXd b = sum(&SiteMessages::b);
+  out.kappa.swap(kappa);
+  out.b.swap(b);
+  return true;
+}
+
+bool combine_messages(const std::vector<const EpState*>& from,
+                      const std::vector<double>& weight, EpState& out) {
+  if (!from[0]->copy) return combine({from.begin(), from.end()}, weight, out);
+  const RemoteMessages& where = from[0]->copy->where;
+  std::vector<int> copies;
+  for (const EpState* state : from) copies.push_back(state->copy->number);
+  const int found = where.combine(copies, weight);
+  if (found < 0) return false;
+  out.copy = std::make_shared<RemoteCopy>(where, found);
+  return true;
+}
+
+void add_sums(const EpState& from, double weight, EpState& to) {
   to.curvature.gram += weight * from.curvature.gram;
   to.curvature.cross += weight * from.curvature.cross;
   to.curvature.group_gram += weight * from.curvature.group_gram;
@@ -59,8 +86,10 @@ void EpFit::watch(KeepGoing keep_going) {
   pass_.watch([this](double) { return keep_going_(progress_); });
 }
 
-void EpFit::delegate(RemoteSites remote) {
+void EpFit::delegate(RemoteSites remote,
+                     std::optional<RemoteMessages> messages) {
   sites = SiteRows();
+  messages_ = std::move(messages);
   pass_.delegate(std::move(remote));
 }
 
@@ -143,16 +172,25 @@ EpState EpFit::state() const {
 }
 
 void EpFit::save(EpState& out) const {
-  out.kappa = sites.kappa;
-  out.b = sites.b;
+  if (messages_) {
+    out.copy = std::make_shared<RemoteCopy>(*messages_, messages_->keep());
+  } else {
+    out.kappa = sites.kappa;
+    out.b = sites.b;
+  }
   out.curvature = sums_.curvature;
   out.shift = sums_.linear;
   add_product(sums_.curvature, q_.mean, 1.0, out.shift);
 }
 
 void EpFit::take(EpState& from) {
-  std::swap(sites.kappa, from.kappa);
-  std::swap(sites.b, from.b);
+  if (messages_) {
+    messages_->take(from.copy->number);
+    from.copy.reset();
+  } else {
+    std::swap(sites.kappa, from.kappa);
+    std::swap(sites.b, from.b);
+  }
   std::swap(sums_.curvature, from.curvature);
   std::swap(sums_.linear, from.shift);
   add_product(sums_.curvature, q_.mean, -1.0, sums_.linear);

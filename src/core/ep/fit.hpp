@@ -9,6 +9,8 @@
 #define BAYESKERNEL_EP_FIT_HPP
 
 #include <functional>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "eigen.hpp"
@@ -31,15 +33,52 @@
 
 namespace bayeskernel {
 
+struct SiteMessages {
+  VectorXd kappa, b;
+};
+
+// sum weight * from, in their order. False where a message would lose its sign,
+// beside that of the first.
+bool combine(const std::vector<const SiteMessages*>& from,
+             const std::vector<double>& weight, SiteMessages& out);
+
+// Messages of rows that others keep, with copies by number: one of the messages
+// as they are, a combination as above (-1: there is none), a copy that takes
+// their place or is not needed any more. `group_evidence`: what the rows of
+// groups add up to at the q of the last pass (group_evidence.hpp).
+struct RemoteMessages {
+  Index rows = 0;
+  std::function<int()> keep;
+  std::function<int(const std::vector<int>&, const std::vector<double>&)>
+      combine;
+  std::function<void(int)> take, forget;
+  std::function<VectorXd(bool axes)> group_evidence;
+};
+
+struct RemoteCopy {
+  RemoteCopy(const RemoteMessages& where, int number)
+      : where(where), number(number) {}
+  RemoteCopy(const RemoteCopy&) = delete;
+  RemoteCopy& operator=(const RemoteCopy&) = delete;
+  ~RemoteCopy() { where.forget(number); }
+
+  const RemoteMessages& where;
+  const int number;
+};
+
 // Messages and their sums: from where a fit may go on, also as a combination
 // of others, since all of it is linear in the messages.
-struct EpState {
-  VectorXd kappa, b;
+struct EpState : SiteMessages {
+  std::shared_ptr<const RemoteCopy> copy;  // instead of the messages
   Curvature curvature;
   ArrowVector shift;  // sum (b - kappa offset) (x, z)
 };
 
-void add_state(const EpState& from, double weight, EpState& to);
+// The messages alone; `out` may be one of the states.
+bool combine_messages(const std::vector<const EpState*>& from,
+                      const std::vector<double>& weight, EpState& out);
+// The sums alone.
+void add_sums(const EpState& from, double weight, EpState& to);
 
 // Messages of rows that others keep, and what goes with them: taken over from
 // there, and handed over.
@@ -69,11 +108,17 @@ class EpFit {
 
   // Interrupts are asked for inside passes, too, and leave by PassInterrupted.
   void watch(KeepGoing keep_going);
-  // Hands the passes to who keeps the rows, and their messages.
-  void delegate(RemoteSites remote);
+  // Hands the passes to who keeps the rows, and their messages. Without
+  // `messages` there are no states.
+  void delegate(RemoteSites remote,
+                std::optional<RemoteMessages> messages = std::nullopt);
   // The same with a copy of the messages here, which follows each run, and
   // which a run begins with where it was changed.
   void delegate(RemoteSites remote, SiteMirror mirror);
+  // Null: they are here.
+  const RemoteMessages* remote_messages() const {
+    return messages_ ? &*messages_ : nullptr;
+  }
   const Completions* completions() const { return responsibilities_.units(); }
   // What the user is told: units done of a total.
   void progress(double done, double total) { progress_ = {done, total, "ep"}; }
@@ -181,6 +226,7 @@ class EpFit {
   bool residuals_ = false;
   bool changed_ = false;  // the messages, beside passes
   SiteMirror mirror_;
+  std::optional<RemoteMessages> messages_;
   KeepGoing keep_going_;
   Progress progress_{0.0, 0.0, "ep"};
 };

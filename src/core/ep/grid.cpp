@@ -127,7 +127,7 @@ void EpGrid::find_mode() {
   const double tolerance = std::max(settings_.tolerance, 1e-3);
   mode_ =
       climb([&](const VectorXd& at) { return with_gradient(at, tolerance); }, x,
-            hyper_.inverse_curvature(x), 2e-3);
+            hyper_.inverse_curvature(x, fit_.weight()), 2e-3);
 }
 
 void EpGrid::lay_out() {
@@ -219,7 +219,9 @@ double EpGrid::loading_size() const {
 }
 
 bool EpGrid::roomy() const {
-  const double rows = static_cast<double>(fit_.rows().rows());
+  const RemoteMessages* away = fit_.remote_messages();
+  const double rows =
+      static_cast<double>(away != nullptr ? away->rows : fit_.rows().rows());
   return grid_.most * (2.0 * rows + loading_size()) <= room;
 }
 
@@ -387,7 +389,6 @@ auto EpGrid::begin_at(const std::vector<Line>& lines, const VectorXd& z,
                       const Density& mode) -> Guess {
   Guess out{0.0, mode.missed.axes};
   if (keep_) start_ = *states_.find(Place{});
-  VectorXd kappa;
   for (std::size_t k = 0; k < lines.size(); ++k) {
     const Line& line = lines[k];
     const std::size_t n = line.at.size();
@@ -402,12 +403,13 @@ auto EpGrid::begin_at(const std::vector<Line>& lines, const VectorXd& z,
     if (!keep_) continue;
     const EpState &from = line.state[i], &to = line.state[i + 1],
                   &origin = *states_.find(Place{});
-    kappa = start_.kappa + (1.0 - t) * from.kappa + t * to.kappa - origin.kappa;
-    // None of them may lose its sign.
-    if ((kappa.array() < 0.2 * start_.kappa.array()).any()) continue;
-    add_state(from, 1.0 - t, start_);
-    add_state(to, t, start_);
-    add_state(origin, -1.0, start_);
+    if (!combine_messages({&start_, &from, &to, &origin},
+                          {1.0, 1.0 - t, t, -1.0}, start_)) {
+      continue;
+    }
+    add_sums(from, 1.0 - t, start_);
+    add_sums(to, t, start_);
+    add_sums(origin, -1.0, start_);
   }
   if (keep_) fit_.take(start_);
   return out;

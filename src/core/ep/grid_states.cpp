@@ -33,35 +33,39 @@ bool GridStates::extrapolate(Place place, Index axis, int side,
     if (s == nullptr) break;
   }
   if (behind[0] == nullptr) return false;
-  if (behind[2] != nullptr && combine(behind, {3.0, -3.0, 1.0}, out)) {
+  if (behind[2] != nullptr &&
+      combine({behind.begin(), behind.end()}, {3.0, -3.0, 1.0}, out)) {
     return true;
   }
-  if (behind[1] == nullptr || !combine(behind, {2.0, -1.0, 0.0}, out)) {
+  if (behind[1] == nullptr ||
+      !combine({behind[0], behind[1]}, {2.0, -1.0}, out)) {
     out = *behind[0];
   }
   return true;
 }
 
-bool GridStates::combine(const std::array<const EpState*, 3>& from,
-                         const std::array<double, 3>& weight, EpState& out) {
-  const bool two = weight[2] == 0.0;
-  const EpState &s = *from[0], &t = *from[1], &u = two ? t : *from[2];
-  const auto add = [&](const auto& a, const auto& b, const auto& c, auto& to) {
-    if (two) {
-      to = weight[0] * a + weight[1] * b;
+bool GridStates::combine(const std::vector<const EpState*>& from,
+                         const std::vector<double>& weight, EpState& out) {
+  if (!combine_messages(from, weight, out)) return false;
+  const auto sum = [&](auto&& member, auto& to) {
+    if (from.size() == 2) {
+      to = weight[0] * member(*from[0]) + weight[1] * member(*from[1]);
     } else {
-      to = weight[0] * a + weight[1] * b + weight[2] * c;
+      to = weight[0] * member(*from[0]) + weight[1] * member(*from[1]) +
+           weight[2] * member(*from[2]);
     }
   };
-  add(s.kappa, t.kappa, u.kappa, out.kappa);
-  if ((out.kappa.array() < 0.2 * s.kappa.array()).any()) return false;
-  const Curvature &k = s.curvature, &l = t.curvature, &m = u.curvature;
-  add(s.b, t.b, u.b, out.b);
-  add(k.gram, l.gram, m.gram, out.curvature.gram);
-  add(k.cross, l.cross, m.cross, out.curvature.cross);
-  add(k.group_gram, l.group_gram, m.group_gram, out.curvature.group_gram);
-  add(s.shift.x, t.shift.x, u.shift.x, out.shift.x);
-  add(s.shift.group, t.shift.group, u.shift.group, out.shift.group);
+  using State = const EpState&;
+  const auto gram = [](State s) -> auto& { return s.curvature.gram; };
+  const auto cross = [](State s) -> auto& { return s.curvature.cross; };
+  const auto group = [](State s) -> auto& { return s.curvature.group_gram; };
+  const auto shift = [](State s) -> auto& { return s.shift.x; };
+  const auto effects = [](State s) -> auto& { return s.shift.group; };
+  sum(gram, out.curvature.gram);
+  sum(cross, out.curvature.cross);
+  sum(group, out.curvature.group_gram);
+  sum(shift, out.shift.x);
+  sum(effects, out.shift.group);
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <map>
+#include <vector>
 
 #include "eigen.hpp"
 #include "ep/fit.hpp"
@@ -30,8 +31,8 @@ class GridStates {
 
  private:
   // False where a message would lose its sign.
-  static bool combine(const std::array<const EpState*, 3>& from,
-                      const std::array<double, 3>& weight, EpState& out);
+  static bool combine(const std::vector<const EpState*>& from,
+                      const std::vector<double>& weight, EpState& out);
 
   std::map<Place, EpState> states_;
   EpState spare_;  // memory

@@ -1,6 +1,5 @@
 #include "ep/group_evidence.hpp"
 
-#include <algorithm>
 
 #include "likelihood/likelihood.hpp"
 #include "linear/gaussian.hpp"
@@ -14,41 +13,62 @@ bool GroupEvidence::at_mean_applies(const EpFit& fit) {
       fit.family() == Family::logit || fit.family() == Family::probit;
   return labels && rows.groups() > 0 && rows.z_columns() >= 1 &&
          rows.z_columns() <= 2 && fit.completions() == nullptr &&
-         fit.sites.mean.size() > 0;
+         (fit.sites.mean.size() > 0 || fit.remote_messages() != nullptr);
 }
 
 auto GroupEvidence::operator()(bool axes) -> Missed {
-  const RowSource& rows = fit_.rows();
-  const Index p = axes ? rows.x_columns() : 0;
-  axes_ = std::sqrt(3.0) * fit_.posterior().whitener().topRows(p).transpose();
-  group_axes_ = MatrixXd::Zero(rows.z_columns() * rows.groups(), p);
-  if (p > 0) {
-    group_axes_.noalias() = -fit_.system().loading().transpose() * axes_;
-  }
-  block_ = MatrixXd::Zero(2 * p + 1, rows.blocks());
-  const Sweep sweep{rows, fit_.executor(), nullptr};
-  sweep.run([&](Index block, Index) {
-    Scratch scratch;
-    for (const TileSpan& span : rows.block_tiles(block)) {
-      // A group of thousands of rows knows its effect.
-      if (rows.is_part(span)) continue;
-      const Tile tile = rows.tile(span, scratch.buffer);
-      scratch.shift = axes_.transpose() * tile.x;
-      rows.for_groups(span, [&](Index g, Index begin, Index end) {
-        // One row and its site are exact together.
-        if (end - begin > 1) {
-          add_group(span, tile, g, begin, end, scratch, block_.col(block));
-        }
-      });
+  VectorXd at;
+  if (fit_->remote_messages() != nullptr) {
+    at = fit_->remote_messages()->group_evidence(axes);
+  } else {
+    set(fit_->posterior(), axes);
+    at = shard(rows_.shard_begin(0), rows_.shard_begin(1));
+    for (Index s = 1; s < rows_.shards(); ++s) {
+      at += shard(rows_.shard_begin(s), rows_.shard_begin(s + 1));
     }
-  });
-  const VectorXd at = block_.rowwise().sum();
+  }
+  const Index p = at.size() / 2;
   Missed out{at[0], 0.0};
   for (Index k = 0; k < p; ++k) {
     out.axes += std::log(
         (4.0 + std::exp(at[1 + k] - at[0]) + std::exp(at[1 + p + k] - at[0])) /
         6.0);
   }
+  return out;
+}
+
+void GroupEvidence::set(const GaussianPosterior& q, bool axes) {
+  q_ = &q;
+  const Index p = axes ? rows_.x_columns() : 0;
+  axes_ = std::sqrt(3.0) * q.whitener().topRows(p).transpose();
+  group_axes_ = MatrixXd::Zero(rows_.z_columns() * rows_.groups(), p);
+  if (p > 0) {
+    group_axes_.noalias() = -q.eliminated().loading().transpose() * axes_;
+  }
+}
+
+VectorXd GroupEvidence::shard(Index begin, Index end) {
+  const Index first = rows_.chunk_begin(begin);
+  block_ = MatrixXd::Zero(2 * axes_.cols() + 1, rows_.chunk_begin(end) - first);
+  const Sweep sweep{rows_, executor_, nullptr};
+  sweep.run(begin, end, [&](Index block, Index) {
+    Scratch scratch;
+    for (const TileSpan& span : rows_.block_tiles(block)) {
+      // A group of thousands of rows knows its effect.
+      if (rows_.is_part(span)) continue;
+      const Tile tile = rows_.tile(span, scratch.buffer);
+      scratch.shift = axes_.transpose() * tile.x;
+      rows_.for_groups(span, [&](Index g, Index from, Index to) {
+        // One row and its site are exact together.
+        if (to - from > 1) {
+          add_group(span, tile, g, from, to, scratch,
+                    block_.col(block - first));
+        }
+      });
+    }
+  });
+  VectorXd out = block_.col(0);
+  for (Index k = 1; k < block_.cols(); ++k) out += block_.col(k);
   return out;
 }
 
@@ -85,7 +105,7 @@ void GroupEvidence::add_rows(const Tile& tile, Index begin,
                              Scratch& scratch) const {
   const Index n = scratch.level.cols();
   scratch.product.setOnes(scratch.sum.rows(), scratch.sum.cols());
-  const bool logit = fit_.family() == Family::logit;
+  const bool logit = family_ == Family::logit;
   if (logit) {
     const auto minus = (-tile.y.segment(begin, n)).asDiagonal();
     scratch.across_power.noalias() = scratch.across * minus;
@@ -147,7 +167,7 @@ void GroupEvidence::add_row(double y, double w, double residual, Index i,
     } else {
       MarginArray<kBatch> at;
       for (Index q = 0; q < f.size(); q += kBatch) {
-        margin_terms<kBatch>(fit_.family(), y * f.segment<kBatch>(q), at);
+        margin_terms<kBatch>(family_, y * f.segment<kBatch>(q), at);
         sum.segment<kBatch>(q) += w * at.value;
       }
     }
@@ -155,13 +175,13 @@ void GroupEvidence::add_row(double y, double w, double residual, Index i,
 }
 
 auto GroupEvidence::message(Index i) const -> Message {
-  const SiteRows& sites = fit_.sites;
+  const SiteRows& sites = sites_;
   const double s = sites.variance[i], v = sites.cavity_variance[i];
   return {(v - s) / (s * v), sites.mean[i] / s - sites.cavity_mean[i] / v};
 }
 
 double GroupEvidence::log_scale(Index i) const {
-  const SiteRows& sites = fit_.sites;
+  const SiteRows& sites = sites_;
   const double m = sites.mean[i], s = sites.variance[i];
   const auto [kappa, b] = message(i);
   const double cavity = cavity_fraction(kappa, s);

@@ -33,9 +33,18 @@ class GroupEvidence {
   static constexpr Index kMostColumns = 60;
 
   explicit GroupEvidence(const EpFit& fit)
-      : fit_(fit),
-        tilted_(fit.family()),
-        rules_(fit.rows().z_columns(), {8, 16, 24}, {1.0, 6.0}) {}
+      : GroupEvidence(fit.rows(), fit.executor(), fit.family(), fit.sites) {
+    fit_ = &fit;
+  }
+  // Rows that are part of more.
+  GroupEvidence(const RowSource& rows, Executor& executor, Family family,
+                const SiteRows& sites)
+      : rows_(rows),
+        executor_(executor),
+        family_(family),
+        sites_(sites),
+        tilted_(family),
+        rules_(rows.z_columns(), {8, 16, 24}, {1.0, 6.0}) {}
 
   // Labels, groups of one or two effects each; few columns beside them, without
   // which there is the part at the mean alone.
@@ -52,6 +61,12 @@ class GroupEvidence {
     double sum() const { return at_mean + axes; }
   };
   Missed operator()(bool axes = true);
+
+  // The q of the last pass, and whether its axes are asked for.
+  void set(const GaussianPosterior& q, bool axes);
+  // The sums of the chunks begin .. end - 1: at the mean, then to both sides of
+  // it along each axis.
+  VectorXd shard(Index begin, Index end);
 
  private:
   using Nodes = Eigen::ArrayXd;
@@ -79,7 +94,7 @@ class GroupEvidence {
     const Index r = tile.z.rows(), n = end - begin, p = axes_.cols();
     const auto z = tile.z.middleCols(begin, n);
     const Eigen::LLT<MatrixXd> root(
-        fit_.system().group_inverse().middleCols(g * r, r));
+        q_->eliminated().inverse().middleCols(g * r, r));
     // Those of f in units of the effects.
     scratch.along = root.matrixU() * z;
     const double steep = scratch.along.colwise().squaredNorm().maxCoeff();
@@ -89,7 +104,7 @@ class GroupEvidence {
     shift.noalias() += group_axes_.middleRows(g * r, r).transpose() * z;
     scratch.level.resize(2 * p + 1, n);
     scratch.level.rowwise() =
-        fit_.sites.mean.segment(span.row_begin + begin, n).transpose();
+        sites_.mean.segment(span.row_begin + begin, n).transpose();
     scratch.level.middleRows(1, p) += shift;
     scratch.level.bottomRows(p) -= shift;
     const double scale = add_messages(span.row_begin + begin, rule, scratch);
@@ -127,7 +142,12 @@ class GroupEvidence {
   // log E_q of p over the message.
   double log_scale(Index i) const;
 
-  const EpFit& fit_;
+  const EpFit* fit_ = nullptr;
+  const RowSource& rows_;
+  Executor& executor_;
+  Family family_;
+  const SiteRows& sites_;
+  const GaussianPosterior* q_ = nullptr;
   TiltedMoments tilted_;
   GroupRules rules_;
   MatrixXd axes_;        // of theta, columns x p

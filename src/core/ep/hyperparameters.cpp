@@ -4,11 +4,9 @@
 #include <cmath>
 #include <cstddef>
 
-#include "ep/sites.hpp"
 #include "error.hpp"
 #include "linear/conditional_variance.hpp"
 #include "linear/gaussian.hpp"
-#include "math/cholesky.hpp"
 #include "math/spd.hpp"
 #include "math/special.hpp"
 
@@ -72,11 +70,12 @@ void Hyperparameters::unpack(const VectorXd& x,
   });
 }
 
-MatrixXd Hyperparameters::inverse_curvature(const VectorXd& x) const {
+MatrixXd Hyperparameters::inverse_curvature(const VectorXd& x,
+                                            double rows) const {
   VectorXd out(size());
   visit([&](int l, Index at) {
     if (l < 0) {
-      out[at] = 1.0;
+      out[at] = 1.0 / (0.5 * rows + variance(l).shape());
       return;
     }
     const Block& block = prior_.blocks[l];

@@ -34,8 +34,8 @@ class Hyperparameters {
               double& noise_variance) const;
 
   // A first guess of the inverse Hessian of -(log Z + log prior): variances
-  // whose members were seen themselves.
-  MatrixXd inverse_curvature(const VectorXd& x) const;
+  // whose members, for the noise `rows` residuals, were seen themselves.
+  MatrixXd inverse_curvature(const VectorXd& x, double rows) const;
 
   // Log density of x, normalised.
   double log_prior(const VectorXd& x) const;

@@ -62,6 +62,14 @@ RowReply RowWorker::run(const RowRequest& request,
       return influence();
     case RowStep::jackknife:
       return jackknife(request, begin);
+    case RowStep::minibatch:
+      return minibatch(request);
+    case RowStep::keep_messages:
+    case RowStep::combine_messages:
+    case RowStep::take_messages:
+      return copies(request);
+    case RowStep::group_evidence:
+      return group_evidence(request, begin);
   }
   return RowReply();
 }
@@ -132,6 +140,22 @@ RowReply RowWorker::mean_field(const RowRequest& request,
   return out;
 }
 
+RowReply RowWorker::minibatch(const RowRequest& request) {
+  if (!batches_) {
+    batches_ = std::make_unique<Batches>(rows_, executor_, request.batches);
+  }
+  batches_->at.seek(request.batch, request.chunk);
+  set_noise(request.noise);
+  const bool start = !request.mean;
+  RowReply out;
+  out.shards.emplace_back();
+  batches_->pass.run(start ? Moments() : at_,
+                     start ? rules_.start() : rules_.later(), Second::none,
+                     out.shards.back().sums);
+  out.groups = &groups_;
+  return out;
+}
+
 RowReply RowWorker::moments(const RowRequest& request) {
   set_noise(request.noise);
   VectorXd mean(rows_.rows()), variance(rows_.rows());
@@ -158,6 +182,49 @@ RowReply RowWorker::sites(const RowRequest& request,
     site_pass_->run_shard(step, from, to, at_, reply.sums, groups_);
     reply.total = site_pass_->rule.shard(from, to);
   });
+}
+
+RowReply RowWorker::copies(const RowRequest& request) {
+  open_sites(false);
+  scale_sites(request.noise);
+  for (const int number : request.forget) copies_.erase(number);
+  std::vector<const SiteMessages*> from;
+  for (const int number : request.copies) {
+    const auto found = copies_.find(number);
+    if (found == copies_.end()) throw ArgumentError("there is no such copy");
+    from.push_back(&found->second);
+  }
+  bool whole = true;
+  if (request.step == RowStep::keep_messages) {
+    copies_[request.to] = {sites_.kappa, sites_.b};
+  } else if (from.empty() || from.size() != request.copy_weights.size()) {
+    throw ArgumentError("copies of messages are lacking");
+  } else if (request.step == RowStep::combine_messages) {
+    whole = combine(from, request.copy_weights, copies_[request.to]);
+  } else {
+    sites_.kappa = from[0]->kappa;
+    sites_.b = from[0]->b;
+  }
+  RowReply out;
+  out.rows.emplace_back("lost", VectorXd::Constant(1, whole ? 0.0 : 1.0));
+  return out;
+}
+
+RowReply RowWorker::group_evidence(const RowRequest& request,
+                                   const std::vector<Index>& begin) {
+  if (!site_pass_ || !row_moments_) {
+    throw ArgumentError("there are no moments of rows");
+  }
+  if (!evidence_) {
+    evidence_ = std::make_unique<GroupEvidence>(rows_, executor_, model_.family,
+                                                sites_);
+  }
+  evidence_->set(q_, request.axes);
+  RowReply out = shards(begin, [&](Index from, Index to, ShardReply& reply) {
+    reply.sums.linear.x = evidence_->shard(from, to);
+  });
+  out.groups = nullptr;
+  return out;
 }
 
 RowReply RowWorker::messages() const {
@@ -211,9 +278,17 @@ RowReply RowWorker::jackknife(const RowRequest& request,
   if (!site_pass_) throw ArgumentError("there are no messages");
   scale_sites(request.noise);
   const JackknifeRule rule(rows_, sites_);
+  // Groups go as a whole, and leave the sums of a pass as they were.
+  const bool grouped = rows_.groups() > 0;
   RowReply out = shards(begin, [&](Index from, Index to, ShardReply& reply) {
-    pass_.run_shard(from, to, at_, rule, Second::none, reply.sums, groups_);
+    pass_.run_shard(from, to, at_, rule, Second::none, reply.sums, groups_,
+                    RowStore(), grouped ? Gather::nothing : Gather::all);
   });
+  out.groups = nullptr;
+  if (grouped) {
+    out.shards[0].sums.curvature.gram =
+        GroupGradients(rows_, executor_).run(q_, sites_);
+  }
   const JackknifeRule::Total total = rule.total();
   out.rows.emplace_back(
       "totals",

@@ -4,6 +4,7 @@
 #ifndef BAYESKERNEL_EP_ROW_WORKER_HPP
 #define BAYESKERNEL_EP_ROW_WORKER_HPP
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,8 +13,10 @@
 
 #include "eigen.hpp"
 #include "ep/fit.hpp"
+#include "ep/group_evidence.hpp"
 #include "ep/influence.hpp"
 #include "ep/site_pass.hpp"
+#include "linear/minibatches.hpp"
 #include "linear/noise.hpp"
 #include "linear/pass.hpp"
 #include "linear/row_rules.hpp"
@@ -32,7 +35,12 @@ enum class RowStep {
   left_out,
   response,   // a pass of linear response
   influence,  // where these have led; they are over
-  jackknife
+  jackknife,
+  minibatch,      // mean field of one
+  keep_messages,  // copies by number, see RemoteMessages
+  combine_messages,
+  take_messages,
+  group_evidence
 };
 
 struct RowRequest {
@@ -45,6 +53,15 @@ struct RowRequest {
   std::optional<VectorXd> mean;
   MatrixXd whitener, effects, loading, inverse, whitened_loading;
   VectorXd site_kappa, site_b;
+  // A minibatch of a chunk of the worker's rows.
+  BatchPlace batch;
+  Index chunk = 0;
+  StochasticSettings batches;
+  // Copies of messages: of which, and the number of the new one.
+  std::vector<int> copies, forget;
+  std::vector<double> copy_weights;
+  int to = 0;
+  bool axes = false;  // of the evidence of groups
 };
 
 struct ShardReply {
@@ -76,6 +93,13 @@ class RowWorker {
   RowReply run(const RowRequest& request, const std::vector<Index>& begin);
 
  private:
+  struct Batches {
+    Batches(const RowSource& rows, Executor& executor,
+            const StochasticSettings& settings)
+        : at(rows, settings), pass(at.rows(), executor) {}
+    Minibatches at;
+    Pass pass;
+  };
   struct Response {
     explicit Response(const RowSource& rows)
         : influence(rows.rows()), rule(rows, influence) {}
@@ -91,6 +115,10 @@ class RowWorker {
 
   RowReply mean_field(const RowRequest& request,
                       const std::vector<Index>& begin);
+  RowReply minibatch(const RowRequest& request);
+  RowReply copies(const RowRequest& request);
+  RowReply group_evidence(const RowRequest& request,
+                          const std::vector<Index>& begin);
   RowReply moments(const RowRequest& request);
   RowReply sites(const RowRequest& request, const std::vector<Index>& begin);
   RowReply messages() const;
@@ -120,6 +148,9 @@ class RowWorker {
   SiteRows sites_;
   std::optional<SitePass> site_pass_;
   std::unique_ptr<Response> response_;
+  std::unique_ptr<Batches> batches_;
+  std::map<int, SiteMessages> copies_;
+  std::unique_ptr<GroupEvidence> evidence_;
 };
 
 }  // namespace bayeskernel

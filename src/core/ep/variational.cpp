@@ -9,7 +9,6 @@
 #include "likelihood/family.hpp"
 #include "linear/conditional_variance.hpp"
 #include "linear/gaussian.hpp"
-#include "math/cholesky.hpp"
 #include "math/spd.hpp"
 #include "math/special.hpp"
 #include "optim/anderson.hpp"

@@ -3,7 +3,6 @@
 #include <Eigen/Core>
 
 #include "math/normal.hpp"
-#include "missing/values/gibbs.hpp"
 
 namespace bayeskernel {
 

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <utility>
 
-#include "klr/save.hpp"
 
 namespace bayeskernel {
 

@@ -1,7 +1,6 @@
 #include "klr/prior.hpp"
 
 #include "expansion/levy.hpp"
-#include "rng/distributions.hpp"
 
 namespace bayeskernel {
 

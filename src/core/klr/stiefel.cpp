@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "rng/distributions.hpp"
 
 namespace bayeskernel {
 

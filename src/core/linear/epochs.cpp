@@ -8,10 +8,11 @@ Epochs run_epochs(const RowSource& rows, const Prior& prior, Executor& executor,
                   const StochasticSettings& settings,
                   const StochasticFit::RowMap& map, const RowModel& model,
                   bool tolerant, const KeepGoing& keep_going,
+                  const RemoteMinibatches* remote,
                   const StochasticFit::Visit& visit) {
   Epochs out;
   if (settings.epochs == 0) return out;
-  StochasticFit fit(rows, prior, executor, settings, map, model);
+  StochasticFit fit(rows, prior, executor, settings, map, model, remote);
   bool ran = false;
   try {
     out.interrupted = !fit.run(keep_going, visit);

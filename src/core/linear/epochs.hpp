@@ -21,11 +21,13 @@ struct Epochs {
 };
 
 // None where settings.epochs is 0. `tolerant`: a step that fails is no error.
+// `remote`: who has the rows; null: they are here.
 // Without a start full passes find their own.
 Epochs run_epochs(const RowSource& rows, const Prior& prior, Executor& executor,
                   const StochasticSettings& settings,
                   const StochasticFit::RowMap& map, const RowModel& model,
                   bool tolerant, const KeepGoing& keep_going,
+                  const RemoteMinibatches* remote,
                   const StochasticFit::Visit& visit = nullptr);
 
 // Full passes; after an interrupt of the epochs a single one, for what there is

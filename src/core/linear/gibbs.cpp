@@ -6,12 +6,10 @@
 #include <cstddef>
 
 #include "error.hpp"
-#include "likelihood/family.hpp"
 #include "likelihood/rules.hpp"
 #include "linear/moments.hpp"
 #include "math/spd.hpp"
 #include "prior/variance_prior.hpp"
-#include "rng/distributions.hpp"
 #include "rng/matrix_variate.hpp"
 
 namespace bayeskernel {

@@ -2,22 +2,87 @@
 
 #include <utility>
 
+#include "error.hpp"
 #include "rng/distributions.hpp"
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
 
+Index Minibatches::chunks() const {
+  return absent_.empty() ? rows_.chunks() : static_cast<Index>(absent_.size());
+}
+
+Index Minibatches::rows_of_chunk(Index chunk) const {
+  return absent_.empty() ? rows_.chunk_span(chunk).rows() : absent_[chunk];
+}
+
 Index Minibatches::steps_of_chunk(Index chunk) const {
-  const TileSpan span = rows_.chunk_span(chunk);
-  const double n = static_cast<double>(span.row_end - span.row_begin);
+  const double n = static_cast<double>(rows_of_chunk(chunk));
   return std::max<Index>(
       1, std::llround(n / static_cast<double>(settings_.batch_rows)));
 }
 
 Index Minibatches::steps_of_epoch() const {
   Index sum = 0;
-  for (Index c = 0; c < rows_.chunks(); ++c) sum += steps_of_chunk(c);
+  for (Index c = 0; c < chunks(); ++c) sum += steps_of_chunk(c);
   return sum;
+}
+
+void Minibatches::seek(const BatchPlace& place, Index chunk) {
+  if (place.epoch != place_.epoch || place.chunk != place_.chunk ||
+      place.step <= place_.step) {
+    if (chunk < 0 || chunk >= chunks()) {
+      throw ArgumentError("a minibatch of other rows");
+    }
+    open({place.epoch, place.chunk}, chunk, -1);
+  }
+  while (place_.step < place.step) {
+    if (!next()) throw ArgumentError("a minibatch of other rows");
+  }
+}
+
+void Minibatches::open(const BatchPlace& place, Index chunk, Index then) {
+  place_ = place;
+  count_ = rows_of_chunk(chunk);
+  steps_ = steps_of_chunk(chunk);
+  done_ = 0;
+  at_ = 0;
+  if (!absent_.empty()) return;
+  rows_.load(chunk, then);
+  const TileSpan span = rows_.chunk_span(chunk);
+  tile_.emplace(rows_.tile(span, buffer_));
+  first_ = span.row_begin;
+  const Index first = grouped_ ? span.group_begin : span.row_begin;
+  const Index last = grouped_ ? span.group_end : span.row_end;
+  units_.resize(last - first);
+  std::iota(units_.begin(), units_.end(), first);
+  shuffle(place.epoch, place.chunk + 1, units_);
+}
+
+bool Minibatches::next() {
+  while (++place_.step < steps_) {
+    // All of one size but the last, so that buffers stay.
+    const Index target = place_.step + 1 == steps_
+                             ? count_
+                             : (count_ / steps_) * (place_.step + 1);
+    if (!absent_.empty()) {
+      size_ = target - done_;
+      done_ = target;
+      return true;
+    }
+    members_.clear();
+    groups_.clear();
+    begin_.assign(1, 0);
+    for (; at_ < units_.size() && done_ < target; ++at_) {
+      done_ += add(units_[at_], first_);
+    }
+    // Large groups make fewer steps than were planned.
+    if (members_.empty()) continue;
+    gather(*tile_);
+    size_ = static_cast<Index>(members_.size());
+    return true;
+  }
+  return false;
 }
 
 Index Minibatches::add(Index unit, Index chunk_first) {

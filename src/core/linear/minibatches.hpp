@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "eigen.hpp"
@@ -28,64 +30,63 @@ struct StochasticSettings {
   double tolerance = 0.0;
 };
 
+// Which minibatch: the step of a chunk, by its number among all chunks.
+struct BatchPlace {
+  int epoch = -1;
+  Index chunk = -1, step = -1;
+};
+
 // Chunks come in random order, inside a chunk rows in random order, or whole
 // groups. The rows of a minibatch are copied together.
 class Minibatches {
  public:
-  Minibatches(const RowSource& rows, const StochasticSettings& settings)
-      : rows_(rows), settings_(settings), grouped_(rows.groups() > 0) {}
+  // `absent`: chunks that others have, so many rows in each; a minibatch is
+  // then its place and size alone.
+  Minibatches(const RowSource& rows, const StochasticSettings& settings,
+              std::vector<Index> absent = {})
+      : rows_(rows),
+        settings_(settings),
+        grouped_(rows.groups() > 0),
+        absent_(std::move(absent)) {}
 
   const PackedRows& rows() const { return batch_; }
+  Index size() const { return size_; }
+  const BatchPlace& place() const { return place_; }
   // The groups of the minibatch, as the source numbers them.
   const std::vector<Index>& groups() const { return groups_; }
 
-  Index steps_of_chunk(Index chunk) const;
   Index steps_of_epoch() const;
+
+  // The minibatch at a place of which others know; its chunk is the one with
+  // this number here.
+  void seek(const BatchPlace& place, Index chunk);
 
   // visit() for every minibatch of an epoch, until it says no.
   template <class Visit>
   bool epoch(int number, Visit&& visit) {
-    std::vector<Index> chunks(rows_.chunks());
+    std::vector<Index> chunks(this->chunks());
     std::iota(chunks.begin(), chunks.end(), Index{0});
     shuffle(number, 0, chunks);
     for (std::size_t c = 0; c < chunks.size(); ++c) {
       const bool last = c + 1 == chunks.size();
       const Index after_last = chunks.size() > 1 ? 0 : -1;  // full passes
-      rows_.load(chunks[c], last ? after_last : chunks[c + 1]);
-      if (!chunk(number, chunks[c], visit)) return false;
+      open({number, chunks[c]}, chunks[c], last ? after_last : chunks[c + 1]);
+      while (next()) {
+        if (!visit()) return false;
+      }
     }
     return true;
   }
 
  private:
-  template <class Visit>
-  bool chunk(int number, Index chunk, Visit&& visit) {
-    const TileSpan span = rows_.chunk_span(chunk);
-    const Tile all = rows_.tile(span, buffer_);
-    const Index first = grouped_ ? span.group_begin : span.row_begin;
-    const Index last = grouped_ ? span.group_end : span.row_end;
-    units_.resize(last - first);
-    std::iota(units_.begin(), units_.end(), first);
-    shuffle(number, chunk + 1, units_);
-    const Index steps = steps_of_chunk(chunk);
-    const Index n = span.row_end - span.row_begin;
-    Index done = 0;
-    std::size_t at = 0;
-    for (Index step = 0; step < steps && at < units_.size(); ++step) {
-      members_.clear();
-      groups_.clear();
-      begin_.assign(1, 0);
-      // All of one size but the last, so that buffers stay.
-      const Index target = step + 1 == steps ? n : (n / steps) * (step + 1);
-      for (; at < units_.size() && done < target; ++at) {
-        done += add(units_[at], span.row_begin);
-      }
-      if (members_.empty()) continue;
-      gather(all);
-      if (!visit()) return false;
-    }
-    return true;
-  }
+  Index chunks() const;
+  Index rows_of_chunk(Index chunk) const;
+  Index steps_of_chunk(Index chunk) const;
+
+  // Begins with a chunk; `then` is loaded after it.
+  void open(const BatchPlace& place, Index chunk, Index then);
+  // The next minibatch of the chunk; false: there is none.
+  bool next();
 
   // Notes the rows of a unit, counted from the first of the chunk.
   Index add(Index unit, Index chunk_first);
@@ -97,6 +98,13 @@ class Minibatches {
   const RowSource& rows_;
   StochasticSettings settings_;
   bool grouped_;
+  std::vector<Index> absent_;
+  BatchPlace place_;
+  // Of the chunk: its rows, steps, and what came of it so far.
+  Index first_ = 0, count_ = 0, steps_ = 0, done_ = 0;
+  std::size_t at_ = 0;
+  std::optional<Tile> tile_;
+  Index size_ = 0;
   PackedRows batch_;
   MatrixXd buffer_;
   std::vector<Index> units_, members_, groups_, begin_;

@@ -153,11 +153,12 @@ double ScaleMove::log_prior(const Moved& moved, double t,
       value += log_scale_density(block, precision[l], t);
     } else {
       const double squares =
-          block.eliminated
-              ? part_.group.squaredNorm()
-              : part_.x.segment(block.first, block.members).squaredNorm();
+          block.eliminated ? block.precision * part_.group.squaredNorm()
+                           : block.held_precision()
+                                 .cwiseProduct(block.second_moment(part_.x))
+                                 .sum();
       value += static_cast<double>(block.members * block.width) * t -
-               0.5 * block.precision * c * c * squares;
+               0.5 * c * c * squares;
     }
   }
   if (moved.scattered) {

@@ -5,7 +5,6 @@
 #include <cstddef>
 
 #include "error.hpp"
-#include "likelihood/family.hpp"
 #include "likelihood/rules.hpp"
 #include "linear/moments.hpp"
 #include "math/cholesky.hpp"
@@ -16,7 +15,8 @@ namespace bayeskernel {
 StochasticFit::StochasticFit(const RowSource& rows, const Prior& prior,
                              Executor& executor,
                              const StochasticSettings& settings,
-                             const RowMap& map, const RowModel& model)
+                             const RowMap& map, const RowModel& model,
+                             const RemoteMinibatches* remote)
     : rows_(rows),
       prior_(prior),
       settings_(settings),
@@ -24,8 +24,10 @@ StochasticFit::StochasticFit(const RowSource& rows, const Prior& prior,
       rules_(model),
       p_(prior.columns()),
       r_(rows.z_columns()),
-      batches_(rows, settings),
-      derived_(map ? map(batches_.rows()) : nullptr),
+      remote_(remote),
+      batches_(rows, settings,
+               remote != nullptr ? remote->chunk_rows : std::vector<Index>()),
+      derived_(map && remote == nullptr ? map(batches_.rows()) : nullptr),
       pass_(
           derived_ ? static_cast<const RowSource&>(*derived_) : batches_.rows(),
           executor),
@@ -42,6 +44,9 @@ StochasticFit::StochasticFit(const RowSource& rows, const Prior& prior,
   if (model.completions != nullptr) {
     throw ArgumentError("minibatches split the completions of a row");
   }
+  if (remote != nullptr && rows.groups() > 0) {
+    throw ArgumentError("minibatches of groups are where their rows are");
+  }
 }
 
 bool StochasticFit::run(const KeepGoing& keep_going, const Visit& visit) {
@@ -54,7 +59,7 @@ bool StochasticFit::run(const KeepGoing& keep_going, const Visit& visit) {
       const Index before = steps_;
       const bool in_average = 2 * (steps_ + 1) > total;
       take_step(in_average);
-      if (visit && !in_average && steps_ > before) {
+      if (visit && remote_ == nullptr && !in_average && steps_ > before) {
         visit(batches_.rows(), q_, scale_);
       }
       return !settled_ && keep_going({static_cast<double>(steps_),
@@ -117,6 +122,11 @@ void StochasticFit::take_step(bool in_average) {
 }
 
 void StochasticFit::pass(const GaussianPosterior* q) {
+  if (remote_ != nullptr) {
+    sums_.clear(p_, false);
+    remote_->pass(batches_.place(), settings_, q, noise_.precision, sums_);
+    return;
+  }
   Moments at;
   at.q = q;
   rules_.set_noise(noise_.noise());
@@ -152,8 +162,8 @@ void StochasticFit::make_estimate(const GaussianPosterior* q) {
 }
 
 void StochasticFit::rescale() {
-  scale_ = static_cast<double>(rows_.rows()) /
-           static_cast<double>(batches_.rows().rows());
+  scale_ =
+      static_cast<double>(rows_.rows()) / static_cast<double>(batches_.size());
   estimate_.a() *= scale_;
   estimate_.h *= scale_;
 }

@@ -31,6 +31,16 @@
 
 namespace bayeskernel {
 
+// Minibatches of rows that others have: the rows of their chunks, and the sums
+// of one at q (null: the start) with this precision of the noise, which are
+// added to those that are given.
+struct RemoteMinibatches {
+  std::vector<Index> chunk_rows;
+  std::function<void(const BatchPlace&, const StochasticSettings&,
+                     const GaussianPosterior*, double, Sums&)>
+      pass;
+};
+
 class StochasticFit {
  public:
   // What the model sees of the rows of a minibatch.
@@ -44,7 +54,8 @@ class StochasticFit {
   // Without `map` it sees the rows themselves.
   StochasticFit(const RowSource& rows, const Prior& prior, Executor& executor,
                 const StochasticSettings& settings, const RowMap& map = nullptr,
-                const RowModel& model = RowModel());
+                const RowModel& model = RowModel(),
+                const RemoteMinibatches* remote = nullptr);
 
   // False when it was told to stop. Throws NumericError when the steps leave
   // no proper q.
@@ -135,6 +146,7 @@ class StochasticFit {
   const RowModel model_;
   RowRules rules_;
   Index p_, r_;
+  const RemoteMinibatches* remote_;
   Minibatches batches_;
   std::unique_ptr<DerivedRows> derived_;
   Pass pass_;

@@ -22,6 +22,8 @@ void Prior::check() const {
     fits = fits && block.members >= 0 && r >= 1 &&
            (block.kind != Block::Kind::unstructured ||
             (block.scale.rows() == r && block.scale.cols() == r)) &&
+           (block.coupled.size() == 0 ||
+            (block.coupled.rows() == r && block.coupled.cols() == r)) &&
            (block.eliminated ||
             (block.first >= 0 && block.first + block.members * r <= columns()));
   }
@@ -45,8 +47,9 @@ bool Prior::learns() const {
 std::vector<MatrixXd> Prior::start() const {
   std::vector<MatrixXd> out;
   for (const Block& block : blocks) {
-    const double value = block.kind == Block::Kind::held ? block.precision : 1;
-    out.push_back(MatrixXd::Identity(block.width, block.width) * value);
+    out.push_back(block.kind == Block::Kind::held
+                      ? block.held_precision()
+                      : MatrixXd::Identity(block.width, block.width));
   }
   return out;
 }
@@ -131,7 +134,7 @@ MatrixXd Prior::expected_precision(const Block& block,
                                    const BlockPosterior& q) {
   switch (block.kind) {
     case Block::Kind::held:
-      return MatrixXd::Constant(1, 1, block.precision);
+      return block.held_precision();
     case Block::Kind::iid:
       return MatrixXd::Constant(1, 1, q.shape / q.rate);
     case Block::Kind::point:
@@ -151,8 +154,9 @@ double Prior::bound(const Block& block, const BlockPosterior& q,
              std::log(current_precision(0, 0));
   }
   if (block.kind == Block::Kind::held) {
-    return value + 0.5 * count * std::log(block.precision) -
-           0.5 * block.precision * moment(0, 0) -
+    const MatrixXd known = block.held_precision();
+    return value + 0.5 * count * spd_log_det(known) -
+           0.5 * known.cwiseProduct(moment).sum() -
            0.5 * static_cast<double>(block.hidden);
   }
   if (block.kind == Block::Kind::point) {  // where q(theta, u) was formed

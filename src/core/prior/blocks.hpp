@@ -38,6 +38,12 @@ struct Block {
   double df = 0.0;                   // unstructured
   MatrixXd scale;                    // unstructured
   double precision = 1.0;            // held
+  MatrixXd coupled;                  // held: of each member, if it is no number
+
+  // That of a member of a held block: 1 x 1 where members have one number.
+  MatrixXd held_precision() const {
+    return coupled.size() > 0 ? coupled : MatrixXd::Constant(1, 1, precision);
+  }
 
   // sum over the members in `theta` of v v'.
   MatrixXd second_moment(const VectorXd& theta) const;

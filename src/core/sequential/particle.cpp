@@ -2,7 +2,6 @@
 
 #include <cstddef>
 
-#include "math/normal.hpp"
 #include "sequential/subset_prior.hpp"
 
 namespace bayeskernel {

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 
-#include "math/normal.hpp"
 
 namespace bayeskernel {
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 
-#include "likelihood/family.hpp"
 #include "rng/stream.hpp"
 #include "rows/rows.hpp"
 #include "rows/sums.hpp"

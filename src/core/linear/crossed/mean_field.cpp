@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "error.hpp"
-#include "likelihood/family.hpp"
 #include "linear/latent_values.hpp"
 #include "rows/sweep.hpp"
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "error.hpp"
-#include "likelihood/family.hpp"
 #include "linear/mean_field.hpp"
 #include "linear/missing_pattern.hpp"
 #include "rows/sums.hpp"

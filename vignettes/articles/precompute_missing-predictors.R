@@ -10,7 +10,7 @@
 
 sets <- Sys.getenv("SETS", "20")
 path <- file.path(getwd(), "missing-predictors_results.csv")
-old <- setwd("..")
+old <- setwd("../../..")
 system2("Rscript", c(
   "bench/missing.R", "kind=number,factor", "method=ep,omit", "peers=0", "label=page",
   paste0("sets=", sets),

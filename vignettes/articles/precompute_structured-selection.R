@@ -9,7 +9,7 @@
 #   BAYESKERNEL_PARTS=sensitivity Rscript precompute_structured-selection.R
 
 library(bayeskernel)
-source("../bench/helpers.R")
+source("../../bench/helpers.R")
 options(bayeskernel.threads = 1L, bayeskernel.progress = FALSE)
 
 results_file <- setting("RESULTS", "structured-selection_results.rds")
