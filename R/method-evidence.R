@@ -278,7 +278,7 @@ cavity_loo <- function(object) {
   structure(
     list(
       estimates = estimates, pointwise = pointwise, diagnostics = NULL,
-      by = if (is_linear(object) && !is_pseudo(object)) cavities else "the probabilities of predict()"
+      by = if (is_linear(object) && !is_pseudo(object)) cavities else "probabilities of predict()"
     ),
     class = c("cavity_loo", "loo"), dims = c(NA, nrow(pointwise))
   )

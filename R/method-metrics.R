@@ -114,8 +114,9 @@ log_loss <- function(y, prob) {
 #'
 #' The share of the pairs of a positive and a negative row in which the positive one has the higher
 #' score, ties counting one half: 0.5 is guessing. By mid-ranks, in the order of n log n operations.
+#' With more than two classes the mean over all pairs of classes (Hand and Till 2001).
 #'
-#' @param y True classes of two kinds, as in [brier_score()]; both must occur.
+#' @param y True classes, as in [brier_score()]; two or more must occur.
 #' @param score Numeric, length n; higher means more likely positive. Only the order counts: latent
 #'   values and probabilities give the same area. Or a matrix with a column for each class, by name
 #'   as in [brier_score()], where levels of `y` without rows do not count.
@@ -126,15 +127,18 @@ log_loss <- function(y, prob) {
 #' @seealso [balanced_error()], [brier_score()], [calibration()].
 #' @references Hanley, J. A. and McNeil, B. J. (1982). The meaning and use of the area under a
 #'   receiver operating characteristic (ROC) curve. *Radiology* 143, 29-36.
+#'
+#'   Hand, D. J. and Till, R. J. (2001). A simple generalisation of the area under the ROC curve for
+#'   multiple class classification problems. *Machine Learning* 45, 171-186.
 #' @examples
 #' auc(c(0, 0, 1, 1), c(0.1, 0.4, 0.35, 0.8))
 #' @export
 auc <- function(y, score) {
   all <- label_codes(y)
   labels <- two_classes(all)
-  if (is.null(labels)) abort_label_kind(y, "a factor with two levels, logical, 0/1 or -1/+1")
   if (is.data.frame(score)) score <- as.matrix(score)
   check_score(score, length(y), "score")
+  if (is.null(labels)) return(auc_of_pairs(all, score))
   if (NCOL(score) > 2L) score <- score_of_two(labels, score, all$levels)
   if (NCOL(score) > 2L) abort_classes(labels$levels, sprintf("%d columns", ncol(score)), "score")
   positive <- labels$code == 2L
@@ -151,7 +155,32 @@ auc <- function(y, score) {
       column = "y", found = labels$levels[1 + (n0 == 0)], expected = 2L
     )
   }
-  (sum(rank(score)[positive]) - n1 * (n1 + 1) / 2) / (n1 * n0)
+  rank_area(score, positive)
+}
+
+rank_area <- function(score, positive) {
+  n1 <- as.double(sum(positive))
+  (sum(rank(score)[positive]) - n1 * (n1 + 1) / 2) / (n1 * (length(positive) - n1))
+}
+
+# Of each pair of classes that occur, the mean of the two areas by the score of either.
+auc_of_pairs <- function(labels, score) {
+  if (NCOL(score) < 3L) {
+    bk_abort(
+      "response", "Argument `y` is not valid: it has more than two levels.",
+      sprintf("Found: %d levels, %s.", length(labels$levels), list_some(quoted(labels$levels))),
+      "Accepted: two levels, or `score` a matrix with one named column for each class.",
+      column = "y", found = labels$levels, expected = 2L
+    )
+  }
+  column <- match_columns(labels, score, "score")
+  classes <- unique(column)
+  if (length(classes) < 2L) return(auc(labels$code == labels$code[1L], score[, column[1L]]))
+  pairs <- utils::combn(classes, 2L)
+  mean(apply(pairs, 2L, function(pair) {
+    rows <- column %in% pair
+    mean(vapply(pair, function(k) rank_area(score[rows, k], column[rows] == k), 1))
+  }))
 }
 
 # The columns of the two classes, where names tell which these are and others are of levels that

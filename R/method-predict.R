@@ -35,10 +35,10 @@
 #'   `"margin"`: the sign of the mean of f. Default `NULL`: the more probable class.
 #' @param se.fit Also return posterior standard deviations: of f or the mean, with `"prob"` and
 #'   `"response"` of the probability. For samplers: across draws of the conditional mean.
-#' @param interval `"none"`; `"credible"`, for the mean, f or a probability; or `"prediction"`, for
-#'   a new response of a regression. A matrix with columns `fit`, `lwr`, `upr`; with `"prob"` an
-#'   array, rows x (`fit`, `lwr`, `upr`) x classes. Limits come from a normal distribution of f;
-#'   those of [bark()] and [mkprobit()] are quantiles of draws.
+#' @param interval `"none"`; `"credible"`, or `"confidence"`, for the mean, f or a probability; or
+#'   `"prediction"`, for a new response of a regression. A matrix with columns `fit`, `lwr`, `upr`;
+#'   with `"prob"` an array, rows x (`fit`, `lwr`, `upr`) x classes. Limits come from a normal
+#'   distribution of f; those of [bark()] and [mkprobit()] are quantiles of draws.
 #' @param level Probability of the interval, default 0.95.
 #' @param draws Return draws instead of averages, of what `type` and `interval` say.
 #' @param ndraws Number of draws. Default: every stored draw of a sampler (a smaller number takes
@@ -120,6 +120,8 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = 
   if (!is.null(newcov)) object <- with_new_units(object, newcov, newdata)
   draws <- check_flag(draws, "draws")
   type <- prediction_type(object, type, draws)
+  # As lm() has it.
+  if (identical(interval, "confidence")) interval <- "credible"
   intervals <- c("none", "credible", "prediction")
   ask <- list(
     type = type, link = prediction_link(object, link), threshold = threshold,

@@ -57,6 +57,14 @@ build_frame <- function(parsed, data, weights, offset, subset) {
 # A variable has to be in `data` or, as for lm(), where the formula was written; a function of that
 # name, such as time(), does not count, but contrasts in C() are functions.
 check_variables <- function(parsed, scope, env) {
+  taken <- intersect(c("$", "@"), all.names(parsed$frame_terms))
+  if (length(taken) && !is.data.frame(scope)) {
+    bk_abort(
+      "argument", "The formula takes its variables out of an object.",
+      sprintf("Found: %s.", deparse1(parsed$frame_terms)),
+      "Write the names of its columns, and the object as `data`: y ~ x, data.", column = "formula"
+    )
+  }
   names <- all.vars(parsed$frame_terms)
   names <- setdiff(names, names(scope))
   # Contrasts in C() are functions.

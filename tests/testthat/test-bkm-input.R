@@ -160,3 +160,14 @@ test_that("priors are checked, and filled in by family", {
 test_that("a constant number is told, and fitted", {
   expect_bk_warning(quick(number ~ x, transform(d, number = 3), "gaussian"), "response", "constant")
 })
+
+test_that("interval = \"confidence\" is that of lm(), and variables by `$` bring `data`", {
+  fit <- bkm(mpg ~ wt, mtcars, threads = 1)
+  expect_identical(
+    predict(fit, mtcars[1:3, ], interval = "confidence"),
+    predict(fit, mtcars[1:3, ], interval = "credible")
+  )
+  for (model in list(bkm, bsvm, gpsvm)) {
+    expect_bk_error(model(mtcars$am ~ mtcars$wt), "argument", "`data`")
+  }
+})

@@ -175,3 +175,20 @@ test_that("text is labels in sorted order, as in a fit", {
   }
   expect_bk_error(brier_score(c("a", "b", "c"), c(0.1, 0.2, 0.3)), "response")
 })
+
+test_that("of many classes the area is the mean over their pairs (Hand and Till)", {
+  set.seed(1)
+  y <- factor(sample(c("a", "b", "c"), 60, TRUE), c("a", "b", "c", "d"))
+  prob <- matrix(runif(180), 60, dimnames = list(NULL, c("c", "a", "b")))
+  own <- function(i, j) {
+    rows <- y %in% c(i, j)
+    auc(y[rows] == i, prob[rows, i])
+  }
+  pairs <- list(c("a", "b"), c("a", "c"), c("b", "c"))
+  by_hand <- mean(vapply(pairs, function(p) (own(p[1], p[2]) + own(p[2], p[1])) / 2, 1))
+  expect_equal(auc(y, prob), by_hand)
+  perfect <- diag(3)[as.integer(droplevels(y)), ]
+  colnames(perfect) <- c("a", "b", "c")
+  expect_equal(auc(y, perfect), 1)
+  expect_error(auc(y, runif(60)), "4 levels", class = "bayeskernel_error_response")
+})
