@@ -231,7 +231,7 @@ print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
 print_tables <- function(x, digits, max_rows) {
   rows <- x$rows
   print_rows(
-    if (isTRUE(x$exp)) "Odds ratios, of the intercept odds:" else "Fixed coefficients:",
+    if (isTRUE(x$exp)) "Odds ratios (intercept: odds):" else "Fixed coefficients:",
     rows$coefficients, digits, max_rows
   )
   if (!is.null(x$smooths)) print_smooths(x$smooths)
