@@ -213,6 +213,17 @@ test_that("counts and shares of trials that are fitted as gaussian are said", {
   expect_no_message(bkm(mpg ~ wt, mtcars, threads = 1))
 })
 
+test_that("ages, scores and amounts with a zero are no counts", {
+  set.seed(1)
+  d <- data.frame(x = rnorm(100), age = c(0:17, sample(0:17, 82, TRUE)))
+  d$score <- c(0, rbinom(99, 27, 0.5))
+  d$income <- c(0, round(exp(rnorm(99, 7))))
+  d$visits <- rnbinom(100, mu = 8, size = 1)
+  said <- function(name) inform_counts(list(y = d[[name]], response = name))
+  for (name in c("age", "score", "income")) expect_no_message(said(name))
+  expect_message(said("visits"), class = "bayeskernel_message_response")
+})
+
 test_that("a family of counts is refused with what to use elsewhere", {
   d <- data.frame(y = c(0, 2, 5, 1), x = 1:4)
   for (model in list(bkm, bark, seqkr)) {
