@@ -118,3 +118,13 @@ test_that("what a row source cannot extend is said, and a worker may die", {
   expect_error(extend(fit, rows, threads = 1), class = "bayeskernel_error_cluster")
   expect_equal(nobs(extend(fit, own, threads = 1)), 1800)
 })
+
+test_that("a row source without rows leaves a fit as it is", {
+  d <- rows_of_two(60, 3)
+  fit <- bkm(y ~ a + b, d, family = "logit", seed = 1, threads = 1)
+  file <- tempfile(fileext = ".csv")
+  on.exit(unlink(file))
+  utils::write.csv(d[0, ], file, row.names = FALSE)
+  expect_identical(more_rows(fit, row_source(file, y = "y")), fit)
+  expect_identical(more_rows(fit, d[0, ]), fit)
+})
