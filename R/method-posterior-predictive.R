@@ -43,7 +43,7 @@
 #'   [bkm()] has the same models with a likelihood.
 #' @section Errors: `bayeskernel_error_argument`, as [predict()][predict.bayeskernel_fit]; also if
 #'   the data of the fit are not to be had, and for `log_lik()` of a pseudo-likelihood, `loo()` of
-#'   one without `"ep"`.
+#'   one without `"ep"` or of counts.
 #' @seealso [predict()][predict.bayeskernel_fit], [draws].
 #' @examples
 #' set.seed(1)
@@ -196,7 +196,7 @@ log_lik.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
 loo.bayeskernel_fit <- function(x, ..., seed = NULL) {
   check_whole(x)
   if (is.null(left_out_score(x)) || !is.null(x$units)) {
-    refuse_pseudo(x, "leave-one-out log score")
+    refuse_pseudo(x, paste0("leave-one-out log score", if (!is.null(x$units)) " of counts"))
   }
   need_rows(x, "loo()")
   if (!is.null(x$loo)) {

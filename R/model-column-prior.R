@@ -22,20 +22,42 @@ column_variances <- function(design, fixed, variance, standardize, family, neste
 # Products and powers that the columns that they are made of explain for the most part, as that of a
 # year and a treatment, which is nearly a multiple of the treatment. The prior is that of what such
 # a column adds to those of earlier terms of its variables, wherever the zeros of predictors are.
-# A list with an element for each term that has some: `columns`; `sd`, of what they add; `lower`,
-# the earlier columns, and `load`, lower x columns, by which these explain them.
+# Powers of one term, as of poly(raw = TRUE), follow each other in the same way.
+# A list with an element for each term that has some, or column of powers: `columns`; `sd`, of what
+# they add; `lower`, the earlier columns, and `load`, lower x columns, by which these explain them.
 nested_columns <- function(design, share = 0.25) {
   x <- design$lean$x %||% design$x
   if (is.null(design$terms) || nrow(x) == 0L) return(NULL)
   at <- which(design$assign > 0L)
-  term <- design$assign[at]
-  variables <- lapply(design$term_labels, function(label) all.vars(str2lang(label)))
-  out <- lapply(unique(term), function(t) {
-    made_of <- vapply(variables[term], function(own) all(own %in% variables[[t]]), NA)
-    lower <- at[term < t & made_of]
-    if (length(lower)) nested_term(design, x, at[term == t], lower, share)
+  of_term <- split(at, design$assign[at])
+  labels <- design$term_labels[as.integer(names(of_term))]
+  variables <- lapply(labels, function(label) all.vars(str2lang(label)))
+  powers <- terms_of_powers(design, labels)
+  # Terms by the first of their variables: those of very many are not compared by pairs.
+  first <- vapply(variables, function(own) c(own, "")[1L], "")
+  by_first <- split(seq_along(first), factor(first, unique(first)))
+  out <- lapply(seq_along(of_term), function(t) {
+    before <- unlist(by_first[unique(variables[[t]])], use.names = FALSE)
+    before <- sort(before[before < t])
+    made_of <- vapply(variables[before], function(own) all(own %in% variables[[t]]), NA)
+    lower <- unlist(of_term[before[made_of]], use.names = FALSE)
+    own <- of_term[[t]]
+    steps <- if (powers[t]) as.list(own) else list(own)
+    lapply(seq_along(steps), function(k) {
+      lower <- c(lower, unlist(steps[seq_len(k - 1L)]))
+      if (length(lower)) nested_term(design, x, steps[[k]], lower, share)
+    })
   })
-  Filter(Negate(is.null), out)
+  Filter(Negate(is.null), unlist(out, recursive = FALSE))
+}
+
+# Terms with a function of several columns.
+terms_of_powers <- function(design, labels) {
+  wide <- names(Filter(is.matrix, as.list(design$frame)))
+  wide <- wide[vapply(wide, function(name) is.call(str2lang(name)), NA)]
+  if (length(wide) == 0L) return(logical(length(labels)))
+  factors <- attr(design$terms, "factors")
+  colSums(factors[intersect(wide, rownames(factors)), labels, drop = FALSE] > 0) > 0
 }
 
 # A column is nested if it adds less than `share` of its variance to the columns it is made of.

@@ -22,9 +22,10 @@
 #' moves estimates of ordinary data by less than 1 % of their standard deviations. Without an
 #' intercept t is the root of the response's mean square.
 #'
-#' A product, such as `year:arm`, or a power may be nearly a combination of the columns of earlier
-#' terms of its variables, which explain more than 75 % of its variance. Its prior is then that of
-#' the part that it adds to them, so that fits do not depend on where predictors have their zeros.
+#' A product, such as `year:arm`, or a power may be nearly a combination of the columns before it
+#' that are made of its variables: these explain more than 75 % of its variance. Its prior is then
+#' that of the part that it adds to them, so that fits do not depend on where predictors have their
+#' zeros.
 #' With a penalty, selection, modeled missing values, `beta_var` or a [row_source()] the prior is of
 #' the columns as they are. In these cases, except for a source, a warning of class
 #' `bayeskernel_warning_identification` says so above 95 %. Then subtract a typical value from the

@@ -50,8 +50,8 @@
 #'   bayeskernel is installed on all workers. `y` may be left to the workers' sources. All parts
 #'   have the same columns, and a group of a random term is in one part.
 #'
-#'   [bkm()] and [bsvm()] fit such rows with `method = "ep"`, `"vb"` and `"svi"`. Rows with a random
-#'   term take `"ep"` and `"vb"`; [gpsvm()] takes `"vb"` and `"svi"`. At each pass every worker sends
+#'   [bkm()] and [bsvm()] fit such rows with `method = "ep"`, `"vb"` and `"svi"`. A [bkm()] with a
+#'   random term takes `"ep"` and `"vb"`; [gpsvm()] takes `"vb"` and `"svi"`. At each pass every worker sends
 #'   sums over its rows, and the session adds these in the order of the parts. It is sent the moments
 #'   of each 65,536 rows once. Then it is sent the sums of at most 16 shares of its rows by each
 #'   worker and pass, whatever the number of rows. A minibatch of `"svi"` is of one part, in an order

@@ -82,3 +82,21 @@ test_that("a prior of the columns as they are is warned of", {
   expect_no_warning(plain(y ~ year * arm, near, penalty = 1))
   expect_no_warning(plain(y ~ year * arm, trial))
 })
+
+test_that("raw powers of one term are as those of terms of their own, and as orthogonal ones", {
+  trial$c <- rbinom(n, 1, plogis(((trial$year - 2010) / 4)^2 - 2))
+  link <- function(formula, ...) predict(plain(formula, trial, ...), type = "link")
+  raw <- link(c ~ poly(year, 2, raw = TRUE))
+  expect_equal(raw, link(c ~ year + I(year^2)), tolerance = 1e-5)
+  expect_equal(raw, link(c ~ poly(year, 2)), tolerance = 0.01)
+  expect_equal(raw, link(c ~ poly(year, 2, raw = TRUE), method = "vb"), tolerance = 0.02)
+  by_arm <- link(c ~ poly(year, 2, raw = TRUE) * arm)
+  expect_equal(by_arm, link(c ~ (year + I(year^2)) * arm), tolerance = 0.02)
+})
+
+test_that("terms of very many columns are not compared by pairs", {
+  design <- list(
+    x = matrix(1, 2, 4001), terms = TRUE, assign = 0:4000, term_labels = paste0("V", 1:4000)
+  )
+  expect_lt(system.time(nested_columns(design))[["user.self"]], 2)
+})
