@@ -6,7 +6,7 @@ fit <- function(...) {
   call <- match.call()
   call[[1L]] <- quote(bkm)
   call$threads <- 1
-  own <- intersect(names(call), names(formals(bkm_control)))
+  own <- intersect(names(call), names(own_formals(bkm_control)))
   call$control <- as.call(c(quote(list), progress = FALSE, as.list(call)[own]))
   call[own] <- NULL
   eval(call, parent.frame())

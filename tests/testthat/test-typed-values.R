@@ -3,7 +3,7 @@ test_that("values of other packages are told by their name here", {
   fit <- bkm(y ~ x, rows, threads = 1)
   expect_error(predict(fit, type = "probs"), "\"probs\" is \"prob\" here")
   expect_error(predict(fit, type = "raw"), "\"link\" here")
-  expect_error(predict(fit, interval = "confidence"), "\"confidence\" is \"credible\" here")
+  expect_error(predict(fit, interval = "ci"), "\"ci\" is \"credible\" here")
   expect_error(gpsvm(y ~ x, rows, kernel = "radial"), "\"radial\" is \"rbf\" here")
   expect_error(gpsvm(y ~ x, rows, kernel = "vanilladot"), "\"vanilladot\" is \"linear\" here")
   expect_error(bkm(y ~ x, rows, method = "mcmc"), "\"mcmc\" is \"gibbs\" here")
