@@ -36,7 +36,10 @@
 #'   [fit-arguments]. Fields of use are `family`, `method`, `levels` (the classes), `n`, `formula`,
 #'   `log_evidence` and `loo` (with `"ep"`), and `draws` (with `"gibbs"`).
 #' @details Default of `penalty`: `"none"`; `"learn"` for `"gaussian"` and `"hinge"` without random
-#'   terms, smooths, selection and products of predictors far from 0, see [bkm_prior()].
+#'   terms, smooths, selection and products of predictors far from 0, see [bkm_prior()]. With
+#'   `"gaussian"` also `"none"` if a term has more columns than one, such as a factor of three
+#'   levels, or a variable is in more terms than one, and there are at least two rows for each
+#'   column. The fit is then near that of [stats::lm()], whichever level is the first.
 #'
 #' @section Model: With latent values \eqn{f_i = o_i + x_i'\beta + z_i'u} and
 #'   weights \eqn{w_i}{w}, row i adds \eqn{w_i \log p(y_i | f_i)}{w log p(y |
