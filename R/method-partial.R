@@ -55,6 +55,14 @@ value_grid <- function(v, cells = 45L) {
   seen
 }
 
+# Two values, or up to five whole numbers that follow evenly, are drawn as levels are.
+few_values <- function(v) {
+  if (!is.numeric(v)) return(FALSE)
+  seen <- sort(unique(v))
+  if (length(seen) <= 2L) return(TRUE)
+  length(seen) <= 5L && all(seen == round(seen)) && length(unique(diff(seen))) == 1L
+}
+
 # As function values, or as probabilities.
 drawn_values <- function(x, drawn, scale = "response") {
   if (scale == "link" || is_regression(x)) {

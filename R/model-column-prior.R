@@ -42,10 +42,12 @@ nested_columns <- function(design, share = 0.25) {
     made_of <- vapply(variables[before], function(own) all(own %in% variables[[t]]), NA)
     lower <- unlist(of_term[before[made_of]], use.names = FALSE)
     own <- of_term[[t]]
-    steps <- if (powers[t]) as.list(own) else list(own)
+    steps <- if (powers[t] && length(own) <= most_powers) as.list(own) else list(own)
+    of_terms <- length(lower) > 0L
     lapply(seq_along(steps), function(k) {
       lower <- c(lower, unlist(steps[seq_len(k - 1L)]))
-      if (length(lower)) nested_term(design, x, steps[[k]], lower, share)
+      if (length(lower) == 0L) return(NULL)
+      nested_term(design, x, steps[[k]], lower, if (of_terms) share else min(share, 0.05))
     })
   })
   Filter(Negate(is.null), unlist(out, recursive = FALSE))
@@ -60,6 +62,9 @@ terms_of_powers <- function(design, labels) {
   if (length(wide) == 0L) return(logical(length(labels)))
   colSums(factors[wide, labels, drop = FALSE] > 0) > 0
 }
+
+# Bases of more columns are splines, or numbers of their own.
+most_powers <- 10L
 
 # A column is nested if it adds less than `share` of its variance to the columns it is made of.
 nested_term <- function(design, x, own, lower, share) {
@@ -106,7 +111,13 @@ knows_nested <- function(design, penalty, prior, selected, crossed) {
 warn_nested <- function(design, settings, blocks) {
   labels <- vapply(blocks$blocks, `[[`, "", "label")
   if ("nested" %in% labels || !settings$standardize) return(invisible())
-  at <- unlist(lapply(nested_columns(design, 0.05), `[[`, "columns"))
+  if (is.null(design$terms) || identical(design$data$type, "file")) {
+    return(warn_combined(design, settings))
+  }
+  # A prior of no penalty is wide beside what a number's rows say.
+  wide <- settings$family == "gaussian" && identical(settings$penalty, "none") &&
+    isFALSE(settings$select %||% FALSE) && isTRUE(settings$prior$by_column)
+  at <- unlist(lapply(nested_columns(design, if (wide) 0.001 else 0.05), `[[`, "columns"))
   if (length(at) == 0L) return(invisible())
   names <- colnames(design$x)[at]
   bk_warn(
@@ -115,6 +126,35 @@ warn_nested <- function(design, settings, blocks) {
     if (length(names) > 1L) paste("Others:", list_some(sprintf("`%s`", names[-1L]))),
     "Subtract a typical value from the predictor, as in year - 2010.", columns = names
   )
+}
+
+# Columns of a matrix or a source have no formula that tells what they are made of: which of them
+# all others explain so well that the rows say less of them than the prior does.
+warn_combined <- function(design, settings) {
+  x <- design$x
+  file <- design$data
+  n <- if (is.null(file)) nrow(x) else file$rows
+  few <- ncol(x) < 3L || ncol(x) > 100L || n < 2L * ncol(x)
+  if (few || length(file$shares) || !is.null(design$holes)) return(invisible())
+  some <- spread_over(n, 2000L)
+  at <- which(colnames(x) != "(Intercept)")
+  names <- colnames(x)[at]
+  from <- if (is.null(file)) x[some, , drop = FALSE] else read_spooled(file, some)
+  if (!is.null(file)) at <- file$source[at]
+  spread <- suppressWarnings(stats::cor(from[, at, drop = FALSE]))
+  root <- tryCatch(chol(spread), error = function(e) NULL)
+  if (is.null(root)) return(invisible())
+  # Variance inflation, where the prior has a tenth of what is known or more.
+  most <- n * if (settings$family %in% c("logit", "probit")) 1 else 100
+  names <- names[diag(chol2inv(root)) > max(most, 100)]
+  if (length(names)) {
+    bk_warn(
+      "identification", fit_header("The prior may hold the effect of `%s` near 0.", names[1L]),
+      "The column is nearly a combination of the others.",
+      if (length(names) > 1L) paste("Others:", list_some(sprintf("`%s`", names[-1L]))),
+      "For a product subtract a typical value from each predictor first.", columns = names
+    )
+  }
 }
 
 # The columns `at`, of which the coefficients of what they add have variances `variance`: f is the
@@ -232,5 +272,6 @@ family_prior <- function(prior, family) {
       if (family %in% c("logit", "probit")) sds[["intercept"]]^2 else 1e8
   }
   prior$sd_scale <- prior$sd_scale %||% sds[["random"]]
+  if (family == "gaussian") prior$noise_rate <- prior$noise_rate %||% vague_rate("noise")
   prior
 }

@@ -109,6 +109,13 @@ test_that("coefficients are per sd of a number and from the reference level of a
   sd <- plot_data(fit, "coef")
   expect_equal(sd$estimate / found$estimate, c(1, 0, 1) * sd(rows$x) + c(0, 1, 0), tolerance = 0.02)
   expect_match(change_label_of(fit, "sd", found$term), "y per sd of a predictor, or from the reference")
+  rows$o <- ordered(rep_len(1:4, 80))
+  for (formula in c(y ~ o, y ~ x + o)) {
+    fit <- bkm(formula, rows, threads = 1)
+    label <- change_label_of(fit, "sd", plot_data(fit, "coef")$term)
+    expect_match(label, "per column of an ordered factor$")
+    expect_no_match(label, "reference")
+  }
 })
 
 test_that("one length-scale is a curve of correlation, factors stand beside numbers", {
