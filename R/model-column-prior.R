@@ -55,11 +55,12 @@ nested_columns <- function(design, share = 0.25) {
 
 # Terms with a function of several columns.
 terms_of_powers <- function(design, labels) {
-  wide <- names(Filter(is.matrix, as.list(design$frame)))
+  factors <- attr(design$terms, "factors")
+  # Names that are no text of R are without their marks in a frame: these are variables.
+  wide <- intersect(names(Filter(is.matrix, as.list(design$frame))), rownames(factors))
   wide <- wide[vapply(wide, function(name) is.call(str2lang(name)), NA)]
   if (length(wide) == 0L) return(logical(length(labels)))
-  factors <- attr(design$terms, "factors")
-  colSums(factors[intersect(wide, rownames(factors)), labels, drop = FALSE] > 0) > 0
+  colSums(factors[wide, labels, drop = FALSE] > 0) > 0
 }
 
 # Bases of more columns are splines, or numbers of their own.
