@@ -92,10 +92,22 @@ check_no_dots <- function(..., has = names(formals(sys.function(user_frame()))),
   )
 }
 
+# Makers of priors, controls, kernels and their like end in `...`, so that what they do not have is
+# an error of this package, with advice, not R's.
+refuse_others <- function(...) {
+  has <- names(formals(sys.function(sys.parent())))
+  check_no_dots(..., has = has)
+}
+
+own_formals <- function(maker) {
+  out <- formals(maker)
+  out[names(out) != "..."]
+}
+
 # An object as its constructor makes it from the arguments that it holds, so that what was changed
 # since is checked, too.
 remade <- function(x, name, maker) {
-  arguments <- names(formals(maker))
+  arguments <- names(own_formals(maker))
   if (!is.list(x) || !all(arguments %in% names(x))) {
     abort_argument(x, name, sprintf("what %s() makes, as it was made", maker), kind = "prior")
   }
@@ -105,7 +117,8 @@ remade <- function(x, name, maker) {
 abort_argument <- function(x, name, expected, kind = "argument", accepted = expected) {
   bk_abort(
     kind, sprintf("Argument `%s` is not valid.", name), paste("Found:", describe_value(x)),
-    paste("Accepted:", expected), value_elsewhere(x, name, accepted) %||% nearest_value(x, accepted),
+    paste("Accepted:", expected),
+    value_elsewhere(x, name, accepted) %||% nearest_value(x, accepted),
     column = name, found = x, expected = accepted
   )
 }

@@ -49,6 +49,7 @@
 #'   has a line, and in a script these are all.
 #' @param on_interrupt What Ctrl-C does: `"stop"` goes back to the prompt; `"keep"` returns the
 #'   draws so far, or the state of the variational iteration, with a warning.
+#' @param ... Not used: what is not among these arguments is an error.
 #' @return A list of class `bayeskernel_control` with the arguments as elements.
 #' @section Errors: `bayeskernel_error_argument`, which lists the entries.
 #' @seealso [bkm()], [bsvm()], [bayeskernel-engines], [bayeskernel-large].
@@ -60,7 +61,8 @@ bkm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, max_
                         accelerate = TRUE, starts = NULL, polish = TRUE, batch_size = NULL,
                         epochs = 1, keep_ranef = TRUE, keep_imputed = FALSE, cluster = NULL,
                         progress = getOption("bayeskernel.progress", interactive()),
-                        on_interrupt = c("stop", "keep")) {
+                        on_interrupt = c("stop", "keep"), ...) {
+  refuse_others(...)
   new_control("bkm", environment())
 }
 
@@ -70,7 +72,8 @@ bsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, max
                          accelerate = TRUE, starts = NULL, polish = TRUE, batch_size = NULL,
                          epochs = 1, keep_ranef = TRUE, keep_imputed = FALSE, cluster = NULL,
                          progress = getOption("bayeskernel.progress", interactive()),
-                         on_interrupt = c("stop", "keep")) {
+                         on_interrupt = c("stop", "keep"), ...) {
+  refuse_others(...)
   new_control("bsvm", environment())
 }
 
@@ -121,7 +124,8 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, ma
                           optimize_inducing = FALSE, seeding = c("kmeans", "random"),
                           cluster = NULL,
                           progress = getOption("bayeskernel.progress", interactive()),
-                          on_interrupt = c("stop", "keep")) {
+                          on_interrupt = c("stop", "keep"), ...) {
+  refuse_others(...)
   new_control("gpsvm", environment())
 }
 
@@ -229,7 +233,8 @@ mkprobit_control <- function(warmup = 1000, thin = 1, resume = NULL, weights_met
                              tol = NULL, tolw = Inf, max_iter = NULL, accelerate = TRUE,
                              collapsed = TRUE, allow_empty = FALSE, force = FALSE, cluster = NULL,
                              progress = getOption("bayeskernel.progress", interactive()),
-                             on_interrupt = c("stop", "keep")) {
+                             on_interrupt = c("stop", "keep"), ...) {
+  refuse_others(...)
   new_control("mkprobit", environment())
 }
 
@@ -317,7 +322,8 @@ mkprobit_control <- function(warmup = 1000, thin = 1, resume = NULL, weights_met
 #' @export
 bark_control <- function(warmup = NULL, thin = NULL, resume = NULL, cluster = NULL,
                          progress = getOption("bayeskernel.progress", interactive()),
-                         on_interrupt = c("stop", "keep")) {
+                         on_interrupt = c("stop", "keep"), ...) {
+  refuse_others(...)
   new_control("bark", environment())
 }
 
@@ -337,7 +343,8 @@ bark_control <- function(warmup = NULL, thin = NULL, resume = NULL, cluster = NU
 #' @export
 klr_control <- function(warmup = NULL, thin = NULL, resume = NULL, cluster = NULL,
                         progress = getOption("bayeskernel.progress", interactive()),
-                        on_interrupt = c("stop", "keep")) {
+                        on_interrupt = c("stop", "keep"), ...) {
+  refuse_others(...)
   new_control("klr", environment())
 }
 
@@ -363,6 +370,7 @@ klr_control <- function(warmup = NULL, thin = NULL, resume = NULL, cluster = NUL
 #' @param move_rate Fraction c of birth and of death moves with `"corrected"` and `"printed"`: as
 #'   many at most are births, and deaths. Above 0 and at most 0.5; default 0.25, the paper's.
 #' @param progress Show progress and time left.
+#' @param ... Not used: what is not among these arguments is an error.
 #' @inherit bkm_control return
 #' @inheritSection bkm_control Errors
 #' @seealso [seqkr()], [seqkr_prior()].
@@ -373,7 +381,8 @@ seqkr_control <- function(ess = 0.5,
                           resampling = c("systematic", "stratified", "residual", "multinomial"),
                           temper = TRUE, grid_max = 5000, unique_grid = FALSE, final_moves = 5,
                           move_rate = 0.25,
-                          progress = getOption("bayeskernel.progress", interactive())) {
+                          progress = getOption("bayeskernel.progress", interactive()), ...) {
+  refuse_others(...)
   new_control("seqkr", environment())
 }
 
@@ -383,7 +392,7 @@ control_maker <- function(name) get0(paste0(name, "_control"), topenv(), mode = 
 # them.
 new_control <- function(name, front) {
   checks <- argument_checks(get(paste0(name, "_model"), topenv()))
-  defaults <- formals(control_maker(name))
+  defaults <- own_formals(control_maker(name))
   values <- mget(names(defaults), front)
   for (entry in names(values)) {
     open <- is.null(values[[entry]]) && is.null(defaults[[entry]])
@@ -405,7 +414,7 @@ read_control <- function(model, front) {
     abort_argument(control, "control", sprintf("what %s() makes, or a named list", maker))
   }
   control <- unclass(control)
-  known <- names(formals(make))
+  known <- names(own_formals(make))
   alien <- setdiff(names(control) %||% rep("", length(control)), known)
   if (length(alien) || anyDuplicated(names(control))) {
     bk_abort(
@@ -422,7 +431,7 @@ read_control <- function(model, front) {
       column = "control", found = alien, expected = known
     )
   }
-  out <- lapply(formals(make), eval, topenv())
+  out <- lapply(own_formals(make), eval, topenv())
   out[names(control)] <- control
   out
 }
@@ -447,7 +456,7 @@ changed_control <- function(control, ...) {
 # another name.
 moved_arguments <- function(model) {
   maker <- control_maker(model$name)
-  known <- if (!is.null(maker)) names(formals(maker))
+  known <- if (!is.null(maker)) names(own_formals(maker))
   text <- stats::setNames(sprintf("`control = %s_control(%s = )`", model$name, known), known)
   renamed <- c(
     draws = "`ndraws`", start = unname(text["resume"]),

@@ -86,7 +86,7 @@ read_settings <- function(model, front) {
   has <- ls(front)
   method <- get0(paste0(model$name, ".formula"), topenv())
   maker <- control_maker(model$name)
-  defaults <- c(if (!is.null(method)) formals(method), if (!is.null(maker)) formals(maker))
+  defaults <- c(if (!is.null(method)) formals(method), if (!is.null(maker)) own_formals(maker))
   checks <- checks[names(checks) %in% c(has, names(defaults))]
   out <- list(method = if (!("method" %in% has)) {
     names(model$methods)[1]

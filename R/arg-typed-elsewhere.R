@@ -33,7 +33,8 @@ nearest_value <- function(x, accepted) {
   distance <- utils::adist(plain_name(x), plain_name(accepted))[1L, ]
   best <- which.min(distance)
   # Short words are near to anything.
-  if (distance[best] <= min(2, nchar(plain_name(x)) / 3)) sprintf("Did you mean \"%s\"?", accepted[best])
+  if (distance[best] > min(2, nchar(plain_name(x)) / 3)) return(NULL)
+  sprintf("Did you mean \"%s\"?", accepted[best])
 }
 
 plain_name <- function(x) gsub("[^a-z0-9]", "", tolower(readable(x)))

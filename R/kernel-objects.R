@@ -84,7 +84,7 @@
 #' @param offset Number of at least 0, default 1: how much the terms below `degree` count.
 #' @param e1,e2 Kernels, one of which may be a name; for `*`, one may be a positive number.
 #' @param x A kernel.
-#' @param ... Unused.
+#' @param ... Not used: what is not among these arguments is an error.
 #' @return An object of class `bayeskernel_kernel`, a plain list.
 #' @section Errors: `bayeskernel_error_kernel` for a parameter that is out of range, and for
 #'   combinations that are no kernel. The model raises it for `columns` that it does not have. A
@@ -101,7 +101,8 @@ NULL
 
 #' @rdname kernels
 #' @export
-rbf <- function(lengthscale = NULL, variance = 1, ard = FALSE, columns = NULL, rank = NULL) {
+rbf <- function(lengthscale = NULL, variance = 1, ard = FALSE, columns = NULL, rank = NULL, ...) {
+  refuse_others(...)
   if (!is.null(rank)) refuse_scales(rank, lengthscale, ard)
   new_leaf(
     "rbf", lengthscale = lengthscale, rank = rank, variance = variance, ard = ard, columns = columns
@@ -110,7 +111,8 @@ rbf <- function(lengthscale = NULL, variance = 1, ard = FALSE, columns = NULL, r
 
 #' @rdname kernels
 #' @export
-matern <- function(nu = 3 / 2, lengthscale = NULL, variance = 1, ard = FALSE, columns = NULL) {
+matern <- function(nu = 3 / 2, lengthscale = NULL, variance = 1, ard = FALSE, columns = NULL, ...) {
+  refuse_others(...)
   new_leaf(
     "matern", nu = nu, lengthscale = lengthscale, variance = variance, ard = ard, columns = columns
   )
@@ -118,7 +120,8 @@ matern <- function(nu = 3 / 2, lengthscale = NULL, variance = 1, ard = FALSE, co
 
 #' @rdname kernels
 #' @export
-periodic <- function(period = 1, lengthscale = NULL, variance = 1, columns = NULL) {
+periodic <- function(period = 1, lengthscale = NULL, variance = 1, columns = NULL, ...) {
+  refuse_others(...)
   new_leaf(
     "periodic", period = period, lengthscale = lengthscale, variance = variance, columns = columns
   )
@@ -126,29 +129,38 @@ periodic <- function(period = 1, lengthscale = NULL, variance = 1, columns = NUL
 
 #' @rdname kernels
 #' @export
-linear <- function(variance = 1, columns = NULL) {
+linear <- function(variance = 1, columns = NULL, ...) {
+  refuse_others(...)
   new_leaf("linear", variance = variance, columns = columns)
 }
 
 #' @rdname kernels
 #' @export
-polynomial <- function(degree = 2, offset = 1, variance = 1, columns = NULL) {
+polynomial <- function(degree = 2, offset = 1, variance = 1, columns = NULL, ...) {
+  refuse_others(...)
   new_leaf("polynomial", degree = degree, offset = offset, variance = variance, columns = columns)
 }
 
 #' @rdname kernels
 #' @export
-categorical <- function(variance = 1, columns = NULL) {
+categorical <- function(variance = 1, columns = NULL, ...) {
+  refuse_others(...)
   new_leaf("categorical", variance = variance, columns = columns)
 }
 
 #' @rdname kernels
 #' @export
-precomputed <- function() new_leaf("precomputed")
+precomputed <- function(...) {
+  refuse_others(...)
+  new_leaf("precomputed")
+}
 
 #' @rdname kernels
 #' @export
-basis <- function(degree = NULL) new_leaf("basis", degree = degree)
+basis <- function(degree = NULL, ...) {
+  refuse_others(...)
+  new_leaf("basis", degree = degree)
+}
 
 new_kernel <- function(kind, ...) structure(list(kind = kind, ...), class = "bayeskernel_kernel")
 

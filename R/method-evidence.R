@@ -21,8 +21,9 @@
 #'
 #'   `anova()`: a data frame of class `bayeskernel_anova` with a row a model: `family`, `columns`,
 #'   the number of fixed columns, `log_evidence`, `difference` from the best, `elpd_loo`, the sum of
-#'   the leave-one-out log predictive densities, `elpd_diff` from the best of these, and `se_diff`,
-#'   the standard error of that difference.
+#'   the leave-one-out log predictive densities, `p_loo`, the effective number of parameters (how far
+#'   the densities of the rows of the fit are above these), `elpd_diff` from the best of these, and `se_diff`,
+#'   the standard error of that difference. It prints the formula of each model above the table.
 #' @section What can be compared: Models of the same responses in the same units, by a normalized
 #'   likelihood and without likelihood powers. Logit and probit models can stand in one table while
 #'   their priors mean the same, as the defaults do. The hinge is not normalized: its evidence
@@ -120,12 +121,18 @@ anova.bayeskernel_fit <- function(object, ...) {
   out <- data.frame(
     family = vapply(fits, linear_family, ""), columns = lengths(lapply(fits, fixed_names)),
     log_evidence = evidence, difference = evidence - max(evidence), elpd_loo = elpd,
+    p_loo = vapply(fits, function(fit) sum(unit_log_density(fit)), 1) - elpd,
     elpd_diff = elpd - elpd[best],
     se_diff = vapply(pointwise, function(own) sum_error(own - pointwise[[best]]), 1),
     row.names = make.unique(names)
   )
-  class(out) <- c("bayeskernel_anova", "data.frame")
-  out
+  formulas <- vapply(fits, function(fit) {
+    if (is.null(fit$formula)) "a matrix of predictors" else deparse1(stats::formula(fit))
+  }, "")
+  structure(
+    out, heading = paste0(rownames(out), ": ", formulas),
+    class = c("bayeskernel_anova", "data.frame")
+  )
 }
 
 # Leave-one-out log predictive densities of the rows: by cavities where the fit has them, else by
@@ -169,6 +176,7 @@ need_same_rows <- function(first, other, name) {
 print.bayeskernel_anova <- function(x, digits = default_digits(), ...) {
   digits <- check_digits(digits)
   cat("Models of the same responses\n")
+  for (line in attr(x, "heading")) writeLines(strwrap(line, text_width(), exdent = 2))
   shown <- as.data.frame(lapply(x, function(column) {
     if (is.double(column)) formatC(column, format = "f", digits = 2) else column
   }), row.names = abbreviate_middle(rownames(x)))

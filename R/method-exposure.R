@@ -121,7 +121,8 @@ exposure.bayeskernel_fit <- function(object, pars = NULL, newdata = NULL,
     class = c("bayeskernel_exposure", "data.frame"), exposure = list(
       type = type, pars = pars, level = level, scale = scale, quantiles = quantiles,
       change = change, what = exposure_words(object, scale), classes = !is_regression(object),
-      draws = nrow(f), points = points[spread_over(nrow(points), 300L), , drop = FALSE]
+      draws = nrow(f), points = points[spread_over(nrow(points), 300L), , drop = FALSE],
+      few = pars[vapply(data[pars], few_values, NA)]
     )
   )
 }

@@ -29,8 +29,14 @@ partial_data <- function(x, newdata) {
 # Variables of the fixed part and, if wanted, of random slopes; not those that only name groups or
 # are offsets.
 partial_names <- function(x, data, slopes = TRUE) {
+  names <- varied_names(x, slopes)
+  plain <- vapply(data[names], function(v) is.null(dim(v)), NA)
+  names[plain]
+}
+
+varied_names <- function(x, slopes = TRUE) {
   info <- x$design
-  names <- if (info$type == "matrix") {
+  if (info$type == "matrix") {
     setdiff(info$columns, "(Intercept)")
   } else {
     random <- if (slopes) lapply(info$random, function(term) all.vars(term$terms))
@@ -38,8 +44,6 @@ partial_names <- function(x, data, slopes = TRUE) {
     fixed <- as.list(attr(info$terms, "variables"))[-c(1L, 1L + attr(info$terms, "offset"))]
     intersect(info$variables, unlist(c(lapply(fixed, all.vars), smooths, random)))
   }
-  plain <- vapply(data[names], function(v) is.null(dim(v)), NA)
-  names[plain]
 }
 
 # Numbers over the range of a variable, or its own if they are few; the levels of a factor that
@@ -49,6 +53,14 @@ value_grid <- function(v, cells = 45L) {
   seen <- sort(unique(v))
   if (length(seen) > 8L) seen <- seq(seen[1], max(seen), length.out = cells)
   seen
+}
+
+# Two values, or up to five whole numbers that follow evenly, are drawn as levels are.
+few_values <- function(v) {
+  if (!is.numeric(v)) return(FALSE)
+  seen <- sort(unique(v))
+  if (length(seen) <= 2L) return(TRUE)
+  length(seen) <= 5L && all(seen == round(seen)) && length(unique(diff(seen))) == 1L
 }
 
 # As function values, or as probabilities.

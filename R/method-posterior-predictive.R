@@ -27,6 +27,9 @@
 #' * `log_lik()`: logarithm of the probability, or density, of each response.
 #' * `loo()`: leave-one-out cross-validation by these, see [loo::loo()].
 #'
+#'   `bayes_R2()`, of a regression by [bkm()]: a number for each draw, the variance of the means of
+#'   the rows over its sum with that of the noise (Gelman et al. 2019).
+#'
 #'   `posterior_interval()`: central intervals of parameters, a row each. `prior_summary()`: the
 #'   prior of the fit. `pp_check()`: a ggplot, the distribution of the responses and that of
 #'   `ndraws` (default 50) simulated ones.
@@ -43,7 +46,9 @@
 #'   [bkm()] has the same models with a likelihood.
 #' @section Errors: `bayeskernel_error_argument`, as [predict()][predict.bayeskernel_fit]; also if
 #'   the data of the fit are not to be had, and for `log_lik()` of a pseudo-likelihood, `loo()` of
-#'   one without `"ep"`.
+#'   one without `"ep"` or of counts.
+#' @references Gelman, A., Goodrich, B., Gabry, J. and Vehtari, A. (2019). R-squared for Bayesian
+#'   regression models. *The American Statistician* 73, 307-309.
 #' @seealso [predict()][predict.bayeskernel_fit], [draws].
 #' @examples
 #' set.seed(1)
@@ -103,16 +108,67 @@ posterior_predict.bayeskernel_fit <- function(object, newdata = NULL, ndraws = N
   out
 }
 
-# Successes of the units of the fit, draws x units.
-count_draws <- function(object, draws, re.form = NULL, link = NULL, seed = NULL) {
+# Successes of the units of the fit, or of new rows of so many trials, draws x units.
+count_draws <- function(object, draws, re.form = NULL, link = NULL, seed = NULL, newdata = NULL,
+                        trials = unit_trials(object)$all) {
   link <- prediction_link(object, link)
-  size <- round(unit_trials(object)$all)
   with_seed(seed, {
-    latent <- posterior_latent(object, NULL, draws, re.form)
+    latent <- posterior_latent(object, newdata, draws, re.form)
     p <- draw_probability(object, latent, link)
-    out <- stats::rbinom(length(p), rep(size, each = nrow(p)), p)
-    matrix(out, nrow(p), dimnames = list(NULL, colnames(p)))
+    size <- rep(round(trials), each = nrow(p))
+    known <- !is.na(p) & !is.na(size)
+    out <- matrix(NA_integer_, nrow(p), ncol(p), dimnames = list(NULL, colnames(p)))
+    out[known] <- stats::rbinom(sum(known), size[known], p[known])
+    out
   })
+}
+
+# What predict() says of a new number of successes: limits, or draws.
+predict_counts <- function(object, newdata, ask, re.form) {
+  refuse_simulation(object)
+  if (!is.null(ask$kept)) {
+    bk_abort(
+      "argument", "Prediction intervals of counts are of the whole model.",
+      "Found: `terms` or `exclude`.", "Accepted: interval = \"credible\".", column = "interval"
+    )
+  }
+  trials <- if (is.null(newdata)) unit_trials(object)$all else new_trials(object, newdata)
+  draws <- count_draws(object, ask$ndraws, re.form, ask$link, ask$seed, newdata, trials)
+  own <- function(x) if (is.null(newdata)) fill_excluded(x, object$na.action, ask$draws) else x
+  if (ask$draws) return(own(draws))
+  known <- colSums(is.na(draws)) == 0
+  limits <- matrix(NA_real_, ncol(draws), 2L, dimnames = list(NULL, c("lwr", "upr")))
+  ends <- column_quantiles(
+    draws[, known, drop = FALSE] + 0, c(1 - ask$level, 1 + ask$level) / 2
+  )
+  limits[known, ] <- cbind(floor(ends[1, ]), ceiling(ends[2, ]))
+  rate <- stats::predict(
+    object, newdata, "response", ask$link, re.form = re.form, threads = ask$threads
+  )
+  cbind(fit = rate * own(trials), own(limits))
+}
+
+# The trials of new rows of counts.
+new_trials <- function(object, newdata) {
+  response <- if (!is.null(object$formula)) stats::formula(object)[[2L]]
+  absent <- setdiff(all.vars(response), names(newdata))
+  counts <- if (is.list(newdata) && !is.null(response) && !length(absent)) {
+    tryCatch(eval(response, newdata, environment(object$formula)), error = function(e) NULL)
+  }
+  if (is.matrix(counts) && is.numeric(counts)) return(rowSums(counts))
+  bk_abort(
+    "argument", "The trials of the rows of `newdata` are not known.",
+    if (is.null(response)) {
+      "Found: a fit to a matrix, without a formula."
+    } else if (length(absent)) {
+      sprintf("Found: no %s.", list_some(paste0("`", absent, "`")))
+    },
+    if (!is.null(response)) {
+      sprintf("Accepted: the variables of `%s`, of which the sum counts.", deparse1(response))
+    },
+    "interval = \"credible\" is of the rate, and needs no trials.", column = "newdata",
+    found = names(newdata), expected = all.vars(response)
+  )
 }
 
 # What is not normalised over y is no law that responses could be drawn from.
@@ -175,6 +231,28 @@ posterior_interval.bayeskernel_fit <- function(object, prob = 0.9, pars = NULL, 
 }
 
 #' @rdname posterior_predict.bayeskernel_fit
+#' @exportS3Method rstantools::bayes_R2
+bayes_R2.bayeskernel_fit <- function(object, ndraws = NULL, re.form = NULL, seed = NULL, ...) {
+  check_whole(object, ...)
+  if (!is_regression(object) || !is_linear(object)) {
+    bk_abort(
+      "argument", "The Bayesian R2 is of a regression by bkm().",
+      sprintf(
+        "Found: a fit of %s()%s.", class(object)[1], if (is_regression(object)) "" else " to classes"
+      ),
+      "summary(fit) has measures of other fits.", column = "object"
+    )
+  }
+  latent <- posterior_latent(object, NULL, ndraws, re.form, seed)
+  n <- ncol(latent$f)
+  share <- rep_len(likelihood_powers(object) %||% 1, n)
+  share <- share / sum(share)
+  rest <- latent$f - drop(latent$f %*% share)
+  explained <- drop(rest^2 %*% share) * n / (n - 1)
+  explained / (explained + latent$sigma^2)
+}
+
+#' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method rstantools::prior_summary
 prior_summary.bayeskernel_fit <- function(object, ...) {
   check_whole(object, ...)
@@ -196,7 +274,7 @@ log_lik.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
 loo.bayeskernel_fit <- function(x, ..., seed = NULL) {
   check_whole(x)
   if (is.null(left_out_score(x)) || !is.null(x$units)) {
-    refuse_pseudo(x, "leave-one-out log score")
+    refuse_pseudo(x, paste0("leave-one-out log score", if (!is.null(x$units)) " of counts"))
   }
   need_rows(x, "loo()")
   if (!is.null(x$loo)) {

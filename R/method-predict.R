@@ -25,6 +25,9 @@
 #'     column for each class if there are more;
 #'   * `"logprob"`, of [mkprobit()]: logarithms of probabilities.
 #'
+#'   For counts, `cbind(s, f)`, `"response"`, the default: the rate of successes; `"prob"`, the rates
+#'   of both; or `"link"`. Such a row is of many trials and has no class.
+#'
 #'   For a regression `"response"`, the default, or `"link"`: the mean. `"terms"`, of [bkm()] and
 #'   [bsvm()]: what each term adds to f.
 #' @param link For support vector machines, how f becomes a probability: `"calibrated"` (default),
@@ -36,7 +39,9 @@
 #' @param se.fit Also return posterior standard deviations: of f or the mean, with `"prob"` and
 #'   `"response"` of the probability. For samplers: across draws of the conditional mean.
 #' @param interval `"none"`; `"credible"`, or `"confidence"`, for the mean, f or a probability; or
-#'   `"prediction"`, for a new response of a regression. A matrix with columns `fit`, `lwr`, `upr`;
+#'   `"prediction"`, for a new response of a regression, or for the number of successes of a [bkm()]
+#'   to counts, from draws. `newdata` then has the variables of the response, whose sum are the
+#'   trials of the row. A matrix with columns `fit`, `lwr`, `upr`;
 #'   with `"prob"` an array, rows x (`fit`, `lwr`, `upr`) x classes. Limits come from a normal
 #'   distribution of f; those of [bark()] and [mkprobit()] are quantiles of draws.
 #' @param level Probability of the interval, default 0.95.
@@ -119,6 +124,8 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = 
   }
   if (!is.null(newcov)) object <- with_new_units(object, newcov, newdata)
   draws <- check_flag(draws, "draws")
+  # Of counts a prediction interval is of one type.
+  if (identical(interval, "prediction") && are_counts(object)) type <- type %||% "response"
   type <- prediction_type(object, type, draws)
   # As lm() has it.
   if (identical(interval, "confidence")) interval <- "credible"
@@ -140,6 +147,9 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = 
   check_prediction(object, ask)
   if (type == "class") resolve_threshold(threshold, object)
   if (type == "terms") return(predict_terms(object, newdata, ask))
+  if (ask$interval == "prediction" && are_counts(object)) {
+    return(predict_counts(object, newdata, ask, re.form))
+  }
   out <- if (inherits(newdata, "row_source")) {
     predict_source(object, newdata, ask)
   } else if (is.null(newdata)) {
@@ -154,6 +164,8 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = 
 known_types <- function(object) {
   if (is_regression(object)) {
     c("response", "link")
+  } else if (are_counts(object)) {
+    c("response", "prob", "link")
   } else {
     c("class", "prob", "link", "response", if (is_joint(object)) "logprob")
   }
@@ -170,6 +182,15 @@ prediction_type <- function(object, type, draws = FALSE) {
     return(type)
   }
   known <- known_types(object)
+  if (identical(type, "class") && are_counts(object)) {
+    bk_abort(
+      "argument", "A row of counts has no class.",
+      sprintf(
+        "Use type = \"response\", the rate of \"%s\", or \"prob\", the rates of both.",
+        object$levels[2]
+      ), column = "type", found = type, expected = known
+    )
+  }
   if (is.null(type)) return(if (draws && !is_regression(object)) "link" else known[1])
   check_choice(type, c(known, if (is_linear(object)) "terms"), "type")
 }
@@ -226,8 +247,12 @@ check_prediction <- function(object, ask) {
     "Use type = \"link\", and se.fit = TRUE for probabilities."
   )
   refuse_if(
-    ask$interval == "prediction" && !is_regression(object), "interval",
-    "Prediction intervals are of numeric responses.",
+    ask$interval == "prediction" && are_counts(object) && ask$type != "response", "type",
+    "A prediction interval of counts is of the number of successes.", "Use type = \"response\"."
+  )
+  refuse_if(
+    ask$interval == "prediction" && !is_regression(object) && !are_counts(object), "interval",
+    "Prediction intervals are of numeric responses and of counts.",
     "Accepted: interval = \"credible\", of the latent function."
   )
   several <- has_machines(object)

@@ -7,6 +7,7 @@
 #' @param x What `levy()` returns.
 #' @param digits Significant digits.
 #' @param ... No further arguments.
+#' @param ... Not used: what is not among these arguments is an error.
 #' @return An object of class `levy`, a list of `alpha`, `gamma`, `epsilon`; `kernels`, the expected
 #'   number of kernels; and `error`, the squared L2 error of the approximation, in units of the
 #'   squared norm of a kernel. Both are named by the approximation: `"continuous"`, which [bark()]
@@ -21,7 +22,8 @@
 #' levy()
 #' levy(alpha = 1.5, gamma = 2, epsilon = 0.1)
 #' @export
-levy <- function(alpha = 1, gamma = 5, epsilon = 0.5) {
+levy <- function(alpha = 1, gamma = 5, epsilon = 0.5, ...) {
+  refuse_others(...)
   alpha <- check_alpha(alpha)
   gamma <- prior_number(gamma, "gamma")
   epsilon <- prior_number(epsilon, "epsilon")
@@ -87,6 +89,7 @@ print.levy <- function(x, digits = 4, ...) {
 #' @param p Number of predictors, for the expected numbers of predictors and of blocks in the model.
 #' @param digits Significant digits.
 #' @param ... No further arguments.
+#' @param ... Not used: what is not among these arguments is an error.
 #' @return An object of class `markov`, a list of `q`, `s`, `hyper`, and the probabilities of
 #'   staying out, `q0` = 1 - q s / (1 - q), and in, `q1` = 1 - s.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found
@@ -98,7 +101,8 @@ print.levy <- function(x, digits = 4, ...) {
 #' @examples
 #' print(markov(q = 0.2, s = 0.15), p = 100)
 #' @export
-markov <- function(q, s, hyper = NULL) {
+markov <- function(q, s, hyper = NULL, ...) {
+  refuse_others(...)
   q <- prior_number(q, "q", upper = 1)
   s <- check_ending(s, q)
   structure(

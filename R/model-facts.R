@@ -259,7 +259,13 @@ facts.gpsvm <- function(object) {
         sprintf(", better by leave-one-out than %d", object$tuned$fewer)
       }
     ),
-    Tuned = if (!is.null(object$tuned)) tuning_text(object$tuned), Link = link_fact(object),
+    Tuned = if (!is.null(object$tuned) && object$tuned$by != "none") tuning_text(object$tuned),
+    "Not tuned" = if (identical(object$tuned$by, "none")) {
+      "it would take more than a few seconds; tune = TRUE does it"
+    } else if (is.null(object$tuned) && has_variance_alone(object$kernel)) {
+      "the kernel has no length-scale; tune = TRUE tunes its variance"
+    },
+    Link = link_fact(object),
     Method = if (isTRUE(object$chosen)) {
       sprintf(
         "\"%s\", chosen for %.0f rows and %d inducing points", object$method, object$n, points
@@ -268,10 +274,11 @@ facts.gpsvm <- function(object) {
   )
 }
 
+has_variance_alone <- function(kernel) {
+  !is_precomputed(kernel) && !any_leaf(kernel, has_lengthscale)
+}
+
 tuning_text <- function(tuned) {
-  if (tuned$by == "none") {
-    return(paste("no, it would take more than a few seconds; tune = TRUE does it"))
-  }
   text <- if (tuned$by == "cv") {
     sprintf(
       "by %d-fold cross-validation over %d settings, log loss %s", tuned$folds,

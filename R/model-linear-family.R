@@ -11,7 +11,8 @@ glm_family <- function(family) {
 
 abort_family_link <- function(given, name, accepted) {
   abort_argument(
-    sprintf("%s(\"%s\")", given$name, given$link), name, accepted, accepted = c("gaussian", accepted)
+    sprintf("%s(\"%s\")", given$name, given$link), name, accepted,
+    accepted = c("gaussian", accepted)
   )
 }
 
@@ -22,13 +23,15 @@ abort_family_link <- function(given, name, accepted) {
 #' `family = "hinge"` is `hinge()`; [bsvm()] has them as arguments of its own.
 #'
 #' @inheritParams bsvm
+#' @param ... Not used: what is not among these arguments is an error.
 #' @return An object of class `bayeskernel_hinge`.
 #' @section Errors: `bayeskernel_error_argument`.
 #' @seealso [bkm()], [bsvm()], [svm-posterior].
 #' @examples
 #' bkm(am ~ wt, mtcars, family = hinge(learning_rate = 0.5), threads = 1)
 #' @export
-hinge <- function(learning_rate = NULL, class_weights = c("none", "balanced")) {
+hinge <- function(learning_rate = NULL, class_weights = c("none", "balanced"), ...) {
+  refuse_others(...)
   structure(
     list(
       learning_rate = check_learning_rate(learning_rate, "learning_rate"),

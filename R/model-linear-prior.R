@@ -22,13 +22,14 @@
 #' moves estimates of ordinary data by less than 1 % of their standard deviations. Without an
 #' intercept t is the root of the response's mean square.
 #'
-#' A product, such as `year:arm`, or a power may be nearly a combination of the columns of earlier
-#' terms of its variables, which explain more than 75 % of its variance. Its prior is then that of
-#' the part that it adds to them, so that fits do not depend on where predictors have their zeros.
-#' With a penalty, selection, modeled missing values, `beta_var` or a [row_source()] the prior is of
-#' the columns as they are. In these cases, except for a source, a warning of class
-#' `bayeskernel_warning_identification` says so above 95 %. Then subtract a typical value from the
-#' predictor.
+#' A product, such as `year:arm`, or a power may be nearly a combination of the columns before it
+#' that are made of its variables: these explain more than 75 % of its variance. Its prior is then
+#' that of the part that it adds to them, so that fits do not depend on where predictors have their
+#' zeros. The same holds for a column of `poly(year, 2, raw = TRUE)` of which the earlier ones
+#' explain more than 95 %. With a penalty, selection, modeled missing values, `beta_var`, a matrix
+#' of predictors or a [row_source()] the prior is of the columns as they are. In these cases a
+#' warning of class `bayeskernel_warning_identification` says so where it matters. Then subtract a
+#' typical value from the predictor.
 #'
 #' These priors are proper: [log_evidence()] does not reward the lack of a term for a width that
 #' nobody meant, as variances of 1e8 did by some 6 to 8 for each column.
@@ -77,8 +78,10 @@
 #' @param x_df,x_scale Degrees of freedom and scale of the inverse Wishart prior of the covariance
 #'   of these P predictors. `NULL`, the default of `x_df`, means P + 1; `x_scale` is a positive
 #'   number times I (default 0.01) or a symmetric positive definite P x P matrix.
-#' @param noise_shape,noise_rate The same of the variance of a numeric response
-#'   around its mean. Default 0.01 each.
+#' @param noise_shape,noise_rate The same of the variance of a numeric response around its mean.
+#'   Default 0.01 and, `NULL`, 1e-6 times the variance of the response, which is far below the noise
+#'   of any regression that explains less than 99.99 %.
+#' @param ... Not used: what is not among these arguments is an error.
 #' @return An object of class `c("bkm_prior", "bayeskernel_prior")`, or of `"bsvm_prior"` in its
 #'   place, a list with the arguments as elements.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found and what would be
@@ -97,9 +100,10 @@
 #' @export
 bkm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL, var_shape = NULL,
                       var_rate = NULL, slab_shape = NULL, slab_rate = NULL, noise_shape = 0.01,
-                      noise_rate = 0.01, cov_df = NULL, cov_scale = NULL, rho = 0.01,
+                      noise_rate = NULL, cov_df = NULL, cov_scale = NULL, rho = 0.01,
                       rho_beta = NULL, x_mean_var = 1e8, x_df = NULL, x_scale = 0.01,
-                      inclusion = NULL, sd_scale = NULL) {
+                      inclusion = NULL, sd_scale = NULL, ...) {
+  refuse_others(...)
   new_prior("bkm_prior", as.list(environment()))
 }
 
@@ -108,7 +112,8 @@ bkm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL, var_
 bsvm_prior <- function(beta_var = NULL, beta_mean = 0, var_shape = NULL, var_rate = NULL,
                        cov_df = NULL, cov_scale = NULL, rho = 0.01, rho_beta = NULL,
                        x_mean_var = 1e8, x_df = NULL, x_scale = 0.01, inclusion = NULL,
-                       intercept_var = NULL, sd_scale = NULL) {
+                       intercept_var = NULL, sd_scale = NULL, ...) {
+  refuse_others(...)
   new_prior("bsvm_prior", as.list(environment()))
 }
 
@@ -124,6 +129,7 @@ bsvm_prior <- function(beta_var = NULL, beta_mean = 0, var_shape = NULL, var_rat
 #' @param variance `c(lower, upper)` of every variance, default 0.01 and 1e4.
 #' @param nugget `c(lower, upper)` of the nugget, default 1e-6 and 10. It is
 #'   tuned only if it starts above 0.
+#' @param ... Not used: what is not among these arguments is an error.
 #' @return An object of class `c("gpsvm_prior", "bayeskernel_prior")`.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found
 #'   and what would be accepted.
@@ -131,7 +137,8 @@ bsvm_prior <- function(beta_var = NULL, beta_mean = 0, var_shape = NULL, var_rat
 #' @examples
 #' gpsvm_prior(variance = c(0.1, 100))
 #' @export
-gpsvm_prior <- function(lengthscale = NULL, variance = c(1e-2, 1e4), nugget = c(1e-6, 10)) {
+gpsvm_prior <- function(lengthscale = NULL, variance = c(1e-2, 1e4), nugget = c(1e-6, 10), ...) {
+  refuse_others(...)
   new_prior("gpsvm_prior", as.list(environment()))
 }
 
@@ -197,6 +204,7 @@ gpsvm_prior <- function(lengthscale = NULL, variance = c(1e-2, 1e4), nugget = c(
 #' @param reach The r of the prior's factor for how far kernels reach, in rows, at least 0. `NULL`,
 #'   the default: 60, or n / 2 if that is less, in a regression with `scale` and without selection,
 #'   else 0, no such factor. More than 0 needs `select = FALSE`.
+#' @param ... Not used: what is not among these arguments is an error.
 #' @return An object of class `c("bark_prior", "bayeskernel_prior")`, a list
 #'   with the arguments as elements.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found
@@ -212,7 +220,8 @@ gpsvm_prior <- function(lengthscale = NULL, variance = c(1e-2, 1e4), nugget = c(
 bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL, lambda_shape = 1, lambda_rate = 1,
                        inclusion = c(1, 1), phi = "loguniform", max_kernels = NULL, kernels = 30,
                        vectors = NULL, scale = if (is.null(gamma) && is.null(epsilon)) c(2, 1e-4),
-                       reach = NULL) {
+                       reach = NULL, ...) {
+  refuse_others(...)
   given <- as.list(environment())
   if (is.null(gamma) && is.null(epsilon) && !is.null(scale)) {
     given$epsilon <- 1
@@ -252,6 +261,7 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL, lambda_shape = 1
 #'   of each class, positive numbers. `NULL`, the default: tuned, from 16 and 3.
 #' @param groups With `coefficients = "process"`: variance of the effects of every grouping
 #'   factor, `(1 | g)`, a positive number. `NULL`, the default: tuned, one each, from 1.
+#' @param ... Not used: what is not among these arguments is an error.
 #' @return An object of class `c("mkprobit_prior", "bayeskernel_prior")`, a list
 #'   with the arguments as elements; `weights` and what was not given are `NULL`
 #'   until [mkprobit()] knows the composite.
@@ -267,7 +277,8 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL, lambda_shape = 1
 #' @export
 mkprobit_prior <- function(tau = NULL, nu = NULL, alpha0 = 1, weights = NULL, theta = c(1, 1),
                            weight_hyper = c("learned", "fixed"), variance = NULL,
-                           intercept = NULL, groups = NULL) {
+                           intercept = NULL, groups = NULL, ...) {
+  refuse_others(...)
   out <- new_prior("mkprobit_prior", as.list(environment()))
   # A probability, or the parameter of a Dirichlet law.
   if (length(weights) == 1L) {
@@ -297,6 +308,7 @@ mkprobit_prior <- function(tau = NULL, nu = NULL, alpha0 = 1, weights = NULL, th
 #'   mu ~ N(mean, sd^2) and a precision of gamma(shape, rate); default `c(0, 1, 1, 1)`.
 #' @param intercept_rate Rate of the double exponential prior of the intercept, default 1.
 #' @param max_kernels Most kernels, default 60.
+#' @param ... Not used: what is not among these arguments is an error.
 #' @return An object of class `c("klr_prior", "bayeskernel_prior")`, a list with
 #'   the arguments as elements.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found
@@ -310,7 +322,8 @@ mkprobit_prior <- function(tau = NULL, nu = NULL, alpha0 = 1, weights = NULL, th
 #' @export
 klr_prior <- function(alpha = 1, epsilon = 0.1, gamma = c(1, 1),
                       coefficients = c("truncated", "continuous"), log_lambda = c(0, 1, 1, 1),
-                      intercept_rate = 1, max_kernels = 60) {
+                      intercept_rate = 1, max_kernels = 60, ...) {
+  refuse_others(...)
   out <- new_prior("klr_prior", as.list(environment()))
   kernels <- klr_kernels_cpp(out)
   if (!is.finite(kernels) || kernels <= 0) {
@@ -538,7 +551,7 @@ delayedAssign("prior_arguments", local({
   list(
     bsvm_prior = linear,
     bkm_prior = c(linear, list(
-      slab_shape = number, slab_rate = number, noise_shape = prior_number, noise_rate = prior_number
+      slab_shape = number, slab_rate = number, noise_shape = prior_number, noise_rate = number
     )),
     gpsvm_prior = list(
       lengthscale = or_null(prior_range), variance = prior_range, nugget = prior_range
@@ -660,10 +673,14 @@ prior_scale <- function(x, name) {
 variance_prior <- function(prior, of = "var", scale = FALSE) {
   given <- prior[paste0(of, c("_shape", "_rate"))]
   size <- prior$size %||% 1
-  out <- list(shape = given[[1]] %||% 0.01, rate = given[[2]] %||% (0.01 * size^2))
+  out <- list(shape = given[[1]] %||% 0.01, rate = given[[2]] %||% (vague_rate(of) * size^2))
   if (scale && is.null(unlist(given))) out$half_t <- c(4, size)
   out
 }
+
+# That of the noise is smaller: the data bound it, and where it is small a larger one would be most
+# of it.
+vague_rate <- function(of) if (of == "noise") 1e-6 else 0.01
 
 # That of a random effect without a covariance, and of a smooth, whose unit is `size` times that of
 # the coefficients. Where groups have one row each the data leave its scale unbounded, too.

@@ -23,6 +23,7 @@
 #' @param slope Named numbers, such as `c(x = 1)`: slopes that are held at these values.
 #' @param object A fit with `missing = mnar()`.
 #'
+#' @param ... Not used: what is not among these arguments is an error.
 #' @return `mnar()`: an object for the argument `missing`. `mechanism()`: a data frame with a row
 #'   for each coefficient of the mechanism, and `estimate`, `sd` (given the other estimates; `NA`
 #'   where it is held) and `prior_sd`.
@@ -44,7 +45,8 @@
 #'   coef(bkm(y ~ x + z, d, missing = mnar(x ~ x, slope = c(x = a)), threads = 1))
 #' })
 #' @export
-mnar <- function(formula, slope = NULL) {
+mnar <- function(formula, slope = NULL, ...) {
+  refuse_others(...)
   if (!inherits(formula, "formula") || length(formula) != 3L || !is.name(formula[[2L]])) {
     abort_argument(formula, "formula", "a formula such as x ~ x + z")
   }

@@ -13,6 +13,7 @@
 #'   `mean` and `sd` are `NA`, and summaries have the median. For a binary composite the mean is the
 #'   probability that the kernel is in it, and the attribute `states` holds the subsets with their
 #'   bounds (by `"loo"` the sum of log probabilities of left-out objects) and probabilities.
+#'   Columns that are `NA` throughout are not printed.
 #' @section Errors: `bayeskernel_error_argument` for other models.
 #' @seealso [mkprobit()], [mkprobit_control()]; `vignette("feature-spaces")`.
 #' @references Damoulas, T. and Girolami, M. A. (2009). Combining feature spaces
@@ -38,9 +39,18 @@ kernel_weights.bayeskernel_fit <- function(object, ...) {
       "Accepted: a fit of mkprobit().", found = class(object)[1]
     )
   }
-  out <- object$weights_table
-  if (!is.null(object$states)) attr(out, "states") <- object$states
-  out
+  structure(
+    object$weights_table, states = object$states,
+    class = c("bayeskernel_weights", class(object$weights_table))
+  )
+}
+
+# Without the columns that a method has nothing for.
+#' @export
+print.bayeskernel_weights <- function(x, ...) {
+  known <- !vapply(x, function(column) all(is.na(column)), NA)
+  print(as.data.frame(x)[known], ...)
+  invisible(x)
 }
 
 #' @exportS3Method

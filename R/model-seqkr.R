@@ -140,6 +140,7 @@ check_grid <- function(grid, name) {
 #'   number of rows: towards a variance 0 of the coefficients the likelihood tends to a constant,
 #'   and 1 / x has no finite integral there. `c(0, 0)` and shapes below 0.01 are accepted by
 #'   [seqkr()] with a warning; the first variances come from the default prior then.
+#' @param ... Not used: what is not among these arguments is an error.
 #' @return An object of class `c("seqkr_prior", "bayeskernel_prior")`, a list
 #'   with the arguments as elements.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found
@@ -151,7 +152,8 @@ check_grid <- function(grid, name) {
 #' seqkr_prior()
 #' seqkr_prior(lambda = 5, noise = 0.01)
 #' @export
-seqkr_prior <- function(lambda = 4, kmax = 50, noise = c(1, 0.01), coef = c(1, 1)) {
+seqkr_prior <- function(lambda = 4, kmax = 50, noise = c(1, 0.01), coef = c(1, 1), ...) {
+  refuse_others(...)
   variance <- function(x, name) {
     if (length(x) == 1L) return(prior_number(x, name))
     if (is.numeric(x) && length(x) == 2L && all(x %in% 0)) return(c(0, 0))

@@ -121,7 +121,8 @@ plot_univariate <- function(info, main, most = 12L) {
   shown <- sort(utils::head(order(-reach), most))
   curves <- lapply(own[shown], function(curve) {
     # Numbers stand as text beside the names of levels.
-    value <- if (is.null(info$points[[curve$predictor[1L]]])) {
+    name <- curve$predictor[1L]
+    value <- if (is.null(info$points[[name]]) || name %in% info$few) {
       factor(curve$value, unique(curve$value))
     } else {
       as.numeric(curve$value)
@@ -186,7 +187,9 @@ plot_slices <- function(info, main) {
   rows_along(info$points[[info$pars[1]]])
   for (k in seq_len(count)) {
     own <- table[value == at[k], ]
-    draw_band(own$value1, as_curve(own), FALSE, bk_palette(count)[k], bk_lines(count)[k])
+    few <- info$pars[1] %in% info$few
+    shift <- if (few) 0.02 * (k - (count + 1) / 2) * diff(range(table$value1)) else 0
+    draw_band(own$value1 + shift, as_curve(own), few, bk_palette(count)[k], bk_lines(count)[k])
   }
   key_classes(labels, bk_palette(count), bk_lines(count))
 }

@@ -36,14 +36,6 @@ seen_rows <- function(x, name) {
   rows[spread_over(nrow(rows), 1000L), ]
 }
 
-# Two values, or up to five whole numbers that follow evenly, are drawn as levels are.
-few_values <- function(v) {
-  if (!is.numeric(v)) return(FALSE)
-  seen <- sort(unique(v))
-  if (length(seen) <= 2L) return(TRUE)
-  length(seen) <= 5L && all(seen == round(seen)) && length(unique(diff(seen))) == 1L
-}
-
 # For which groups the curves of a fit with random effects are; NULL of other fits.
 groups_meant <- function(x, newdata, groups) {
   names <- unique(unlist(lapply(x$design$random, `[[`, "label")))

@@ -54,11 +54,11 @@ sd_units <- function(x, names) {
 }
 
 # Of a column with levels of factors the product of the deviations of its numbers, else NA.
-level_columns <- function(x, names) {
+level_columns <- function(x, names, kinds = c("factor", "ordered", "character", "logical")) {
   out <- stats::setNames(rep(NA_real_, length(names)), names)
   classes <- attr(x$design$frame_terms, "dataClasses")
   if (is.null(classes)) return(out)
-  factors <- names(classes)[classes %in% c("factor", "ordered", "character", "logical")]
+  factors <- names(classes)[classes %in% kinds]
   terms <- term_of_columns(x)
   for (name in intersect(names, names(terms))) {
     parts <- strsplit(terms[[name]], ":", fixed = TRUE)[[1]]
@@ -71,11 +71,14 @@ level_columns <- function(x, names) {
 
 change_label_of <- function(x, scale, terms) {
   levels <- is_linear(x) & !is.na(level_columns(x, terms))
+  # Whose columns are polynomials of the levels, none of which is the reference.
+  ordered <- levels & !is.na(level_columns(x, terms, "ordered"))
   per <- switch(scale, data = "per unit", model = "per standard deviation of the column", sd = {
     text <- c(
       if (any(!levels)) {
         if (all(sd_units(x, terms) == 1)) "per unit" else "per sd of a predictor"
-      }, if (any(levels)) "from the reference level"
+      }, if (any(levels & !ordered)) "from the reference level",
+      if (any(ordered)) "per column of an ordered factor"
     )
     paste(text, collapse = ", or ")
   })

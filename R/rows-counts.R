@@ -2,6 +2,8 @@
 # `fit$units` has the number of the row of the data that each is part of. Users see one unit a row,
 # with so many trials. NULL: rows are units.
 
+are_counts <- function(object) !is.null(object$units)
+
 # Parts of an answer for the rows of the fit, by unit.
 by_unit <- function(object, x, draws = FALSE) {
   if (is.null(object$units)) return(x)

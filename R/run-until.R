@@ -23,6 +23,7 @@
 #' @param sweeps Most sweeps of a chain in all. `NULL`, the default, is 16 times the first round.
 #' @param seconds Most seconds: no round begins that would end later, by the
 #'   speed so far. Results then depend on the speed of the computer. Default `Inf`.
+#' @param ... Not used: what is not among these arguments is an error.
 #' @return An object of class `bayeskernel_until`.
 #' @section Errors: `bayeskernel_error_argument`.
 #' @seealso [bark_control()], [bkm_control()], [bayeskernel-diagnostics].
@@ -33,7 +34,8 @@
 #' stop_at(rhat = 1.01)
 #' stop_at(ess = 400, seconds = 60)
 #' @export
-stop_at <- function(rhat = NULL, ess = NULL, sweeps = NULL, seconds = Inf) {
+stop_at <- function(rhat = NULL, ess = NULL, sweeps = NULL, seconds = Inf, ...) {
+  refuse_others(...)
   if (is.null(rhat) && is.null(ess)) {
     bk_abort("argument", "Nothing says when to stop.",
     "Found: neither `rhat` nor `ess`.",

@@ -195,8 +195,8 @@ print_rest <- function(facts, names = NULL) {
 
 # What print() of a fit says in addition to its tables.
 facts_in_short <- c(
-  "Selection", "Not settled", "Missing", "Processes", "Kernel", "Kernels", "Inducing", "Spaces",
-  "Weights", "Projection", "Agreement", "Fit", "Counts", "Chains"
+  "Selection", "Not settled", "Missing", "Processes", "Kernel", "Kernels", "Not tuned", "Inducing",
+  "Spaces", "Weights", "Projection", "Agreement", "Fit", "Counts", "Chains"
 )
 
 #' @rdname summary.bayeskernel_fit

@@ -173,7 +173,7 @@ augment.bayeskernel_fit <- function(x, data = NULL, newdata = NULL, ...) {
   } else {
     out[paste0(".prob_", colnames(prob))] <- as.data.frame(unname(prob))
   }
-  out$.class <- unname(predicted("class", ...))
+  if (!are_counts(x)) out$.class <- unname(predicted("class", ...))
   as_table(out)
 }
 

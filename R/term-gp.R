@@ -95,6 +95,7 @@ read_process <- function(expr, env) {
   }
   value <- function(name) {
     tryCatch(eval(typed[[name]], env), error = function(e) {
+      if (inherits(e, "bayeskernel_error")) stop(e)
       abort_process(
         text, paste0("Argument `", name, "` of `%s` cannot be computed."), conditionMessage(e)
       )

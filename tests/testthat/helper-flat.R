@@ -5,7 +5,7 @@ flat <- function(fitter) {
   known <- c("bkm", "bsvm", "gpsvm", "mkprobit", "bark", "klr", "seqkr")
   name <- Find(function(name) identical(fitter, get(name, home)), known)
   if (is.null(name)) return(fitter)
-  entries <- names(formals(get(paste0(name, "_control"), home)))
+  entries <- setdiff(names(formals(get(paste0(name, "_control"), home))), "...")
   added <- c(entries, "control")
   out <- function(...) {
     own <- list()

@@ -6,7 +6,7 @@ fit <- function(...) {
   call <- match.call()
   call[[1L]] <- quote(bkm)
   call$threads <- 1
-  own <- intersect(names(call), names(formals(bkm_control)))
+  own <- intersect(names(call), names(own_formals(bkm_control)))
   call$control <- as.call(c(quote(list), progress = FALSE, as.list(call)[own]))
   call[own] <- NULL
   eval(call, parent.frame())
@@ -61,6 +61,8 @@ test_that("evidence compares models of the same responses, and no others", {
   expect_equal(table$log_evidence[1], log_evidence(logit))
   expect_equal(max(table$difference), 0)
   expect_equal(table$elpd_loo[2], sum(simple$loo))
+  expect_equal(table$p_loo[2], sum(unit_log_density(simple) - simple$loo))
+  expect_output(print(table), "simple: y ~ x + (1 | g)\n", fixed = TRUE)
   expect_equal(max(table$elpd_diff), 0)
   expect_identical(table$family, c("logit", "logit", "probit"))
   expect_output(print(table), "priors mean")
@@ -284,4 +286,15 @@ test_that("limits over a grid of variances are those of its mixture", {
   far <- confint(object, level = 0.999)["x", ]
   half <- stats::qnorm(0.9995) * sqrt(vcov(object)["x", "x"])
   expect_gt(diff(far), 2 * half)
+})
+
+test_that("bayes_R2() is the share of the means of the rows, a number a draw", {
+  skip_if_not_installed("rstantools")
+  fit <- bkm(mpg ~ wt + hp, mtcars, threads = 1)
+  share <- rstantools::bayes_R2(fit, ndraws = 200, seed = 1)
+  latent <- posterior_latent(fit, NULL, 200L, seed = 1)
+  explained <- apply(latent$f, 1, var)
+  expect_equal(share, explained / (explained + latent$sigma^2))
+  expect_lt(abs(mean(share) - summary(lm(mpg ~ wt + hp, mtcars))$r.squared), 0.05)
+  expect_bk_error(rstantools::bayes_R2(logit), "argument", "to classes")
 })

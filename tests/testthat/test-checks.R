@@ -150,6 +150,38 @@ test_that("arguments of other packages bring what to write here", {
   }
 })
 
+test_that("what a maker of priors, kernels or controls does not have brings what is meant", {
+  typed <- list(
+    list(bkm_prior, "beta_vr", "`beta_var`"), list(bsvm_prior, "prior_scale", "`beta_var`, a variance"),
+    list(rbf, "gamma", "`lengthscale = 1 / sqrt\\(2 \\* gamma\\)`"),
+    list(matern, "sigma", "kernlab's sigma"), list(polynomial, "coef0", "`offset`"),
+    list(bkm_control, "wamup", "`warmup`"), list(stop_at, "r_hat", "`rhat`"),
+    list(hinge, "class.weights", "`class_weights`"), list(markov, "hyperr", "`hyper`"),
+    list(mnar, "slopes", "`slope`")
+  )
+  for (case in typed) {
+    error <- expect_bk_error(
+      do.call(case[[1]], stats::setNames(list(1), case[[2]])), "argument",
+      sprintf("Instead\\s+of\\s+`%s`\\s+try.*%s", case[[2]], gsub(" ", "\\\\s+", case[[3]]))
+    )
+    expect_identical(error$found, case[[2]])
+    expect_false("..." %in% error$expected)
+  }
+  # Within a call of a model and of a term, too, where the maker has its own arguments.
+  d <- data.frame(y = gl(2, 5), x = 1:10)
+  error <- expect_bk_error(gpsvm(y ~ x, d, kernel = rbf(gamma = 1)), "argument", "lengthscale")
+  expect_true("ard" %in% error$expected)
+  expect_bk_error(bkm(y ~ gp(x, kernel = rbf(gamma = 1)), d), "argument", "Instead of `gamma`")
+  expect_bk_error(stop_at(1.01, 400, 10, 60, 5), "argument", "1 without a name")
+})
+
+test_that("every maker has an end for what it does not have", {
+  makers <- grep("_(prior|control)$", getNamespaceExports("bayeskernel"), value = TRUE)
+  for (maker in c(makers, names(kernel_kinds), "stop_at", "hinge", "levy", "markov")) {
+    expect_bk_error(do.call(maker, list(zzz = 1)), "argument", "zzz")
+  }
+})
+
 test_that("text that is no text of its encoding is shown, not fatal", {
   odd <- "caf\xe9"
   expect_match(fit_header("`%s` here", odd), "caf<e9>", fixed = TRUE)

@@ -30,7 +30,7 @@ test_that("no function that fits has more than 22 arguments", {
 
 test_that("an entry is an entry once, and no argument beside", {
   for (name in fitters) {
-    entries <- names(formals(get(paste0(name, "_control"))))
+    entries <- names(own_formals(get(paste0(name, "_control"))))
     for (method in methods_of(name)) {
       expect_identical(intersect(entries, names(formals(method))), character())
     }

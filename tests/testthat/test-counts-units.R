@@ -107,3 +107,30 @@ test_that("rows of weight zero stay away in the matrix method", {
   )
   expect_s3_class(exposure(all, "wt"), "data.frame")
 })
+
+test_that("rows of counts are predicted as rates, not as classes", {
+  fit <- bkm(cbind(s, f) ~ x, counted, "logit", prior = counted_prior, threads = 1)
+  expect_identical(predict(fit), predict(fit, type = "response"))
+  expect_bk_error(predict(fit, type = "class"), "argument", "\"response\".*\"prob\"")
+  expect_false(".class" %in% names(augment(fit)))
+})
+
+test_that("prediction intervals of counts are quantiles of binomial draws", {
+  fit <- bkm(cbind(s, f) ~ x, counted, "logit", prior = counted_prior, threads = 1)
+  limits <- predict(fit, interval = "prediction", ndraws = 4000, seed = 1)
+  expect_equal(limits[, "fit"], counted$n * predict(fit), ignore_attr = TRUE)
+  draws <- predict(fit, interval = "prediction", draws = TRUE, ndraws = 4000, seed = 2)
+  expect_equal(dim(draws), c(4000, nrow(counted)))
+  expect_gt(min(rowMeans(t(draws) >= limits[, "lwr"] & t(draws) <= limits[, "upr"])), 0.93)
+  expect_true(all(limits == round(limits) | colnames(limits)[col(limits)] == "fit"))
+  # New rows say how many trials they have; the sum counts.
+  new <- data.frame(x = c(0, NA, 0), s = 0, f = c(20, 5, 2000))
+  found <- predict(fit, new, interval = "prediction", seed = 1)
+  expect_identical(unname(is.na(found[, "lwr"])), c(FALSE, TRUE, FALSE))
+  expect_true(all(found[c(1, 3), "upr"] <= c(20, 2000)))
+  expect_gt(found[3, "lwr"], found[1, "upr"])
+  expect_bk_error(predict(fit, new["x"], interval = "prediction"), "argument", "no `s`, `f`")
+  expect_bk_error(
+    predict(fit, type = "prob", interval = "prediction"), "argument", "number\\s+of\\s+successes"
+  )
+})

@@ -345,3 +345,24 @@ test_that("each type has a picture", {
     expect_no_warning(draw(exposed(wide, type = type)))
   }
 })
+
+test_that("predictors of few values are drawn as points, as partial plots have them", {
+  few <- d
+  few$count <- rep_len(0:2, nrow(few))
+  fit <- bkm(y ~ a + count, few, threads = 1)
+  recorded <- function(code) {
+    grDevices::pdf(NULL)
+    on.exit(grDevices::dev.off())
+    grDevices::dev.control("enable")
+    force(code)
+    vapply(grDevices::recordPlot()[[1]], function(call) {
+      (call[[2]][[1]]$name %||% "")[[1]]
+    }, "")
+  }
+  polygons <- function(...) sum(grepl("polygon", recorded(plot(exposure(fit, ..., threads = 1)))))
+  expect_equal(polygons("count", type = "univariate"), 0)
+  expect_equal(polygons("a", type = "univariate"), 1)
+  expect_equal(polygons(c("count", "a"), type = "univariate"), 1)
+  expect_equal(polygons(c("count", "a"), type = "slices"), 0)
+  expect_true(drawn(plot(exposure(fit, c("count", "a"), type = "bivariate")))$restored)
+})

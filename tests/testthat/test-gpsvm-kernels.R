@@ -289,3 +289,11 @@ test_that("arguments of other packages are answered by what replaces them", {
   d <- data.frame(n = rnorm(100), x = rnorm(100))
   expect_bk_error(gpsvm(n ~ x, d), "response", "100 values name no classes")
 })
+
+test_that("a kernel without a length-scale is said not to be tuned", {
+  said <- function(kernel, ...) {
+    capture.output(print(gpsvm(am ~ wt + hp, mtcars, kernel = kernel, threads = 1, seed = 1, ...)))
+  }
+  for (kernel in list(linear(), polynomial(2))) expect_match(said(kernel), "^Not tuned: ", all = FALSE)
+  expect_no_match(said(rbf(1)), "Not tuned")
+})

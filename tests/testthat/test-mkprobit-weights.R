@@ -138,3 +138,13 @@ test_that("bounds and memory that are not to be had end the fit", {
     mkprobit(coefficients = "weights", x, rep(0:1, 20), threads = 1), "argument", "Use `inducing`"
   )
 })
+
+test_that("columns that a method does not know are not printed", {
+  fixed <- mkprobit(
+    list(a = iris[1:2], b = iris[3:4]), iris$Species, tune = FALSE, threads = 1, seed = 1
+  )
+  table <- kernel_weights(fixed)
+  expect_true(all(is.na(table$sd)))
+  expect_no_match(paste(capture.output(print(table)), collapse = "\n"), "NA|sd")
+  expect_output(print(table), "mean")
+})

@@ -109,6 +109,13 @@ test_that("coefficients are per sd of a number and from the reference level of a
   sd <- plot_data(fit, "coef")
   expect_equal(sd$estimate / found$estimate, c(1, 0, 1) * sd(rows$x) + c(0, 1, 0), tolerance = 0.02)
   expect_match(change_label_of(fit, "sd", found$term), "y per sd of a predictor, or from the reference")
+  rows$o <- ordered(rep_len(1:4, 80))
+  for (formula in c(y ~ o, y ~ x + o)) {
+    fit <- bkm(formula, rows, threads = 1)
+    label <- change_label_of(fit, "sd", plot_data(fit, "coef")$term)
+    expect_match(label, "per column of an ordered factor$")
+    expect_no_match(label, "reference")
+  }
 })
 
 test_that("one length-scale is a curve of correlation, factors stand beside numbers", {
@@ -276,4 +283,12 @@ test_that("names of rows and titles stay inside a narrow figure", {
   expect_match(gg$labels$x, "per standard deviation")
   built <- ggplot2::ggplot_build(gg)$layout$panel_params[[1]]$y$get_labels()
   expect_lte(max(nchar(built)), 36)
+})
+
+test_that("a fit without predictors has no partial plot", {
+  set.seed(1)
+  d <- data.frame(y = rnorm(30), g = gl(5, 6))
+  for (fit in list(bkm(y ~ 1, d, threads = 1), bkm(y ~ 1 + (1 | g), d, threads = 1))) {
+    expect_bk_error(plot(fit, "partial"), "argument", "no predictors")
+  }
 })

@@ -7,6 +7,7 @@ test_that("values of other packages are told by their name here", {
     predict(fit, type = "prob", interval = "confidence"),
     predict(fit, type = "prob", interval = "credible")
   )
+  expect_error(predict(fit, interval = "ci"), "\"ci\" is \"credible\" here")
   expect_error(gpsvm(y ~ x, rows, kernel = "radial"), "\"radial\" is \"rbf\" here")
   expect_error(gpsvm(y ~ x, rows, kernel = "vanilladot"), "\"vanilladot\" is \"linear\" here")
   expect_error(bkm(y ~ x, rows, method = "mcmc"), "\"mcmc\" is \"gibbs\" here")
