@@ -117,7 +117,8 @@ remade <- function(x, name, maker) {
 abort_argument <- function(x, name, expected, kind = "argument", accepted = expected) {
   bk_abort(
     kind, sprintf("Argument `%s` is not valid.", name), paste("Found:", describe_value(x)),
-    paste("Accepted:", expected), value_elsewhere(x, name, accepted) %||% nearest_value(x, accepted),
+    paste("Accepted:", expected),
+    value_elsewhere(x, name, accepted) %||% nearest_value(x, accepted),
     column = name, found = x, expected = accepted
   )
 }

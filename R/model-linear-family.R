@@ -11,7 +11,8 @@ glm_family <- function(family) {
 
 abort_family_link <- function(given, name, accepted) {
   abort_argument(
-    sprintf("%s(\"%s\")", given$name, given$link), name, accepted, accepted = c("gaussian", accepted)
+    sprintf("%s(\"%s\")", given$name, given$link), name, accepted,
+    accepted = c("gaussian", accepted)
   )
 }
 

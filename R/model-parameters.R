@@ -142,7 +142,8 @@ variance_parameters <- function(object, level) {
   )
 }
 
-# Standard deviations and correlations of random effects: of each term the lower triangle by columns.
+# Standard deviations and correlations of random effects: of each term the lower triangle by
+# columns.
 random_parameters <- function(object, level) {
   do.call(rbind, lapply(seq_along(object$posterior$random), function(t) {
     term <- object$posterior$random[[t]]

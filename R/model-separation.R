@@ -11,7 +11,8 @@ warn_separation <- function(theta, sure, fit, job, large = 30) {
   # Did the user say how large coefficients may be?
   chosen <- !isTRUE(fit$prior$by_column) || is.numeric(fit$penalty) ||
     !is.null(fit$prior$var_shape) || !is.null(fit$prior$var_rate) ||
-    !is.null(job$data$selection) && (!is.null(fit$prior$slab_shape) || !is.null(fit$prior$slab_rate))
+    !is.null(job$data$selection) &&
+      (!is.null(fit$prior$slab_shape) || !is.null(fit$prior$slab_rate))
   if (!wild && chosen) return(invisible())
   # Of columns that were looked at because they say most.
   found <- if (!isTRUE(job$design$screened)) find_separation(job$design)
@@ -30,7 +31,8 @@ warn_separation <- function(theta, sure, fit, job, large = 30) {
     } else {
       "The prior alone limits the effects of these."
     },
-    separation_remedy(fit, !is.null(job$data$selection)), columns = found$columns, levels = found$levels, groups = found$groups
+    separation_remedy(fit, !is.null(job$data$selection)), columns = found$columns,
+      levels = found$levels, groups = found$groups
   )
 }
 

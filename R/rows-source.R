@@ -43,19 +43,19 @@
 #'   does, by [DBI::dbFetch()]. Where a driver has Arrow chunks of its own, as adbi and duckdb since
 #'   1.5.0, and package nanoarrow is there, rows are taken in these; without nanoarrow duckdb puts
 #'   the whole result in memory.
-#' @section Rows that never meet: `row_source(cluster, open, y)` stands for rows that no one computer
-#'   has. Each worker of the cluster opens a source of its own, such as one partition of a table or
-#'   the files of one folder, and keeps its rows in its own temporary file. The cluster is one of
-#'   package parallel or snow, or a list of clusters of one daemon each of package mirai;
+#' @section Rows that never meet: `row_source(cluster, open, y)` stands for rows that no one
+#'   computer has. Each worker of the cluster opens a source of its own, such as one partition of a
+#'   table or the files of one folder, and keeps its rows in its own temporary file. The cluster is
+#'   one of package parallel or snow, or a list of clusters of one daemon each of package mirai;
 #'   bayeskernel is installed on all workers. `y` may be left to the workers' sources. All parts
 #'   have the same columns, and a group of a random term is in one part.
 #'
 #'   [bkm()] and [bsvm()] fit such rows with `method = "ep"`, `"vb"` and `"svi"`. Rows with a random
-#'   term take `"ep"` and `"vb"`; [gpsvm()] takes `"vb"` and `"svi"`. At each pass every worker sends
-#'   sums over its rows, and the session adds these in the order of the parts. It is sent the moments
-#'   of each 65,536 rows once. Then it is sent the sums of at most 16 shares of its rows by each
-#'   worker and pass, whatever the number of rows. A minibatch of `"svi"` is of one part, in an order
-#'   that the seed decides: its worker sends the sums while the others wait.
+#'   term take `"ep"` and `"vb"`; [gpsvm()] takes `"vb"` and `"svi"`. At each pass every worker
+#'   sends sums over its rows, and the session adds these in the order of the parts. It is sent the
+#'   moments of each 65,536 rows once. Then it is sent the sums of at most 16 shares of its rows by
+#'   each worker and pass, whatever the number of rows. A minibatch of `"svi"` is of one part, in an
+#'   order that the seed decides: its worker sends the sums while the others wait.
 #'
 #'   The fit is that of all rows in one source. It has the same bits if every part begins where one
 #'   of the (up to 16) shares of all rows does, and else is equal to rounding. Up to 1,048,576 rows

@@ -74,9 +74,11 @@ test_that("groups of further parts are known or new, and may be in several", {
     two <- more_rows(fit, new)
     expect_same_fit(one, two)
     of_one <- more_rows(fit, row_source(new[c("a", "b", "g", "y")], y = "y"))
-    expect_equal(ranef(one)$g[rownames(ranef(of_one)$g), , drop = FALSE], ranef(of_one)$g, tolerance = 1e-8,
+    expect_equal(ranef(one)$g[rownames(ranef(of_one)$g), , drop = FALSE], ranef(of_one)$g,
+      tolerance = 1e-8,
       ignore_attr = TRUE)
-    expect_equal(ranef(one)$g[rownames(ranef(two)$g), , drop = FALSE], ranef(two)$g, tolerance = 1e-3,
+    expect_equal(ranef(one)$g[rownames(ranef(two)$g), , drop = FALSE], ranef(two)$g,
+      tolerance = 1e-3,
       ignore_attr = TRUE)
   }
 })

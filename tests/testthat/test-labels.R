@@ -199,7 +199,8 @@ test_that("counts and shares of trials that are fitted as gaussian are said", {
   said <- expect_message(fit(n ~ x), class = "bayeskernel_message_response")
   expect_match(conditionMessage(said), "cbind(successes, failures)", fixed = TRUE)
   expect_message(
-    suppressWarnings(bark(n ~ x, d, chains = 1, ndraws = 10, control = list(warmup = 10), seed = 1)),
+    suppressWarnings(bark(n ~ x, d, chains = 1, ndraws = 10, control = list(warmup = 10),
+      seed = 1)),
     class = "bayeskernel_message_response"
   )
   expect_message(
