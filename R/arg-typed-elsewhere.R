@@ -8,8 +8,8 @@ elsewhere <- function() {
   )
 }
 
-# The same of values: inst/elsewhere-values.csv, by `argument`. `ours` has to be among those that are
-# accepted. NULL if there is nothing to say.
+# The same of values: inst/elsewhere-values.csv, by `argument`. `ours` has to be among those that
+# are accepted. NULL if there is nothing to say.
 value_elsewhere <- function(x, name, accepted) {
   if (!is.character(x) || length(x) != 1L || is.na(x)) return(NULL)
   table <- utils::read.csv(
@@ -22,7 +22,8 @@ value_elsewhere <- function(x, name, accepted) {
   if (is.na(at)) return(NULL)
   # What is not here has a sentence of its own.
   if (endsWith(table$say[at], ".")) return(table$say[at])
-  sprintf("\"%s\" is %s here.", x, if (nzchar(table$say[at])) table$say[at] else quoted(table$ours[at]))
+  say <- if (nzchar(table$say[at])) table$say[at] else quoted(table$ours[at])
+  sprintf("\"%s\" is %s here.", x, say)
 }
 
 # The accepted value that is misspelled, as text for a message, or NULL.

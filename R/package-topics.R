@@ -156,8 +156,8 @@ NULL
 #'   two large crossed random terms, more columns than rows, rows in a source, and missing numeric
 #'   predictors in `bsvm()`. Such fits are computed as without `cluster`.
 #'
-#'   Rows that are on several computers, or too many for one, need not be sent: each worker opens its
-#'   own, see "Rows that never meet" in [row_source()].
+#'   Rows that are on several computers, or too many for one, need not be sent: each worker opens
+#'   its own, see "Rows that never meet" in [row_source()].
 #'
 #'   On sockets every pass may wait up to a tenth of a second, unless both ends send at once:
 #'   ```
