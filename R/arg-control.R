@@ -14,9 +14,10 @@
 #' @param resume A fit by a sampler to the same model and data: its chains are continued until they
 #'   hold `ndraws` draws each, in all; with as many already nothing is left to do.
 #' @param tol,max_iter When to stop. For `"ep"`: once no site moves by more than `tol` posterior
-#'   standard deviations, 1e-3. Each set of variances has at most `max_iter` passes, 100. For `"vb"`: once a step gains less than `tol * (1 + abs(elbo) / 1000)`, 1e-6, and at
-#'   most `max_iter` passes over the data, 2000, which warns; a selection takes at most 40,000
-#'   passes in all. `NULL`, the default: these.
+#'   standard deviations, 1e-3. Each set of variances has at most `max_iter` passes, 100. For
+#'   `"vb"`: once a step gains less than `tol * (1 + abs(elbo) / 1000)`, 1e-6, and at most
+#'   `max_iter` passes over the data, 2000, which warns; a selection takes at most 40,000 passes in
+#'   all. `NULL`, the default: these.
 #' @param accelerate For variational methods: steps that use the curvature of
 #'   [elbo()] and are extrapolated (default). `FALSE` gives plain coordinate
 #'   ascent, which arrives at the same place more slowly.
@@ -44,7 +45,8 @@
 #'   their means and standard deviations, which [imputed()] gives.
 #' @param cluster A cluster such as [parallel::makePSOCKcluster()] makes, also one of packages
 #'   parallelly, snow or mirai, or a list of clusters, with bayeskernel installed on its workers,
-#'   which share the chains, or, where the model's page says so, the rows; the fit is the same as without.
+#'   which share the chains, or, where the model's page says so, the rows; the fit is the same as
+#'   without.
 #' @param progress Show progress and time left. For chains that run in rounds (`until`) each round
 #'   has a line, and in a script these are all.
 #' @param on_interrupt What Ctrl-C does: `"stop"` goes back to the prompt; `"keep"` returns the
@@ -144,8 +146,8 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, ma
 #'   (sum alone), by steps of a sampler, which give standard deviations and limits; `"enumerate"`,
 #'   subsets (binary) by the bound. The sampler draws them.
 #' @param class_weights For a process: `"none"` (default), `"balanced"`, which gives every class
-#'   the same share of the likelihood, or positive numbers named by classes. The likelihood of a row is
-#'   raised to the weight of its class. With `method = "vb"`.
+#'   the same share of the likelihood, or positive numbers named by classes. The likelihood of a row
+#'   is raised to the weight of its class. With `method = "vb"`.
 #' @param latent_scales For `coefficients = "weights"`, the precision of the coefficients:
 #'   `"class"`, one for every class and regressor; `"shared"` by the classes, which costs one
 #'   factorization a pass instead of one a class; `"fixed"` at `alpha0` of the prior, which costs
@@ -197,8 +199,9 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, ma
 #'   `diagnostics$weights_ess` of the fit.
 #'
 #'   With `tune = TRUE`, `"is"` has the posterior of
-#'   \eqn{\theta = 1 / (2 l^2)}{theta = 1/(2 l^2)} of each length-scale l, with the prior gamma of [mkprobit_prior()]; the kernels are taken at its
-#'   mean. It is the element `theta_table` of the fit.
+#'   \eqn{\theta = 1 / (2 l^2)}{theta = 1/(2 l^2)} of each length-scale l, with the prior gamma of
+#'   [mkprobit_prior()]; the kernels are taken at its mean. It is the element `theta_table` of the
+#'   fit.
 #'
 #' @section The paper's choices: With `coefficients = "weights"`. The first choice named is the
 #'   default. \tabular{llll}{
@@ -286,8 +289,9 @@ mkprobit_control <- function(warmup = 1000, thin = 1, resume = NULL, weights_met
 #'   is that given f. Draws of a chain are weighted for the absence of the row by truncated
 #'   importance sampling. The weights are `fit$chain_weights`. Predictions, [summary()], [print()],
 #'   inclusion probabilities, plots and simulations take draws of a chain in proportion to its
-#'   weight. `fit$draws`, R-hat and effective sample sizes stay those of the chains as sampled. What R-hat says remains true: the warning stays, and longer
-#'   chains are better. Chains that agree keep equal weights.
+#'   weight. `fit$draws`, R-hat and effective sample sizes stay those of the chains as sampled. What
+#'   R-hat says remains true: the warning stays, and longer chains are better. Chains that agree
+#'   keep equal weights.
 #'
 #' @section Draws of bark(): Variables of `fit$draws`: `sigma`, the standard deviation of the noise
 #'   on the scale of the data, of weight 1, and `phi`, its precision for the standardized response

@@ -8,8 +8,8 @@ elsewhere <- function() {
   )
 }
 
-# The same of values: inst/elsewhere-values.csv, by `argument`. `ours` has to be among those that are
-# accepted. NULL if there is nothing to say.
+# The same of values: inst/elsewhere-values.csv, by `argument`. `ours` has to be among those that
+# are accepted. NULL if there is nothing to say.
 value_elsewhere <- function(x, name, accepted) {
   if (!is.character(x) || length(x) != 1L || is.na(x)) return(NULL)
   table <- utils::read.csv(
@@ -22,12 +22,15 @@ value_elsewhere <- function(x, name, accepted) {
   if (is.na(at)) return(NULL)
   # What is not here has a sentence of its own.
   if (endsWith(table$say[at], ".")) return(table$say[at])
-  sprintf("\"%s\" is %s here.", x, if (nzchar(table$say[at])) table$say[at] else quoted(table$ours[at]))
+  say <- if (nzchar(table$say[at])) table$say[at] else quoted(table$ours[at])
+  sprintf("\"%s\" is %s here.", x, say)
 }
 
 # The accepted value that is misspelled, as text for a message, or NULL.
 nearest_value <- function(x, accepted) {
   if (!is.character(x) || length(x) != 1L || is.na(x) || length(accepted) < 2L) return(NULL)
+  begun <- which(startsWith(plain_name(accepted), plain_name(x)) & nchar(plain_name(x)) > 2L)
+  if (length(begun) == 1L) return(sprintf("Did you mean \"%s\"?", accepted[begun]))
   distance <- utils::adist(plain_name(x), plain_name(accepted))[1L, ]
   best <- which.min(distance)
   # Short words are near to anything.

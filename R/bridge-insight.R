@@ -204,11 +204,14 @@ get_refmodel.bayeskernel_fit <- function(object, ...) {
   projpred::init_refmodel(
     object, data, stats::formula(object), family,
     ref_predfun = function(fit, newdata = NULL) {
-      t(stats::predict(fit, newdata %||% data, type = "link", draws = TRUE, ndraws = draws, seed = 1))
+      t(stats::predict(
+        fit, newdata %||% data, type = "link", draws = TRUE, ndraws = draws, seed = 1
+      ))
     },
     extract_model_data = function(object, newdata = NULL, ..., extract_y = TRUE) {
       frame <- newdata %||% data
-      y <- if (extract_y) eval(stats::formula(object)[[2L]], frame, environment(stats::formula(object)))
+      formula <- stats::formula(object)
+      y <- if (extract_y) eval(formula[[2L]], frame, environment(formula))
       list(y = y, weights = rep(1, nrow(frame)), offset = numeric(nrow(frame)))
     },
     dis = if (family$family == "gaussian") rep(stats::sigma(object), draws),

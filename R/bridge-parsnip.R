@@ -17,10 +17,10 @@
 #'
 #' | parsnip | fits by | main arguments |
 #' |---|---|---|
-#' | `svm_rbf()` | [gpsvm()] with [rbf()] | `cost` C: variance C / 2; `rbf_sigma` s: length-scale 1 / sqrt(2 s) |
+#' | `svm_rbf()` | [gpsvm()] with [rbf()] | `cost` C, `rbf_sigma` s: `rbf(1 / sqrt(2 s), C / 2)` |
 #' | `svm_poly()` | [gpsvm()] with [polynomial()] | `degree`, `cost`, `scale_factor` |
 #' | `svm_linear()` | [bsvm()] | `cost` C: prior precision 2 / C |
-#' | `logistic_reg()` | [bkm()] | `penalty` of a ridge, `mixture = 0`: prior precision n times `penalty` |
+#' | `logistic_reg()` | [bkm()] | `penalty` of a ridge, `mixture = 0`: prior precision n `penalty` |
 #' | `linear_reg()` | [bkm()] | |
 #' | `gen_additive_mod()` | [bkm()] | `select_features`: `select` |
 #' | `multinom_reg()` | [mkprobit()] | |
@@ -34,8 +34,8 @@
 #'
 #' @section Groups: Bars go into the formula of the model, the variables into the workflow:
 #'   `add_variables(outcomes = y, predictors = c(x, g))` and `add_model(spec, formula = y ~ x + (1 |
-#'   g))`. With `blueprint = hardhat::default_xy_blueprint(allow_novel_levels = TRUE)` new groups are
-#'   predicted, averaged over their effects; without it they become missing values.
+#'   g))`. With `blueprint = hardhat::default_xy_blueprint(allow_novel_levels = TRUE)` new groups
+#'   are predicted, averaged over their effects; without it they become missing values.
 #'
 #' @param formula,data As of [bkm()].
 #' @param model Name of the model in parsnip.
@@ -44,7 +44,8 @@
 #' @section Errors: `bayeskernel_error_argument` for a main argument without a meaning here.
 #' @examplesIf requireNamespace("parsnip", quietly = TRUE)
 #' two <- droplevels(iris[51:150, ])
-#' spec <- parsnip::set_engine(parsnip::svm_rbf(mode = "classification"), "bayeskernel", threads = 1)
+#' spec <- parsnip::svm_rbf(mode = "classification")
+#' spec <- parsnip::set_engine(spec, "bayeskernel", threads = 1)
 #' fit <- parsnip::fit(spec, Species ~ Petal.Length + Petal.Width, two)
 #' predict(fit, two[c(1, 51), ], type = "prob")
 #' @name tidymodels
@@ -121,7 +122,8 @@ polynomial_of <- function(main) {
 }
 
 no_margin <- "It classifies: `margin` is of regression by support vectors."
-gaussian_prior <- "The variance of its coefficients is learned: use set_engine(penalty = ) of bkm()."
+gaussian_prior <-
+  "The variance of its coefficients is learned: use set_engine(penalty = ) of bkm()."
 
 # A row a model: the function that fits, its modes, what it is called with always, main arguments
 # and how they become arguments of that function.

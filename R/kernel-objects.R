@@ -617,7 +617,8 @@ unclass_tree <- function(kernel) {
 #' @return Numeric matrix, `nrow(x)` by `nrow(z)`, of k(x_i, z_j), with the row names of `x` and `z`
 #'   as dimnames if they have any. Exactly symmetric when `z` is not given.
 #' @section Errors: `bayeskernel_error_kernel` for what is not a kernel, a wrong number of
-#'   length-scales, unknown columns, and a precomputed matrix that is not symmetric; `bayeskernel_error_dimension` if `x` and `z` differ in their columns;
+#'   length-scales, unknown columns, and a precomputed matrix that is not symmetric;
+#'   `bayeskernel_error_dimension` if `x` and `z` differ in their columns;
 #'   `bayeskernel_error_missing` for values that are not finite; `bayeskernel_error_numeric` if k(x,
 #'   z) is not; `bayeskernel_error_argument` for other input.
 #' @seealso [kernels], [kernel_parameters()].

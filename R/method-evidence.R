@@ -21,9 +21,10 @@
 #'
 #'   `anova()`: a data frame of class `bayeskernel_anova` with a row a model: `family`, `columns`,
 #'   the number of fixed columns, `log_evidence`, `difference` from the best, `elpd_loo`, the sum of
-#'   the leave-one-out log predictive densities, `p_loo`, the effective number of parameters (how far
-#'   the densities of the rows of the fit are above these), `elpd_diff` from the best of these, and `se_diff`,
-#'   the standard error of that difference. It prints the formula of each model above the table.
+#'   the leave-one-out log predictive densities, `p_loo`, the effective number of parameters (how
+#'   far the densities of the rows of the fit are above these), `elpd_diff` from the best of these,
+#'   and `se_diff`, the standard error of that difference. It prints the formula of each model above
+#'   the table.
 #' @section What can be compared: Models of the same responses in the same units, by a normalized
 #'   likelihood and without likelihood powers. Logit and probit models can stand in one table while
 #'   their priors mean the same, as the defaults do. The hinge is not normalized: its evidence

@@ -182,7 +182,11 @@ exposed_names <- function(object, data, pars, type, held) {
     bk_abort(
       "argument", sprintf("type = \"%s\" needs %s.", type, if (pair) {
         "two predictors"
-      } else if (least == 2L) "two predictors or more" else "a predictor"),
+      } else if (least == 2L) {
+        "two predictors or more"
+      } else {
+        "a predictor"
+      }),
       sprintf("Found: %d.", length(pars)),
       if (length(known)) {
         paste("Give names as `pars`, of:", list_some(known))

@@ -11,7 +11,8 @@
 #' @param formula. A formula such as `. ~ . - x`, see [stats::update()].
 #' @param evaluate Fit, the default, or return the call.
 #' @param nsim Number of simulated responses.
-#' @param re.form The random effects that `simulate()` has: as in [predict()][predict.bayeskernel_fit].
+#' @param re.form The random effects that `simulate()` has: as in
+#'   [predict()][predict.bayeskernel_fit].
 #' @param seed Whole number, or `NULL` for R's generator.
 #' @param ... `update()`: arguments to change or to add. Otherwise none.
 #' @return Vectors in the order of the rows of the fit; rows that `na.action = na.exclude` left out

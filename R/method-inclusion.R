@@ -19,10 +19,10 @@
 #'   Fits without draws do not know it for several columns, and say so.
 #' @section The prior: With the default of [bkm_prior()] and [bsvm_prior()], `rho = 0.01`, one term
 #'   of a hundred is expected to matter. This suits many columns of which few matter. If there are
-#'   ten terms it expects 0.1, so that few rows show only strong effects. With few terms say what you
-#'   expect: `prior = bkm_prior(rho = 0.5)` expects half of them. Or let the data tell the share:
-#'   `prior = bkm_prior(rho_beta = c(1, 1))`. [print()] shows the prior in the column next to the
-#'   posterior: compare both.
+#'   ten terms it expects 0.1, so that few rows show only strong effects. With few terms say what
+#'   you expect: `prior = bkm_prior(rho = 0.5)` expects half of them. Or let the data tell the
+#'   share: `prior = bkm_prior(rho_beta = c(1, 1))`. [print()] shows the prior in the column next to
+#'   the posterior: compare both.
 #' @section Variational fits: the variational probability is more extreme than the posterior: nearly
 #'   0 or nearly 1 where `"gibbs"` still hesitates. What is reported, coefficients and predictions
 #'   included, is therefore the sampler's. Where a column's probability differs by more than 0.3

@@ -229,8 +229,8 @@ calibration <- function(y, prob, bins = 10) {
   calibration_table(best$prob, rows$true == best$class, bins)
 }
 
-# caret has a generic of this name, for formulas: what is no formula comes here, whichever of the two
-# packages is attached last.
+# caret has a generic of this name, for formulas: what is no formula comes here, whichever of the
+# two packages is attached last.
 register_calibration <- function(...) {
   own <- function(x, ...) calibration(x, ...)
   for (class in c("factor", "character", "logical", "numeric", "bayeskernel_fit")) {

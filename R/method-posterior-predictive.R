@@ -238,7 +238,8 @@ bayes_R2.bayeskernel_fit <- function(object, ndraws = NULL, re.form = NULL, seed
     bk_abort(
       "argument", "The Bayesian R2 is of a regression by bkm().",
       sprintf(
-        "Found: a fit of %s()%s.", class(object)[1], if (is_regression(object)) "" else " to classes"
+        "Found: a fit of %s()%s.", class(object)[1],
+        if (is_regression(object)) "" else " to classes"
       ),
       "summary(fit) has measures of other fits.", column = "object"
     )

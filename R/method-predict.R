@@ -25,8 +25,8 @@
 #'     column for each class if there are more;
 #'   * `"logprob"`, of [mkprobit()]: logarithms of probabilities.
 #'
-#'   For counts, `cbind(s, f)`, `"response"`, the default: the rate of successes; `"prob"`, the rates
-#'   of both; or `"link"`. Such a row is of many trials and has no class.
+#'   For counts, `cbind(s, f)`, `"response"`, the default: the rate of successes; `"prob"`, the
+#'   rates of both; or `"link"`. Such a row is of many trials and has no class.
 #'
 #'   For a regression `"response"`, the default, or `"link"`: the mean. `"terms"`, of [bkm()] and
 #'   [bsvm()]: what each term adds to f.

@@ -64,8 +64,8 @@
 #'   \tau^2)}{u_g ~ N(0, tau^2)} of each group to f. `linear = TRUE` adds \eqn{\sum_l \beta_l
 #'   x_l}{sum_l beta_l x_l} with \eqn{\beta_l \sim N(0, \tau^2)}{beta_l ~ N(0, tau^2)}, for the
 #'   standardized predictors. Each has its own tau, half t with 4 degrees of freedom and scale 1.
-#'   Several factors have at most 200 levels in all. Slopes, `(x | g)`, are refused. A new group has an
-#'   effect of variance tau^2.
+#'   Several factors have at most 200 levels in all. Slopes, `(x | g)`, are refused. A new group has
+#'   an effect of variance tau^2.
 #'
 #' @section Convergence: The posterior is often bimodal and chains rarely switch modes, so warm-up
 #'   starts with many short runs and keeps the best. Chains that disagree are combined by stacking,
@@ -82,6 +82,7 @@
 #' @seealso [seqkr()] for streaming data, [bkm()] with [gp()] for larger data; [bark_prior()],
 #'   [bark_control()], [markov()], [stop_at()]; [inclusion()], [predict()][predict.bayeskernel_fit],
 #'   [plot()][plot.bayeskernel_fit]; `vignette("bark")`, `vignette("structured-selection")`.
+#'   [published()] has the settings of the thesis.
 #'
 #' @examples
 #' fit <- bark(Volume ~ Girth + Height, trees, seed = 1, threads = 1)

@@ -355,7 +355,9 @@ settled_or_bound <- function(core, run, control) {
   status <- lapply(core$fits, `[[`, "status")
   if (!failed && all(vapply(status, `[[`, NA, "converged"))) return(core)
   worst <- if (!failed) status[[which.max(vapply(status, `[[`, 1, "change"))]]
-  warn_unsettled(if (failed) core$message else {
+  warn_unsettled(if (failed) {
+    core$message
+  } else {
     sprintf("After %.0f passes its sites still moved by %.2g.", worst$passes, worst$change)
   }, "vb", !failed && worst$passes >= control$max_iter)
   control$method <- "vb"

@@ -54,9 +54,9 @@
 #'   chains of the probability of a row.
 #'
 #' @section Many predictors: Use at most a tenth as many predictors as rows, unless they are
-#'   correlated. With more predictors than rows it is no better than chance. Select some first, as by
-#'   `inclusion(bsvm(x, y, select = TRUE))`. A warning, `bayeskernel_warning_identification`, says if
-#'   the draws do not agree on any direction.
+#'   correlated. With more predictors than rows it is no better than chance. Select some first, as
+#'   by `inclusion(bsvm(x, y, select = TRUE))`. A warning, `bayeskernel_warning_identification`,
+#'   says if the draws do not agree on any direction.
 #'
 #' @section Draws: Variables of `fit$draws`, of which each means the same in every draw: `intercept`
 #'   (b_0); `J`, the number of kernels; `mu` and `sd`, mean and standard deviation of the log
@@ -376,8 +376,8 @@ extras.klr <- function(object) {
 #' @param ... No further arguments.
 #' @return A list of class `klr_projection`: `directions`, p x r: these eigenvectors, the largest
 #'   entry of each positive, for standardized predictors; `mean`, p x p, the posterior mean of UU';
-#'   `values`, its eigenvalues: r ones where the space is known; `angles`, draws x r, in degrees, the
-#'   principal angles between the space of each draw and that of `directions`, smallest first;
+#'   `values`, its eigenvalues: r ones where the space is known; `angles`, draws x r, in degrees,
+#'   the principal angles between the space of each draw and that of `directions`, smallest first;
 #'   `coordinates`, n x r, the rows of the fit in these directions.
 #' @section Errors: `bayeskernel_error_argument` for fits without a projection.
 #' @seealso [klr()]; `vignette("dimension-reduction")`.

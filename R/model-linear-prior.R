@@ -60,9 +60,10 @@
 #'   default: their scale is that half t variable. With vague ones it runs away while nothing is
 #'   selected, and inclusions fall below their prior.
 #' @param sd_scale Scale of that half t variable, a positive number. `NULL`, the default: 2.5, with
-#'   `"probit"` 2.5 / 1.7, of a numeric response times its standard deviation. Where each group has one row, or rows of one class, the data do not bound
-#'   the standard deviation: under IG(0.01, 0.01) it then runs away, and the coefficients with it.
-#'   Not read with `var_shape` or `var_rate`, of correlated effects with `cov_df` or `cov_scale`.
+#'   `"probit"` 2.5 / 1.7, of a numeric response times its standard deviation. Where each group has
+#'   one row, or rows of one class, the data do not bound the standard deviation: under IG(0.01,
+#'   0.01) it then runs away, and the coefficients with it. Not read with `var_shape` or `var_rate`,
+#'   of correlated effects with `cov_df` or `cov_scale`.
 #' @param rho Prior probability, strictly between 0 and 1, that a column under
 #'   selection is in the model. Default 0.01.
 #' @param rho_beta `NULL` (default: `rho` is known), or `c(a1, a0)`, both

@@ -101,7 +101,8 @@ structured_names <- function(design, data, settings) {
       )
     },
     if (!is.null(holes)) {
-      c(predictor_names_of_draws(holes$predictors), if (settings$keep_imputed) missing_names(design))
+      c(predictor_names_of_draws(holes$predictors),
+        if (settings$keep_imputed) missing_names(design))
     }
   )
 }

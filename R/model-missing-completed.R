@@ -163,7 +163,8 @@ over_completed <- function(value, share, row) {
 # Moments of rows from those of their atoms.
 pool_completed <- function(moments, share, row) {
   mean <- over_completed(moments$mean, share, row)
-  out <- list(mean = mean, var = over_completed(moments$var + (moments$mean - mean[row])^2, share, row))
+  out <- list(mean = mean, var = over_completed(moments$var + (moments$mean - mean[row])^2, share,
+    row))
   if (length(moments$prob)) {
     out$prob <- lapply(moments$prob, over_completed, share, row)
     out$prob_sd <- Map(function(p, sd, mean) {

@@ -9,10 +9,10 @@
 #' is seen, not on the value itself. `missing = mnar(x ~ x)` adds a model of being missing,
 #' \eqn{P(x \mathrm{\ missing}) = \Phi(a_0 + a_1 x + ...)}, for [bkm()] and [bsvm()].
 #'
-#' The data say little about the slope of `x` itself: what they say comes from the assumed normal law
-#' of the predictors and from the response. Compare `estimate` and `sd` with the prior, N(0, 2.5^2),
-#' and fit again with a few fixed values of `slope`. If the coefficients of interest stay where they
-#' are, what is assumed of the missing values does not matter.
+#' The data say little about the slope of `x` itself: what they say comes from the assumed normal
+#' law of the predictors and from the response. Compare `estimate` and `sd` with the prior, N(0,
+#' 2.5^2), and fit again with a few fixed values of `slope`. If the coefficients of interest stay
+#' where they are, what is assumed of the missing values does not matter.
 #'
 #' All slopes are for a predictor that is centered and scaled by the mean and standard deviation of
 #' its observed values. They are estimated by EM and then held: intervals of the other coefficients
@@ -201,7 +201,8 @@ refit_mechanism <- function(job, share) {
     }
     new$mechanism <- update_mechanism(new$mechanism, columns, gone, share)
     value <- base + mechanism_tilt(new$mechanism, atoms, holes)
-    if (plain) value <- value + log_normal(atoms$predictors, new) - log_normal(atoms$predictors, old)
+    if (plain) value <- value + log_normal(atoms$predictors, new) - log_normal(atoms$predictors,
+      old)
     share <- within_rows(value, row)
     if (max(model_move(last, new), abs(new$mechanism$coef - last$mechanism$coef)) < 1e-4) break
   }

@@ -1,8 +1,8 @@
 # The model of predictors with missing values where the response is no line in these, or where
 # groups have effects on it and levels of their own: the joint normal law of both, by which a
-# Gaussian response is taken into account (model-missing-completed.R), is where one begins. From then on the
-# model is fitted to the completed rows at their probabilities given the response, and fit and model
-# follow each other: steps of EM.
+# Gaussian response is taken into account (model-missing-completed.R), is where one begins. From
+# then on the model is fitted to the completed rows at their probabilities given the response, and
+# fit and model follow each other: steps of EM.
 
 # Rounds at most, and the move of the model, in standard deviations of the predictors and in
 # probabilities of levels, that ends them.

@@ -195,7 +195,9 @@ shared_slopes <- function(family, y, w, f, sigma, spread, exact = FALSE) {
     gaussian = list(slope = w * (y - f) / sigma^2, kappa = w / sigma^2),
     logit = {
       p <- stats::plogis(f)
-      list(slope = w * ((y > 0) - p), kappa = w * if (exact) p * (1 - p) else {
+      list(slope = w * ((y > 0) - p), kappa = w * if (exact) {
+        p * (1 - p)
+      } else {
         ifelse(abs(f) < 1e-4, 0.25, tanh(f / 2) / (2 * f))
       })
     },

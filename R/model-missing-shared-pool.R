@@ -1,5 +1,5 @@
-# Fits over completions of groups as one fit (model-missing-shared.R): moments, points of the mixture,
-# imputed values, and what it says of new rows.
+# Fits over completions of groups as one fit (model-missing-shared.R): moments, points of the
+# mixture, imputed values, and what it says of new rows.
 
 # One fit of many: moments over them, and each a point.
 pool_shared <- function(kept, rows, shared) {

@@ -241,8 +241,8 @@ enough_shared <- function(kept, most) {
   all(error < shared_error^2 * (own + var))
 }
 
-# With holes the hinge has a calibrated rate where nothing is said (model-svm-learning-rate.R), whoever
-# completes them.
+# With holes the hinge has a calibrated rate where nothing is said (model-svm-learning-rate.R),
+# whoever completes them.
 shared_rate <- function(settings, rows) {
   if (!identical(settings$family, "hinge")) return(settings)
   rate <- settings$learning_rate

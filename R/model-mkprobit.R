@@ -84,7 +84,7 @@
 #' @seealso [gpsvm()] for large data; [kernels], [kernel_weights()], [combine_classifiers()],
 #'   [mkprobit_prior()], [mkprobit_control()] for engines of learned weights;
 #'   [predict()][predict.bayeskernel_fit], [plot()][plot.bayeskernel_fit];
-#'   `vignette("feature-spaces")`.
+#'   `vignette("feature-spaces")`. [published()] has the settings of the paper.
 #'
 #' @examples
 #' at <- seq(1, 150, by = 2)

@@ -3,12 +3,12 @@
 #' The posterior of [bsvm()], [gpsvm()] and `bkm(family = "hinge")` is that of a pseudo-likelihood.
 #' Each row has the factor \eqn{\exp\{-2 \max(1 - y f, 0)\}}{exp(-2 max(1 - y f, 0))}. The posterior
 #' ranks rows, and its means are good estimates of what the hinge loss looks for. Its spread is not
-#' the uncertainty of these estimates. With a rare class it may collapse to the common one. This page
-#' says what is done about both, and when to use another model.
+#' the uncertainty of these estimates. With a rare class it may collapse to the common one. This
+#' page says what is done about both, and when to use another model.
 #'
 #' @section For effects use `bkm()`: A slope of a support vector machine has no meaning in terms of
-#'   odds. Where effects are the question, use [bkm()] with `family = "logit"`. It has the same terms
-#'   and a likelihood, and what follows is not needed there.
+#'   odds. Where effects are the question, use [bkm()] with `family = "logit"`. It has the same
+#'   terms and a likelihood, and what follows is not needed there.
 #'
 #' @section Standard errors: Gradients of the loss vary more over samples than its curvature says.
 #'   Posterior standard deviations are therefore about half of what they should be. [vcov()],
@@ -22,11 +22,11 @@
 #'   others nest. Rows of `cbind(successes, failures)` or whole `weights` count as so many
 #'   observations; other weights are powers.
 #'
-#'   `type = "posterior"` (`vcov = ` in `summary()` and `tidy()`) is the covariance of the posterior,
-#'   the published one. The summary shows it, and says so, where there is no sandwich: with
-#'   selection, modeled missing values, crossed random terms, or rows from a source. With `"ep"` and
-#'   `"gibbs"` there is none either where the fit separates the classes. The prior limits the
-#'   coefficients there. Standard errors of predictions, random effects and variances are always
+#'   `type = "posterior"` (`vcov = ` in `summary()` and `tidy()`) is the covariance of the
+#'   posterior, the published one. The summary shows it, and says so, where there is no sandwich:
+#'   with selection, modeled missing values, crossed random terms, or rows from a source. With
+#'   `"ep"` and `"gibbs"` there is none either where the fit separates the classes. The prior limits
+#'   the coefficients there. Standard errors of predictions, random effects and variances are always
 #'   those of the posterior.
 #'
 #'   With few rows and nearly separated classes the sandwich is too small. With a rare class and no

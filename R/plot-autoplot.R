@@ -286,9 +286,11 @@ gg_level_axis <- function(at, text, far, panels) {
   ))
 }
 
-scales_breaks <- function() function(limits) {
-  marks <- pretty(limits, 5)
-  marks[marks >= limits[1] & marks <= limits[2]]
+scales_breaks <- function() {
+  function(limits) {
+    marks <- pretty(limits, 5)
+    marks[marks >= limits[1] & marks <= limits[2]]
+  }
 }
 
 gg_partial_rug <- function(rows, data) {
@@ -416,7 +418,8 @@ gg_bound <- function(x, data) {
   shown <- data[is.finite(data$bound) & data$bound >= low, ]
   hidden <- nrow(data) - nrow(shown)
   gg_start(
-    shown, aes_of(x = "pass", y = "bound"), "Variational bound", "Pass over the data", "Lower bound",
+    shown, aes_of(x = "pass", y = "bound"), "Variational bound", "Pass over the data",
+      "Lower bound",
     hidden_note(hidden)
   ) + ggplot2::geom_line(color = bk_colours[["blue"]]) +
     if (nrow(shown) <= 60L) ggplot2::geom_point(color = bk_colours[["blue"]], size = 0.9)

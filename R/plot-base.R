@@ -230,7 +230,11 @@ some_along <- function(values, most = 300L) order(values)[spread_over(length(val
 
 # What predictions are of: the response, or a class; of TRUE and FALSE the condition.
 response_label <- function(x) {
-  if (is_regression(x)) x$response else if (length(x$levels) > 2L) "Probability" else {
+  if (is_regression(x)) {
+    x$response
+  } else if (length(x$levels) > 2L) {
+    "Probability"
+  } else {
     paste("Probability of", class_label(x))
   }
 }

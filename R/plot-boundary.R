@@ -20,7 +20,9 @@ held_note <- function(held) {
   }, "")
   text <- paste("at", paste(names(held), value, sep = " = ", collapse = ", "))
   if (nchar(text) <= 60L) return(text)
-  if (all(vapply(held, is.numeric, NA))) "others at their middle" else {
+  if (all(vapply(held, is.numeric, NA))) {
+    "others at their middle"
+  } else {
     "others at their median or most frequent level"
   }
 }

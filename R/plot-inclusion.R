@@ -87,7 +87,9 @@ key_above <- function(...) {
 places_along <- function(names) {
   at <- suppressWarnings(as.numeric(names))
   named <- !anyNA(at) && !is.unsorted(at, strictly = TRUE)
-  if (named) list(at = at, label = "Predictor") else {
+  if (named) {
+    list(at = at, label = "Predictor")
+  } else {
     list(at = seq_along(names), label = "Number of the predictor")
   }
 }

@@ -28,7 +28,8 @@ draw_residuals <- function(x, data, main) {
   old <- bk_look()
   on.exit(graphics::par(old))
   bk_panel(
-    range(data$fit), range(data$standardized, -2, 2), observed_labels(x)[1], "Standardized residual",
+    range(data$fit), range(data$standardized, -2, 2), observed_labels(x)[1],
+      "Standardized residual",
     main_title(main, "Standardized residuals, with a smooth line")
   )
   graphics::abline(h = 0, col = muted[["line"]], lty = 2)

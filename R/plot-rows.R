@@ -294,7 +294,9 @@ correlation_curve <- function(x, data) {
 
 draw_lengthscales <- function(x, data, main) {
   curve <- correlation_curve(x, data)
-  if (is.null(curve)) draw_several_lengthscales(x, data, main) else {
+  if (is.null(curve)) {
+    draw_several_lengthscales(x, data, main)
+  } else {
     draw_correlation(x, data, curve, main)
   }
 }

@@ -25,7 +25,9 @@ smooth_data <- function(x, pars) {
     at <- panel$at
     data.frame(
       term = panel$label, kind = panel$kind, at = if (is.numeric(at[[1]])) at[[1]] else NA_real_,
-      by = as.character(if (length(at) > 1L) at[[2]] else if (!is.numeric(at[[1]])) at[[1]] else NA),
+      by = as.character(
+        if (length(at) > 1L) at[[2]] else if (!is.numeric(at[[1]])) at[[1]] else NA
+      ),
       fit = panel$mean, sd = panel$sd, lwr = panel$quantiles[, 1], upr = panel$quantiles[, 4],
       lwr_50 = panel$quantiles[, 2], upr_50 = panel$quantiles[, 3], row.names = NULL
     )

@@ -26,9 +26,9 @@
 #'     Each row is predicted from the others where the fit can, as of two classes with `"ep"`; else
 #'     the title says that its own rows look too good: give `newdata`;
 #'   * `"partial"`, first with fewer than three coefficients: the mean of the response, or the
-#'     probability of the positive class, as one predictor changes, with 90 % bands. It is an average
-#'     over up to 200 rows of the fit, or of `newdata`, in which everything else stays what it is.
-#'     The subtitle says for which groups, see `re.form`;
+#'     probability of the positive class, as one predictor changes, with 90 % bands. It is an
+#'     average over up to 200 rows of the fit, or of `newdata`, in which everything else stays what
+#'     it is. The subtitle says for which groups, see `re.form`;
 #'   * `"bound"`: the variational bound (a lower bound of the log evidence,
 #'     which the fit maximizes) by pass over the data;
 #'   * `"trace"`: draws by chain.
@@ -76,7 +76,8 @@
 #'   there are more than can be read, the largest are shown and a note counts the others.
 #' @param newdata,y For `"calibration"` and `"fit"`: other rows and their response, which may be
 #'   left out when `newdata` contains it. For `"boundary"`: rows that are drawn as points, gray
-#'   without labels, and set the range of the axes; default: those of the fit. For `"partial"`: the rows to average over.
+#'   without labels, and set the range of the axes; default: those of the fit. For `"partial"`: the
+#'   rows to average over.
 #' @param columns For `"boundary"`: names of two numeric predictors, the axes. The others are held
 #'   at their median or most frequent level, of a fit whose data are not to be had at their mean;
 #'   the subtitle says where. Default: the two there are.

@@ -43,10 +43,10 @@
 #'   does, by [DBI::dbFetch()]. Where a driver has Arrow chunks of its own, as adbi and duckdb since
 #'   1.5.0, and package nanoarrow is there, rows are taken in these; without nanoarrow duckdb puts
 #'   the whole result in memory.
-#' @section Rows that never meet: `row_source(cluster, open, y)` stands for rows that no one computer
-#'   has. Each worker of the cluster opens a source of its own, such as one partition of a table or
-#'   the files of one folder, and keeps its rows in its own temporary file. The cluster is one of
-#'   package parallel or snow, or a list of clusters of one daemon each of package mirai;
+#' @section Rows that never meet: `row_source(cluster, open, y)` stands for rows that no one
+#'   computer has. Each worker of the cluster opens a source of its own, such as one partition of a
+#'   table or the files of one folder, and keeps its rows in its own temporary file. The cluster is
+#'   one of package parallel or snow, or a list of clusters of one daemon each of package mirai;
 #'   bayeskernel is installed on all workers. `y` may be left to the workers' sources. All parts
 #'   have the same columns, and a group of a random term is in one part.
 #'

@@ -130,7 +130,9 @@ kernels_of_spaces <- function(kernel, x) {
   if (!fits) {
     bk_abort(
       "kernel", "`kernel` does not have a kernel for each space.",
-      sprintf("Found: %d kernels%s.", length(kernel), if (is.null(names(kernel))) "" else {
+      sprintf("Found: %d kernels%s.", length(kernel), if (is.null(names(kernel))) {
+        ""
+      } else {
         paste(",", list_some(names(kernel)))
       }),
       sprintf("Accepted: one, or %d: %s.", length(x), list_some(names(x))),
@@ -376,8 +378,8 @@ space_source <- function(space, points) {
   }
 }
 
-# Monomials of the columns up to a degree: features x rows, for two columns 1, x1, x2, x1^2, x1 x2,
-# x2^2.
+# Monomials of the columns up to a degree: features x rows, for two columns the numbers 1, x1, x2,
+# x1^2, x1 x2 and x2^2.
 features_of <- function(points, degree) {
   if (is.null(degree)) return(points)
   d <- nrow(points)

@@ -31,8 +31,8 @@ format_chances <- function(x) {
 }
 
 # Decimals that give the smallest standard deviation `digits - 2` significant digits, at least two,
-# and the largest number one more, the same for all rows, unless sizes differ so much that every number needs its
-# own.
+# and the largest number one more, the same for all rows, unless sizes differ so much that every
+# number needs its own.
 format_values <- function(x, digits) {
   sd <- x[, "SD"]
   sd <- sd[is.finite(sd) & sd > 0]

@@ -122,7 +122,8 @@ article <- function(name, text) {
   site <- if (identical(Sys.getenv("IN_PKGDOWN"), "true")) {
     ""
   } else {
-    paste0(trimws(strsplit(utils::packageDescription("bayeskernel")$URL, ",")[[1]][1]), "/articles/")
+    paste0(trimws(strsplit(utils::packageDescription("bayeskernel")$URL, ",")[[1]][1]),
+      "/articles/")
   }
   sprintf("[%s](%s%s.html)", text, site, name)
 }

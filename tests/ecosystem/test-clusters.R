@@ -15,7 +15,8 @@ makers <- list(
 )
 
 compare <- function(fit, extract, info) {
-  found <- lapply(list(NULL, info$cluster), function(cluster) extract(suppressWarnings(fit(cluster))))
+  found <- lapply(list(NULL, info$cluster),
+    function(cluster) extract(suppressWarnings(fit(cluster))))
   expect_identical(found[[2]], found[[1]], info = info$name)
 }
 

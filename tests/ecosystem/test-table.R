@@ -159,7 +159,8 @@ outcome <- function(name, fit) {
       if (grepl("could not find function \"%||%\"", text, fixed = TRUE)) {
         # Of packages that take it from R 4.4 or later.
         "needs a newer R"
-      } else if (grepl("not supported|no coefficients|Could not simulate|is not yet supported", gsub("\\s+", " ", text))) {
+      } else if (grepl("not supported|no coefficients|Could not simulate|is not yet supported",
+        gsub("\\s+", " ", text))) {
         "refuses"
       } else {
         paste("fails:", sub("\n.*", "", text))

@@ -24,7 +24,7 @@ read_golden_bkm <- function(case) {
   out
 }
 
-# "G[a,b] = exp(-|a-b|/3), 8 units"
+# Read from a text such as "G[a,b] = exp(-|a-b|/3), 8 units".
 golden_unit_covariance <- function(text) {
   number <- function(pattern) as.double(regmatches(text, regexec(pattern, text))[[1]][2])
   count <- number("([0-9]+) units")

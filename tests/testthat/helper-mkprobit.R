@@ -2,11 +2,13 @@
 quick_mkprobit <- function(..., method = "vb", ndraws = 40, seed = 1, coefficients = "weights") {
   if (method == "vb") {
     return(flat(mkprobit)(
-      ..., coefficients = coefficients, tol = 1e-12, tolw = 1e-9, max_iter = 20000, seed = seed, threads = 1
+      ..., coefficients = coefficients, tol = 1e-12, tolw = 1e-9, max_iter = 20000, seed = seed,
+        threads = 1
     ))
   }
   suppressWarnings(flat(mkprobit)(
-    ..., coefficients = coefficients, method = method, chains = 2, warmup = 50, ndraws = ndraws, thin = 1,
+    ..., coefficients = coefficients, method = method, chains = 2, warmup = 50, ndraws = ndraws,
+      thin = 1,
     seed = seed, threads = 1, progress = FALSE
   ), classes = "bayeskernel_warning_convergence")
 }

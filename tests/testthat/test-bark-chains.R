@@ -98,7 +98,8 @@ test_that("an interrupted sampler stops, or keeps what it has", {
       sample <- function(ndraws, resume = NULL) {
         suppressWarnings(bark(
           y ~ a + b, d,
-          control = list(warmup = 200, thin = 10, progress = FALSE, on_interrupt = choice, resume = resume),
+          control = list(warmup = 200, thin = 10, progress = FALSE, on_interrupt = choice,
+            resume = resume),
           ndraws = ndraws, seed = 1, chains = 2, threads = 1
         ))
       }

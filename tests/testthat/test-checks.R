@@ -152,7 +152,8 @@ test_that("arguments of other packages bring what to write here", {
 
 test_that("what a maker of priors, kernels or controls does not have brings what is meant", {
   typed <- list(
-    list(bkm_prior, "beta_vr", "`beta_var`"), list(bsvm_prior, "prior_scale", "`beta_var`, a variance"),
+    list(bkm_prior, "beta_vr", "`beta_var`"), list(bsvm_prior, "prior_scale",
+      "`beta_var`, a variance"),
     list(rbf, "gamma", "`lengthscale = 1 / sqrt\\(2 \\* gamma\\)`"),
     list(matern, "sigma", "kernlab's sigma"), list(polynomial, "coef0", "`offset`"),
     list(bkm_control, "wamup", "`warmup`"), list(stop_at, "r_hat", "`rhat`"),

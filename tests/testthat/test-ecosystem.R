@@ -452,10 +452,12 @@ test_that("effects of a logistic fit are those of glm()", {
     se <- sqrt(diag(vcov(peer)))
     expect_lt(max(abs(coef(fit) - coef(peer)) / se), 0.1)
     if (requireNamespace("emmeans", quietly = TRUE)) {
-      ratios <- lapply(list(fit, peer), function(fit) suppressMessages({
-        means <- emmeans::emmeans(fit, "arm", data = many, type = "response")
-        list(as.data.frame(means), as.data.frame(pairs(means)))
-      }))
+      ratios <- lapply(list(fit, peer), function(fit) {
+        suppressMessages({
+          means <- emmeans::emmeans(fit, "arm", data = many, type = "response")
+          list(as.data.frame(means), as.data.frame(pairs(means)))
+        })
+      })
       expect_equal(ratios[[1]][[1]]$prob, ratios[[2]][[1]]$prob, tolerance = 0.01)
       expect_equal(ratios[[1]][[2]]$odds.ratio, ratios[[2]][[2]]$odds.ratio, tolerance = 0.02)
       expect_equal(ratios[[1]][[2]]$SE, ratios[[2]][[2]]$SE, tolerance = 0.03)
@@ -561,12 +563,14 @@ test_that("the ICC of package performance is that of random intercepts", {
   number <- bkm(u ~ x + (1 | g), rows, threads = 1)
   reference <- lme4::lmer(u ~ x + (1 | g), rows)
   for (name in c("ICC_adjusted", "ICC_unadjusted")) {
-    expect_equal(performance::icc(number)[[name]], performance::icc(reference)[[name]], tolerance = 0.03)
+    expect_equal(performance::icc(number)[[name]], performance::icc(reference)[[name]],
+      tolerance = 0.03)
   }
   classes <- bkm(y ~ x + (1 | g), rows, threads = 1)
   tau2 <- VarCorr(classes)$g[[1]]
   expect_equal(performance::icc(classes)$ICC_adjusted, tau2 / (tau2 + pi^2 / 3))
-  expect_bk_error(insight::get_variance(bkm(u ~ x + (x | g), rows, threads = 1)), "argument", "(1 | g)")
+  expect_bk_error(insight::get_variance(bkm(u ~ x + (x | g), rows, threads = 1)), "argument",
+    "(1 | g)")
 })
 
 # --- workflows ---------------------------------------------------------------

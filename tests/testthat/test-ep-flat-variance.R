@@ -17,7 +17,7 @@ test_that("nested groups, one of whose variances may be 0, are as the sampler ha
   d[c("s", "c")] <- lapply(d[c("s", "c")], factor)
   d$x <- rnorm(600)
   d$y <- d$x + rnorm(25)[d$s] + rnorm(100, 0, 0.2)[interaction(d$s, d$c)] + rnorm(600)
-  fit <- function(...) bkm(y ~ x + (1 | s/c), d, threads = 1, ...)
+  fit <- function(...) bkm(y ~ x + (1 | s / c), d, threads = 1, ...)
   agrees(fit(), fit(method = "gibbs", seed = 1), fit(method = "vb"))
 })
 
@@ -26,6 +26,6 @@ test_that("the mode is found where a start leaves the noise a little off", {
   data("bdf", package = "nlme", envir = environment())
   bdf <- as.data.frame(bdf)
   bdf$class <- factor(rep(1:2, length.out = nrow(bdf)))
-  fit <- function(...) bkm(langPOST ~ IQ.verb + ses + (1 | schoolNR/class), bdf, threads = 1, ...)
+  fit <- function(...) bkm(langPOST ~ IQ.verb + ses + (1 | schoolNR / class), bdf, threads = 1, ...)
   agrees(fit(), fit(method = "gibbs", seed = 1), fit(method = "vb"))
 })

@@ -195,7 +195,8 @@ test_that("samplers and other models have it, too", {
     bsvm(two ~ a * b + arm + (1 | g), d, threads = 1),
     quick_mkprobit(x, d$two), quick_klr(x, d$two),
     gpsvm(two ~ a + b, d, method = "gibbs", inducing = 10, chains = 1,
-      control = list(warmup = 50, progress = FALSE), ndraws = 50, tune = FALSE, threads = 1, seed = 1
+      control = list(warmup = 50, progress = FALSE), ndraws = 50, tune = FALSE, threads = 1,
+        seed = 1
     ) |> suppressWarnings(),
     quick_bark(two ~ a + b + arm, d, family = "binomial")
   )

@@ -1,5 +1,5 @@
-# The golden numbers of the nonlinear machine, whatever their sizes; the tolerances are those of
-# golden/gpsvm/README.md.
+# The golden numbers of the nonlinear machine, whatever their sizes; tolerances: README.md of
+# folder golden/gpsvm.
 
 skip_if_not_installed("jsonlite")
 

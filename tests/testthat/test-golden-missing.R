@@ -1,6 +1,6 @@
 # Fits of rows with missing predictors against a Gibbs sampler and maximum likelihood: every case of
-# golden/missing, whatever its family and its sizes. Tolerances are those of
-# golden/missing/README.md.
+# golden/missing, whatever its family and its sizes. Tolerances: README.md
+# of that folder.
 
 skip_if_not_installed("jsonlite")
 skip_if_not_installed("lme4")

@@ -1,6 +1,6 @@
 # The golden numbers of sequential kernel regression: every folder under golden/sequential that
-# holds expected.json, itself included, whatever its sizes. Tolerances are those of
-# golden/sequential/README.md.
+# holds expected.json, itself included, whatever its sizes. Tolerances: README.md of
+# that folder.
 
 skip_if_not_installed("jsonlite")
 

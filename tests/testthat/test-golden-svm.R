@@ -75,7 +75,7 @@ expect_golden_structure <- function(found, golden) {
 
 # With the label of a new row unknown. Rows may have holes; behind the predictors stand perhaps
 # group indicators, else the row may be of any group.
-expect_golden_structured_predictions <- function(found, golden, call) {
+expect_structured_predictions <- function(found, golden, call) {
   expected <- golden$vb$predict
   predictors <- golden_predictors(golden)
   groups <- unique(unlist(lapply(call$parsed, `[[`, "group")))
@@ -315,7 +315,7 @@ for (case in svm_cases) {
     expect_golden_vb(found, golden)
     expect_golden_structure(found, golden)
     if (structured) {
-      expect_golden_structured_predictions(found, golden, call)
+      expect_structured_predictions(found, golden, call)
     } else {
       expect_golden_predict_method(found, golden, call)
     }

@@ -178,7 +178,8 @@ test_that("no kernel near by predicts rows that are left out better", {
       expect_lt(mean_loo(kernel = kernel, inducing = z) - prior / fit$n, best)
     }
   }
-  expect_match(paste(capture.output(print(summary(fit))), collapse = "\n"), "by leave-one-out on 150 rows")
+  expect_match(paste(capture.output(print(summary(fit))), collapse = "\n"),
+    "by leave-one-out on 150 rows")
 })
 
 test_that("it stays in the box and works for every kind of process", {

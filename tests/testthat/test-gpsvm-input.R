@@ -154,8 +154,9 @@ test_that("weights", {
 })
 
 test_that("formulas", {
-  fit <- function(formula, data = good) gpsvm(formula, data, threads = 1,
-    method = "vb", tune = FALSE)
+  fit <- function(formula, data = good) {
+    gpsvm(formula, data, threads = 1, method = "vb", tune = FALSE)
+  }
   good$g <- gl(3, 20)
   expect_process_refusal(fit(y ~ x1 + (1 | g), good), "argument", "random terms")
   expect_process_refusal(fit(y ~ s(x1)), "argument", "smooth")

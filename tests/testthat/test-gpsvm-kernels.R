@@ -294,6 +294,7 @@ test_that("a kernel without a length-scale is said not to be tuned", {
   said <- function(kernel, ...) {
     capture.output(print(gpsvm(am ~ wt + hp, mtcars, kernel = kernel, threads = 1, seed = 1, ...)))
   }
-  for (kernel in list(linear(), polynomial(2))) expect_match(said(kernel), "^Not tuned: ", all = FALSE)
+  for (kernel in list(linear(), polynomial(2))) expect_match(said(kernel), "^Not tuned: ",
+    all = FALSE)
   expect_no_match(said(rbf(1)), "Not tuned")
 })

@@ -64,7 +64,8 @@ test_that("each method and family, groups and processes take it", {
   d$class <- factor(d$y > 1)
   full <- c(x = 1, z = 0.5)
   for (method in c("ep", "vb", "gibbs")) {
-    fit <- bkm(y ~ x + z + (1 | g), d, method = method, missing = mnar(x ~ x), seed = 1, threads = 1)
+    fit <- bkm(y ~ x + z + (1 | g), d, method = method, missing = mnar(x ~ x), seed = 1,
+      threads = 1)
     expect_lt(max(abs(coef(fit)[names(full)] - full)), 0.25)
   }
   fit <- bsvm(class ~ x + z, d, missing = mnar(x ~ x + z), threads = 1)
@@ -97,7 +98,8 @@ test_that("what cannot be done is said", {
   expect_error(bkm(y ~ x, d, missing = mnar(x ~ z)), class = "bayeskernel_error_argument")
   expect_error(bkm(y ~ x + z, d, missing = mnar(z ~ z)), class = "bayeskernel_error_argument")
   expect_error(
-    bkm(y > 0 ~ x + z, d, missing = mnar(x ~ x), select = TRUE), class = "bayeskernel_error_argument"
+    bkm(y > 0 ~ x + z, d, missing = mnar(x ~ x), select = TRUE),
+      class = "bayeskernel_error_argument"
   )
   expect_error(mechanism(bkm(y ~ z, d, threads = 1)), class = "bayeskernel_error_argument")
 })

@@ -196,7 +196,8 @@ test_that("each round of a process of a missing predictor raises the evidence of
     core
   }
   with_inside(list(most_law_rounds = 6L, law_still = 0, run_vb = watched), bkm(
-    y ~ gp(x, kernel = rbf(1.2)) + z, d, family = "gaussian", method = "vb", missing = "model", threads = 1
+    y ~ gp(x, kernel = rbf(1.2)) + z, d, family = "gaussian", method = "vb", missing = "model",
+      threads = 1
   ))
   x <- rounds[[1L]]$x
   seen_density <- function(law) {
@@ -209,7 +210,8 @@ test_that("each round of a process of a missing predictor raises the evidence of
   }
   evidence <- vapply(rounds, function(round) seen_density(round$law) + round$bound, 0)
   expect_length(evidence, 7L)
-  # With 7 points in place of 21 rounds fell by 5e-4, and the first seemed to gain three times as much.
+  # With 7 points in place of 21 rounds fell by 5e-4, and the first seemed to gain three times as
+  # much.
   expect_gt(min(diff(evidence)), -1e-7)
   expect_gt(evidence[7L] - evidence[1L], 0.003)
   # Three rounds, which is what a fit has, are all but the end.

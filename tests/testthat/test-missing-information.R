@@ -20,10 +20,12 @@ test_that("scores are derivatives of the expected log-likelihood", {
     expect_equal(completion_scores(core, job), job$data$weights * expected, tolerance = 1e-9)
   }
   job$settings <- list(family = "hinge")
-  expect_equal(completion_scores(core, job), job$data$weights * 2 * y * pnorm((1 - y * m) / sqrt(var)))
+  expect_equal(completion_scores(core, job),
+    job$data$weights * 2 * y * pnorm((1 - y * m) / sqrt(var)))
   job$settings <- list(family = "gaussian")
   for (noise in list(list(precision = 4), list(shape = 8, rate = 2))) {
-    expect_equal(completion_scores(c(core, list(noise = noise)), job), job$data$weights * 4 * (y - m))
+    expect_equal(completion_scores(c(core, list(noise = noise)), job),
+      job$data$weights * 4 * (y - m))
   }
 })
 

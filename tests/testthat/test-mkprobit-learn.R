@@ -234,7 +234,8 @@ sampled <- function(...) {
 test_that("the sampler and variational Bayes predict alike", {
   prior <- mkprobit_prior(tau = 3, nu = 3)
   gibbs <- sampled(data$spaces, data$y, prior = prior)
-  vb <- mkprobit(coefficients = "weights", data$spaces, data$y, prior = prior, threads = 1, seed = 1)
+  vb <- mkprobit(coefficients = "weights", data$spaces, data$y, prior = prior, threads = 1,
+    seed = 1)
   ours <- predict(vb, new$spaces, "prob")
   theirs <- predict(gibbs, new$spaces, "prob", se.fit = TRUE)
   expect_lt(mean(abs(ours - theirs$fit)), 0.05)

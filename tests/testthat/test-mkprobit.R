@@ -15,7 +15,8 @@ test_that("the bound rises for every composite and scale", {
       for (accelerate in c(TRUE, FALSE)) {
         fit <- suppressWarnings(mkprobit(
           coefficients = "weights", data$spaces, data$y, combine = combine,
-          control = list(latent_scales = scales, tol = 1e-12, max_iter = 40, accelerate = accelerate),
+          control = list(latent_scales = scales, tol = 1e-12, max_iter = 40,
+            accelerate = accelerate),
           threads = 1, seed = 1
         ))
         bound_rises(fit)

@@ -42,7 +42,8 @@ test_that("an interrupted iteration hands back its state if asked to", {
       bsvm(
         x[rows, ], y[rows],
         threads = 1,
-        control = list(tol = 0, accelerate = FALSE, max_iter = 1e5, progress = FALSE, on_interrupt = "keep"), method = "vb"
+        control = list(tol = 0, accelerate = FALSE, max_iter = 1e5, progress = FALSE,
+          on_interrupt = "keep"), method = "vb"
       )
     }
     # Loading and compiling of R code is over before the interrupt comes.
@@ -65,7 +66,11 @@ test_that("so do passes, steps and the tuning of a kernel", {
       gpsvm(
         x[rows, ], y[rows],
         method = method, inducing = inducing, tune = tune, threads = 1,
-        control = list(tol = if (isFALSE(tune)) 0, max_iter = if (isFALSE(tune)) 1e5 else 1, epochs = if (method == "svi") 1e5 else 1, epoch_tol = 0, progress = FALSE, on_interrupt = "keep"), seed = 1, kernel = rbf()
+        control = list(
+          tol = if (isFALSE(tune)) 0, max_iter = if (isFALSE(tune)) 1e5 else 1,
+          epochs = if (method == "svi") 1e5 else 1, epoch_tol = 0, progress = FALSE,
+          on_interrupt = "keep"
+        ), seed = 1, kernel = rbf()
       )
     }
     for (repetition in 1:2) suppressWarnings(sample(1:60, 5))

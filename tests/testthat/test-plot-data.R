@@ -69,7 +69,8 @@ test_that("the left-out rows of a support vector machine have the probabilities 
     left_out <- left_out_prob(fit)[cbind(some, as.integer(rows$y)[some])]
     expect_lt(max(abs(log(left_out) - refits)), 0.06)
     expect_lt(abs(mean(log(left_out) - refits)), 0.01)
-    expect_equal(fit_quality(fit)$loo, sum(log(left_out_prob(fit)[cbind(1:150, as.integer(rows$y))])))
+    expect_equal(fit_quality(fit)$loo, sum(log(left_out_prob(fit)[cbind(1:150,
+      as.integer(rows$y))])))
   }
 })
 
@@ -108,7 +109,8 @@ test_that("coefficients are per sd of a number and from the reference level of a
   expect_equal(found$estimate, unname(own), tolerance = 0.02)
   sd <- plot_data(fit, "coef")
   expect_equal(sd$estimate / found$estimate, c(1, 0, 1) * sd(rows$x) + c(0, 1, 0), tolerance = 0.02)
-  expect_match(change_label_of(fit, "sd", found$term), "y per sd of a predictor, or from the reference")
+  expect_match(change_label_of(fit, "sd", found$term),
+    "y per sd of a predictor, or from the reference")
   rows$o <- ordered(rep_len(1:4, 80))
   for (formula in c(y ~ o, y ~ x + o)) {
     fit <- bkm(formula, rows, threads = 1)
@@ -120,7 +122,8 @@ test_that("coefficients are per sd of a number and from the reference level of a
 
 test_that("one length-scale is a curve of correlation, factors stand beside numbers", {
   two <- droplevels(iris[51:150, ])
-  fit <- gpsvm(Species ~ Petal.Length + Petal.Width, two, kernel = rbf(2), tune = FALSE, threads = 1)
+  fit <- gpsvm(Species ~ Petal.Length + Petal.Width, two, kernel = rbf(2), tune = FALSE,
+    threads = 1)
   curve <- correlation_curve(fit, plot_data(fit, "lengthscales"))
   expect_equal(curve$correlation, exp(-curve$distance^2 / 8))
   skip_if_not_installed("ggplot2")

@@ -97,14 +97,38 @@ test_that("places beyond the lists are errors", {
       "does not fit the rows"
     )
   }
-  refused(function(a) { a$rows$uses$row <- 7L; a })
-  refused(function(a) { a$rows$uses$row <- 2L; a })
-  refused(function(a) { a$rows$uses$column <- 2L; a })
-  refused(function(a) { a$rows$uses$predictor <- 1L; a })
-  refused(function(a) { a$rows$terms[[1]]$group[3] <- 3L; a })
-  refused(function(a) { a$rows$terms[[1]]$group[3] <- -1L; a })
-  refused(function(a) { a$rows$patterns[[1]]$rows <- 9L; a })
-  refused(function(a) { a$posterior$terms[[1]]$kind <- "dense"; a })
+  refused(function(a) {
+    a$rows$uses$row <- 7L
+    a
+  })
+  refused(function(a) {
+    a$rows$uses$row <- 2L
+    a
+  })
+  refused(function(a) {
+    a$rows$uses$column <- 2L
+    a
+  })
+  refused(function(a) {
+    a$rows$uses$predictor <- 1L
+    a
+  })
+  refused(function(a) {
+    a$rows$terms[[1]]$group[3] <- 3L
+    a
+  })
+  refused(function(a) {
+    a$rows$terms[[1]]$group[3] <- -1L
+    a
+  })
+  refused(function(a) {
+    a$rows$patterns[[1]]$rows <- 9L
+    a
+  })
+  refused(function(a) {
+    a$posterior$terms[[1]]$kind <- "dense"
+    a
+  })
 })
 
 test_that("torn draws are errors", {

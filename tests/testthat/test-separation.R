@@ -132,10 +132,12 @@ test_that("the prior is that of standardized columns, a dummy's share 1 %", {
 
 test_that("a numeric response moves by less than 1 % of an sd, in any unit", {
   flat <- bkm_prior(beta_var = 1e8, intercept_var = 1e8)
-  fit <- function(data, prior = bkm_prior()) bkm(
-    mpg ~ wt + hp + qsec, data, penalty = "none", method = "vb", prior = prior,
-    control = list(tol = 1e-12), threads = 1
-  )
+  fit <- function(data, prior = bkm_prior()) {
+    bkm(
+      mpg ~ wt + hp + qsec, data, penalty = "none", method = "vb", prior = prior,
+      control = list(tol = 1e-12), threads = 1
+    )
+  }
   own <- fit(mtcars)
   sd <- sqrt(diag(vcov(own)))
   expect_lt(max(abs(coef(own) - coef(fit(mtcars, flat))) / sd), 0.01)

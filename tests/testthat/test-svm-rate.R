@@ -152,7 +152,8 @@ test_that("mean field that gave a class up has no standard errors of slopes", {
   expect_true(all(is.na(vcov(fit))))
   expect_false(anyNA(vcov(fit, type = "posterior")))
   expect_identical(facts(fit)[["Standard errors"]], "none")
-  expect_match(paste(capture.output(summary(fit)), collapse = " "), "no standard errors with this method")
+  expect_match(paste(capture.output(summary(fit)), collapse = " "),
+    "no standard errors with this method")
   table <- tidy(fit)
   expect_true(all(is.na(table$std.error[table$term %in% names(coef(fit))])))
   expect_false(anyNA(predict(fit, d[1:5, ], type = "prob")))

@@ -12,6 +12,9 @@ test_that("values of other packages are told by their name here", {
   expect_error(gpsvm(y ~ x, rows, kernel = "vanilladot"), "\"vanilladot\" is \"linear\" here")
   expect_error(bkm(y ~ x, rows, method = "mcmc"), "\"mcmc\" is \"gibbs\" here")
   expect_error(bsvm(y ~ x, rows, method = "mfvb"), "\"mfvb\" is \"vb\" here")
+  expect_error(plot(fit, "calib"), "Did you mean \"calibration\"?", fixed = TRUE)
+  expect_bk_error(bkm("y ~ x", rows), "argument", "x")
+  expect_error(bkm("y ~ x", rows), "as.formula()", fixed = TRUE)
   expect_null(value_elsewhere("probs", "type", c("class", "link")))
 })
 

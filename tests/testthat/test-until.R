@@ -71,7 +71,8 @@ test_that("the cap warns once and says how to go on", {
 test_that("other samplers take it, and variational fits do not mind", {
   d <- data.frame(x = sin(1:80), y = rep(0:1, 40))
   fit <- bsvm(
-    y ~ x, d, method = "gibbs", control = list(warmup = 50, progress = FALSE), ndraws = 50, chains = 2, seed = 1,
+    y ~ x, d, method = "gibbs", control = list(warmup = 50, progress = FALSE), ndraws = 50,
+      chains = 2, seed = 1,
     until = stop_at(ess = 70, sweeps = 1e5)
   )
   expect_gte(min(smaller_ess(fit$diagnostics$table), na.rm = TRUE), 70)
@@ -111,7 +112,8 @@ test_that("generics of posterior and bayesplot have the numbers of a fit", {
   skip_if_not_installed("bayesplot")
   d <- data.frame(x = sin(1:60), y = rep(0:1, 30))
   fit <- suppressWarnings(bsvm(
-    y ~ x, d, method = "gibbs", control = list(warmup = 50, progress = FALSE), ndraws = 50, chains = 2, seed = 1
+    y ~ x, d, method = "gibbs", control = list(warmup = 50, progress = FALSE), ndraws = 50,
+      chains = 2, seed = 1
   ))
   own <- posterior::summarise_draws(posterior::as_draws(fit), "rhat", "ess_bulk", "ess_tail")
   at <- names(posterior::rhat(fit))
