@@ -65,8 +65,8 @@
 #'   A tuned kernel is equal to the tolerance of its search. Other parts have other minibatches.
 #'
 #'   Rows come to the session only as a sample, of 20,000 or of 20 for each inducing point, for the
-#'   points, tuning and link of `gpsvm()`, and for the link of the hinge. The messages of `"ep"` stay
-#'   with the workers; `gpsvm()` gets one number of each row at the end, its leave-one-out `loo`.
+#'   points, tuning and link of `gpsvm()`, and for the link of the hinge. The messages of `"ep"`
+#'   stay with the workers. At the end `gpsvm()` gets the leave-one-out `loo` of each row.
 #'   [predict()][predict.bayeskernel_fit] lets each worker predict its rows and returns one vector
 #'   of all, in the order of the parts. [extend()] takes further parts. Refused are `"gibbs"`,
 #'   [gp()] terms, `"svi"` with a random term, learning rates other than 1, exact processes and

@@ -34,6 +34,6 @@ flat <- function(fitter) {
     }
     fit
   }
-  formals(out) <- c(alist(... =), stats::setNames(rep(list(quote(expr =)), length(added)), added))
+  formals(out) <- c(alist(... = ), stats::setNames(rep(list(quote(expr = )), length(added)), added))
   out
 }
