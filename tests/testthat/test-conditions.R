@@ -110,7 +110,7 @@ test_that("an argument that cannot be computed is not called a broken fit", {
   expect_error(predict(fit, not_there), "'not_there' not found")
   expect_error(predict(fit, d[not_there, ]), "'not_there' not found")
   expect_error(auc(stop("mine"), 1), "mine")
-  expect_error(bsvm(y ~ x, d, prior = bsvm_prior(foo = 1), method = "vb"), "unused argument")
+  expect_error(bsvm(y ~ x, d, prior = bsvm_prior(foo = 1), method = "vb"), "It has: beta_var")
   theirs <- structure(list(message = "m", call = NULL), class = c("theirs", "error", "condition"))
   expect_error(predict(fit, stop(theirs)), class = "theirs")
   broken <- fit
