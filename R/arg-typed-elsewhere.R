@@ -29,11 +29,13 @@ value_elsewhere <- function(x, name, accepted) {
 # The accepted value that is misspelled, as text for a message, or NULL.
 nearest_value <- function(x, accepted) {
   if (!is.character(x) || length(x) != 1L || is.na(x) || length(accepted) < 2L) return(NULL)
+  begun <- which(startsWith(plain_name(accepted), plain_name(x)) & nchar(plain_name(x)) > 2L)
+  if (length(begun) == 1L) return(sprintf("Did you mean \"%s\"?", accepted[begun]))
   distance <- utils::adist(plain_name(x), plain_name(accepted))[1L, ]
   best <- which.min(distance)
   # Short words are near to anything.
-  near <- distance[best] <= min(2, nchar(plain_name(x)) / 3)
-  if (near) sprintf("Did you mean \"%s\"?", accepted[best])
+  if (distance[best] > min(2, nchar(plain_name(x)) / 3)) return(NULL)
+  sprintf("Did you mean \"%s\"?", accepted[best])
 }
 
 plain_name <- function(x) gsub("[^a-z0-9]", "", tolower(readable(x)))

@@ -20,6 +20,7 @@
 #' balanced_error(truth, c("no", "no", "no", "no"))
 #' @export
 balanced_error <- function(truth, predicted) {
+  refuse_fit(truth, "truth")
   refuse_label_type(truth, "truth", list())
   refuse_label_type(predicted, "predicted", list())
   if (length(truth) != length(predicted)) {
@@ -223,12 +224,6 @@ calibration <- function(y, prob, bins = 10) {
       "That of a formula is caret::calibration().", column = "y"
     )
   }
-  if (inherits(y, "bayeskernel_fit")) {
-    bk_abort(
-      "argument", "`y` is a fit.", "Accepted: labels, and probabilities of them as `prob`.",
-      "plot(fit, \"calibration\") shows that of a fit's own rows.", column = "y"
-    )
-  }
   rows <- scored_rows(y, prob)
   best <- most_probable(rows$prob)
   calibration_table(best$prob, rows$true == best$class, bins)
@@ -329,6 +324,7 @@ abort_classes <- function(levels, columns, name = "prob") {
 # Codes 1, 2, ... of the classes. Unlike the response of a fit, the labels of a measure may all be
 # of one class; the kind of `y` says which.
 label_codes <- function(y) {
+  refuse_fit(y, "y")
   refuse_label_type(y, "y", list())
   if (length(y) == 0L) {
     bk_abort(
@@ -340,6 +336,17 @@ label_codes <- function(y) {
   levels <- declared_levels(y)
   if (is.null(levels)) abort_label_kind(y, "a factor, text, logical, 0/1 or -1/+1")
   list(code = match_levels(y, levels), levels = levels)
+}
+
+# Measures compare labels with predictions of them; a fit alone has neither of new rows.
+refuse_fit <- function(y, name) {
+  if (!inherits(y, "bayeskernel_fit")) return(invisible())
+  bk_abort(
+    "argument", sprintf("`%s` is a fit.", name),
+    "Accepted: labels, then predictions of them: predict(fit, newdata, type = \"prob\").",
+    "summary(fit, newdata) has the scores of new rows, plot(fit, \"calibration\") the calibration.",
+    column = name
+  )
 }
 
 # Levels that no row has do not count where they would be in the way, as in a fit. NULL if it is not

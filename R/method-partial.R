@@ -29,8 +29,14 @@ partial_data <- function(x, newdata) {
 # Variables of the fixed part and, if wanted, of random slopes; not those that only name groups or
 # are offsets.
 partial_names <- function(x, data, slopes = TRUE) {
+  names <- varied_names(x, slopes)
+  plain <- vapply(data[names], function(v) is.null(dim(v)), NA)
+  names[plain]
+}
+
+varied_names <- function(x, slopes = TRUE) {
   info <- x$design
-  names <- if (info$type == "matrix") {
+  if (info$type == "matrix") {
     setdiff(info$columns, "(Intercept)")
   } else {
     random <- if (slopes) lapply(info$random, function(term) all.vars(term$terms))
@@ -38,8 +44,6 @@ partial_names <- function(x, data, slopes = TRUE) {
     fixed <- as.list(attr(info$terms, "variables"))[-c(1L, 1L + attr(info$terms, "offset"))]
     intersect(info$variables, unlist(c(lapply(fixed, all.vars), smooths, random)))
   }
-  plain <- vapply(data[names], function(v) is.null(dim(v)), NA)
-  names[plain]
 }
 
 # Numbers over the range of a variable, or its own if they are few; the levels of a factor that

@@ -46,7 +46,7 @@
 #'   [bkm()] has the same models with a likelihood.
 #' @section Errors: `bayeskernel_error_argument`, as [predict()][predict.bayeskernel_fit]; also if
 #'   the data of the fit are not to be had, and for `log_lik()` of a pseudo-likelihood, `loo()` of
-#'   one without `"ep"`.
+#'   one without `"ep"` or of counts.
 #' @references Gelman, A., Goodrich, B., Gabry, J. and Vehtari, A. (2019). R-squared for Bayesian
 #'   regression models. *The American Statistician* 73, 307-309.
 #' @seealso [predict()][predict.bayeskernel_fit], [draws].
@@ -275,7 +275,7 @@ log_lik.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
 loo.bayeskernel_fit <- function(x, ..., seed = NULL) {
   check_whole(x)
   if (is.null(left_out_score(x)) || !is.null(x$units)) {
-    refuse_pseudo(x, "leave-one-out log score")
+    refuse_pseudo(x, paste0("leave-one-out log score", if (!is.null(x$units)) " of counts"))
   }
   need_rows(x, "loo()")
   if (!is.null(x$loo)) {

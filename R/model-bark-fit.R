@@ -196,8 +196,8 @@ bark_collect <- function(fit, core, job, rows) {
   bark_random(fit, rows)
 }
 
-# By how much the mean of f over rows, at most 30, changes with each predictor between its quantiles
-# of 5 and 95 %: of many predictors for those with the largest scales.
+# By how much the mean of f over rows, at most 30, changes with each predictor between its
+# quantiles of 5 and 95 %: of many predictors for those with the largest scales.
 partial_ranges <- function(fit, columns, threads, most = 50L) {
   x <- fit$posterior$x
   base <- spread_over(nrow(x), 30L)

@@ -82,6 +82,7 @@
 #' @seealso [seqkr()] for streaming data, [bkm()] with [gp()] for larger data; [bark_prior()],
 #'   [bark_control()], [markov()], [stop_at()]; [inclusion()], [predict()][predict.bayeskernel_fit],
 #'   [plot()][plot.bayeskernel_fit]; `vignette("bark")`, `vignette("structured-selection")`.
+#'   [published()] has the settings of the thesis.
 #'
 #' @examples
 #' fit <- bark(Volume ~ Girth + Height, trees, seed = 1, threads = 1)

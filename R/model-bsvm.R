@@ -83,6 +83,7 @@
 #'   [bsvm_prior()], [bsvm_control()]; [inclusion()], [imputed()];
 #'   [predict()][predict.bayeskernel_fit], [plot()][plot.bayeskernel_fit],
 #'   [summary()][summary.bayeskernel_fit]; `vignette("toenail")`, `vignette("spam")`.
+#'   [published()] has the settings of the paper.
 #'
 #' @examples
 #' data("bdf", package = "nlme")

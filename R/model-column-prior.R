@@ -22,21 +22,49 @@ column_variances <- function(design, fixed, variance, standardize, family, neste
 # Products and powers that the columns that they are made of explain for the most part, as that of a
 # year and a treatment, which is nearly a multiple of the treatment. The prior is that of what such
 # a column adds to those of earlier terms of its variables, wherever the zeros of predictors are.
-# A list with an element for each term that has some: `columns`; `sd`, of what they add; `lower`,
-# the earlier columns, and `load`, lower x columns, by which these explain them.
+# Powers of one term, as of poly(raw = TRUE), follow each other in the same way.
+# A list with an element for each term that has some, or column of powers: `columns`; `sd`, of what
+# they add; `lower`, the earlier columns, and `load`, lower x columns, by which these explain them.
 nested_columns <- function(design, share = 0.25) {
   x <- design$lean$x %||% design$x
   if (is.null(design$terms) || nrow(x) == 0L) return(NULL)
   at <- which(design$assign > 0L)
-  term <- design$assign[at]
-  variables <- lapply(design$term_labels, function(label) all.vars(str2lang(label)))
-  out <- lapply(unique(term), function(t) {
-    made_of <- vapply(variables[term], function(own) all(own %in% variables[[t]]), NA)
-    lower <- at[term < t & made_of]
-    if (length(lower)) nested_term(design, x, at[term == t], lower, share)
+  of_term <- split(at, design$assign[at])
+  labels <- design$term_labels[as.integer(names(of_term))]
+  variables <- lapply(labels, function(label) all.vars(str2lang(label)))
+  powers <- terms_of_powers(design, labels)
+  # Terms by the first of their variables: those of very many are not compared by pairs.
+  first <- vapply(variables, function(own) c(own, "")[1L], "")
+  by_first <- split(seq_along(first), factor(first, unique(first)))
+  out <- lapply(seq_along(of_term), function(t) {
+    before <- unlist(by_first[unique(variables[[t]])], use.names = FALSE)
+    before <- sort(before[before < t])
+    made_of <- vapply(variables[before], function(own) all(own %in% variables[[t]]), NA)
+    lower <- unlist(of_term[before[made_of]], use.names = FALSE)
+    own <- of_term[[t]]
+    steps <- if (powers[t] && length(own) <= most_powers) as.list(own) else list(own)
+    of_terms <- length(lower) > 0L
+    lapply(seq_along(steps), function(k) {
+      lower <- c(lower, unlist(steps[seq_len(k - 1L)]))
+      if (length(lower) == 0L) return(NULL)
+      nested_term(design, x, steps[[k]], lower, if (of_terms) share else min(share, 0.05))
+    })
   })
-  Filter(Negate(is.null), out)
+  Filter(Negate(is.null), unlist(out, recursive = FALSE))
 }
+
+# Terms with a function of several columns.
+terms_of_powers <- function(design, labels) {
+  factors <- attr(design$terms, "factors")
+  # Names that are no text of R are without their marks in a frame: these are variables.
+  wide <- intersect(names(Filter(is.matrix, as.list(design$frame))), rownames(factors))
+  wide <- wide[vapply(wide, function(name) is.call(str2lang(name)), NA)]
+  if (length(wide) == 0L) return(logical(length(labels)))
+  colSums(factors[wide, labels, drop = FALSE] > 0) > 0
+}
+
+# Bases of more columns are splines, or numbers of their own.
+most_powers <- 10L
 
 # A column is nested if it adds less than `share` of its variance to the columns it is made of.
 nested_term <- function(design, x, own, lower, share) {
@@ -83,7 +111,13 @@ knows_nested <- function(design, penalty, prior, selected, crossed) {
 warn_nested <- function(design, settings, blocks) {
   labels <- vapply(blocks$blocks, `[[`, "", "label")
   if ("nested" %in% labels || !settings$standardize) return(invisible())
-  at <- unlist(lapply(nested_columns(design, 0.05), `[[`, "columns"))
+  if (is.null(design$terms) || identical(design$data$type, "file")) {
+    return(warn_combined(design, settings))
+  }
+  # A prior of no penalty is wide beside what a number's rows say.
+  wide <- settings$family == "gaussian" && identical(settings$penalty, "none") &&
+    isFALSE(settings$select %||% FALSE) && isTRUE(settings$prior$by_column)
+  at <- unlist(lapply(nested_columns(design, if (wide) 0.001 else 0.05), `[[`, "columns"))
   if (length(at) == 0L) return(invisible())
   names <- colnames(design$x)[at]
   bk_warn(
@@ -92,6 +126,35 @@ warn_nested <- function(design, settings, blocks) {
     if (length(names) > 1L) paste("Others:", list_some(sprintf("`%s`", names[-1L]))),
     "Subtract a typical value from the predictor, as in year - 2010.", columns = names
   )
+}
+
+# Columns of a matrix or a source have no formula that tells what they are made of: which of them
+# all others explain so well that the rows say less of them than the prior does.
+warn_combined <- function(design, settings) {
+  x <- design$x
+  file <- design$data
+  n <- if (is.null(file)) nrow(x) else file$rows
+  few <- ncol(x) < 3L || ncol(x) > 100L || n < 2L * ncol(x)
+  if (few || length(file$shares) || !is.null(design$holes)) return(invisible())
+  some <- spread_over(n, 2000L)
+  at <- which(colnames(x) != "(Intercept)")
+  names <- colnames(x)[at]
+  from <- if (is.null(file)) x[some, , drop = FALSE] else read_spooled(file, some)
+  if (!is.null(file)) at <- file$source[at]
+  spread <- suppressWarnings(stats::cor(from[, at, drop = FALSE]))
+  root <- tryCatch(chol(spread), error = function(e) NULL)
+  if (is.null(root)) return(invisible())
+  # Variance inflation, where the prior has a tenth of what is known or more.
+  most <- n * if (settings$family %in% c("logit", "probit")) 1 else 100
+  names <- names[diag(chol2inv(root)) > max(most, 100)]
+  if (length(names)) {
+    bk_warn(
+      "identification", fit_header("The prior may hold the effect of `%s` near 0.", names[1L]),
+      "The column is nearly a combination of the others.",
+      if (length(names) > 1L) paste("Others:", list_some(sprintf("`%s`", names[-1L]))),
+      "For a product subtract a typical value from each predictor first.", columns = names
+    )
+  }
 }
 
 # The columns `at`, of which the coefficients of what they add have variances `variance`: f is the
@@ -209,5 +272,6 @@ family_prior <- function(prior, family) {
       if (family %in% c("logit", "probit")) sds[["intercept"]]^2 else 1e8
   }
   prior$sd_scale <- prior$sd_scale %||% sds[["random"]]
+  if (family == "gaussian") prior$noise_rate <- prior$noise_rate %||% vague_rate("noise")
   prior
 }

@@ -44,12 +44,14 @@ selection_fact <- function(inclusion, prior, what) {
 # --- bsvm() and bkm() --------------------------------------------------------
 
 linear_title <- function(object) {
-  model <- if (inherits(object, "bsvm")) {
+  family <- linear_family(object)
+  model <- if (family == "hinge") {
     "Bayesian support vector machine"
   } else {
-    sprintf("Bayesian kernel machine, %s", switch(linear_family(object),
-      logit = "logistic", hinge = "hinge", linear_family(object)
-    ))
+    sprintf(
+      "Bayesian %s %s", switch(family, logit = "logistic", gaussian = "Gaussian", family),
+      if (length(object$posterior$random)) "mixed model" else "regression"
+    )
   }
   c(model, switch(object$method,
     vb = "mean-field variational Bayes",

@@ -160,7 +160,7 @@ choose_method <- function(rows, settings) {
   settings$chosen <- is.null(settings$method)
   if (settings$chosen) {
     small <- settings$exact || n * settings$count <= 5e7
-    settings$method <- if (absent) "vb" else if (small) "ep" else "svi"
+    settings$method <- if (small) "ep" else if (absent) "vb" else "svi"
   }
   bytes <- 8 * n * (settings$count + 1)
   # A single epoch has no use for features that are kept.
@@ -330,8 +330,14 @@ gpsvm_run <- function(job) {
     on.exit(share$release())
     control$remote <- share$remote
   }
-  if (!is.null(job$data$shares)) control$remote <- share_process_parts(job, settings)
-  run <- function(control) gpsvm_fit_cpp(job$data, job$process$kernel_core, job$process$z, control)
+  data <- job$data
+  absent <- !is.null(data$shares)
+  if (absent) control$remote <- share_process_parts(job, settings)
+  run <- function(control) {
+    # Messages are with the rows.
+    if (absent) data$rows <- if (control$method == "ep") 0 else job$data$rows
+    gpsvm_fit_cpp(data, job$process$kernel_core, job$process$z, control)
+  }
   core <- run(control)
   if (settings$method == "ep") core <- settled_or_bound(core, run, control)
   core <- core_call(core)

@@ -88,6 +88,7 @@
 #' @seealso [mkprobit()] for one model of many classes, [bsvm()] for a linear boundary; [kernels],
 #'   [gpsvm_prior()], [gpsvm_control()]; [predict()][predict.bayeskernel_fit],
 #'   [plot()][plot.bayeskernel_fit]; `vignette("nonlinear")`, `vignette("large-data")`.
+#'   [published()] has the settings of the paper.
 #'
 #' @examples
 #' fit <- gpsvm(depth > 300 ~ long + lat, quakes[1:300, ], seed = 1, threads = 1)

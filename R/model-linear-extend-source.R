@@ -23,6 +23,7 @@ extend_from_source <- function(object, source, y, weights, threads, progress) {
     spool_effects, told_fit(grown), root, if (apart) basename(path) else path, apart
   )
   rows <- vapply(parts, `[[`, 1, "rows")
+  if (sum(rows) == 0) return(object)
   refuse_empty_part(rows)
   data <- list(
     type = "file", path = path, rows = sum(rows), columns = ncol(root),

@@ -6,7 +6,7 @@ linear_job <- function(rows, settings, law = NULL) {
   given <- list(rows, settings)
   if (identical(rows$data$type, "file") && is.null(rows$sample)) rows <- source_design(rows)
   settings$family <- settings$family %||% (if (length(rows$levels)) "logit" else "gaussian")
-  open_scale <- is.null(settings$prior$sd_scale)
+  open <- vapply(settings$prior[c("sd_scale", "noise_rate")], is.null, NA)
   settings$prior <- family_prior(settings$prior, settings$family)
   if (settings$family == "probit" && settings$method == "gibbs") refuse_powers(rows)
   if (length(rows$processes)) refuse_with_processes(rows, settings)
@@ -15,9 +15,12 @@ linear_job <- function(rows, settings, law = NULL) {
   if (weighed) rows <- weigh_classes(rows, settings)
   response <- if (settings$family == "gaussian") linear_response_scale(rows, settings)
   if (!is.null(response)) rows <- scale_response(rows, response)
-  if (settings$family == "gaussian" && open_scale && !settings$standardize) {
-    # As that of the coefficients, in units of the response.
-    settings$prior$sd_scale <- settings$prior$sd_scale * response_spread(rows, FALSE)$size
+  if (settings$family == "gaussian" && !settings$standardize) {
+    # As that of the coefficients, in units of the response, but for what was given.
+    size <- response_spread(rows, FALSE)$size
+    settings$prior$size <- size
+    if (open[["noise_rate"]]) settings$prior$noise_rate <- settings$prior$noise_rate * size^2
+    if (!open[["sd_scale"]]) settings$prior$sd_scale <- settings$prior$sd_scale / size
   }
   selected <- integer()
   if (!isFALSE(settings$select %||% FALSE)) selected <- selected_columns(rows, settings)
@@ -85,12 +88,17 @@ linear_job <- function(rows, settings, law = NULL) {
 }
 
 # The priors of probabilities are no flat ones: there is nothing to learn from unless the user wants
-# that. One variance would hold products of predictors that are far from 0 at 0.
+# that. One variance is that of predictors that are alike: it would hold products of predictors that
+# are far from 0 at 0, and shrink a factor's levels to the one that is its first.
 default_penalty <- function(rows, settings, selected) {
   parts <- length(rows$random) + length(rows$smooths) + selected
   if (parts > 0 || !(settings$family %in% c("hinge", "gaussian"))) return("none")
-  nested <- knows_nested(rows, "none", settings$prior, NULL, NULL) && length(nested_columns(rows))
-  if (nested) "none" else "learn"
+  many <- settings$family == "hinge" || nrow(rows$x) < 2L * ncol(rows$x)
+  unlike <- !many && !is.null(rows$terms) && unlike_columns(rows$terms, rows$assign)
+  nested <- function() {
+    knows_nested(rows, "none", settings$prior, NULL, NULL) && length(nested_columns(rows))
+  }
+  if (unlike || nested()) "none" else "learn"
 }
 
 first_law <- function(rows, settings) {

@@ -22,13 +22,14 @@
 #' moves estimates of ordinary data by less than 1 % of their standard deviations. Without an
 #' intercept t is the root of the response's mean square.
 #'
-#' A product, such as `year:arm`, or a power may be nearly a combination of the columns of earlier
-#' terms of its variables, which explain more than 75 % of its variance. Its prior is then that of
-#' the part that it adds to them, so that fits do not depend on where predictors have their zeros.
-#' With a penalty, selection, modeled missing values, `beta_var` or a [row_source()] the prior is of
-#' the columns as they are. In these cases, except for a source, a warning of class
-#' `bayeskernel_warning_identification` says so above 95 %. Then subtract a typical value from the
-#' predictor.
+#' A product, such as `year:arm`, or a power may be nearly a combination of the columns before it
+#' that are made of its variables: these explain more than 75 % of its variance. Its prior is then
+#' that of the part that it adds to them, so that fits do not depend on where predictors have their
+#' zeros. The same holds for a column of `poly(year, 2, raw = TRUE)` of which the earlier ones
+#' explain more than 95 %. With a penalty, selection, modeled missing values, `beta_var`, a matrix
+#' of predictors or a [row_source()] the prior is of the columns as they are. In these cases a
+#' warning of class `bayeskernel_warning_identification` says so where it matters. Then subtract a
+#' typical value from the predictor.
 #'
 #' These priors are proper: [log_evidence()] does not reward the lack of a term for a width that
 #' nobody meant, as variances of 1e8 did by some 6 to 8 for each column.
@@ -78,8 +79,9 @@
 #' @param x_df,x_scale Degrees of freedom and scale of the inverse Wishart prior of the covariance
 #'   of these P predictors. `NULL`, the default of `x_df`, means P + 1; `x_scale` is a positive
 #'   number times I (default 0.01) or a symmetric positive definite P x P matrix.
-#' @param noise_shape,noise_rate The same of the variance of a numeric response
-#'   around its mean. Default 0.01 each.
+#' @param noise_shape,noise_rate The same of the variance of a numeric response around its mean.
+#'   Default 0.01 and, `NULL`, 1e-6 times the variance of the response, which is far below the noise
+#'   of any regression that explains less than 99.99 %.
 #' @param ... Not used: what is not among these arguments is an error.
 #' @return An object of class `c("bkm_prior", "bayeskernel_prior")`, or of `"bsvm_prior"` in its
 #'   place, a list with the arguments as elements.
@@ -99,7 +101,7 @@
 #' @export
 bkm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL, var_shape = NULL,
                       var_rate = NULL, slab_shape = NULL, slab_rate = NULL, noise_shape = 0.01,
-                      noise_rate = 0.01, cov_df = NULL, cov_scale = NULL, rho = 0.01,
+                      noise_rate = NULL, cov_df = NULL, cov_scale = NULL, rho = 0.01,
                       rho_beta = NULL, x_mean_var = 1e8, x_df = NULL, x_scale = 0.01,
                       inclusion = NULL, sd_scale = NULL, ...) {
   refuse_others(...)
@@ -550,7 +552,7 @@ delayedAssign("prior_arguments", local({
   list(
     bsvm_prior = linear,
     bkm_prior = c(linear, list(
-      slab_shape = number, slab_rate = number, noise_shape = prior_number, noise_rate = prior_number
+      slab_shape = number, slab_rate = number, noise_shape = prior_number, noise_rate = number
     )),
     gpsvm_prior = list(
       lengthscale = or_null(prior_range), variance = prior_range, nugget = prior_range
@@ -672,10 +674,14 @@ prior_scale <- function(x, name) {
 variance_prior <- function(prior, of = "var", scale = FALSE) {
   given <- prior[paste0(of, c("_shape", "_rate"))]
   size <- prior$size %||% 1
-  out <- list(shape = given[[1]] %||% 0.01, rate = given[[2]] %||% (0.01 * size^2))
+  out <- list(shape = given[[1]] %||% 0.01, rate = given[[2]] %||% (vague_rate(of) * size^2))
   if (scale && is.null(unlist(given))) out$half_t <- c(4, size)
   out
 }
+
+# That of the noise is smaller: the data bound it, and where it is small a larger one would be most
+# of it.
+vague_rate <- function(of) if (of == "noise") 1e-6 else 0.01
 
 # That of a random effect without a covariance, and of a smooth, whose unit is `size` times that of
 # the coefficients. Where groups have one row each the data leave its scale unbounded, too.

@@ -167,7 +167,6 @@ fill_shared <- function(rows, x, codes, parts) {
   rows
 }
 
-# The rows `at` of wide ones, whose places stay those of the design.
 # Fits over completions ------------------------------------------------------
 
 # By an engine without draws. Of fits on a grid over variances the points of all are those of the

@@ -84,7 +84,7 @@
 #' @seealso [gpsvm()] for large data; [kernels], [kernel_weights()], [combine_classifiers()],
 #'   [mkprobit_prior()], [mkprobit_control()] for engines of learned weights;
 #'   [predict()][predict.bayeskernel_fit], [plot()][plot.bayeskernel_fit];
-#'   `vignette("feature-spaces")`.
+#'   `vignette("feature-spaces")`. [published()] has the settings of the paper.
 #'
 #' @examples
 #' at <- seq(1, 150, by = 2)
@@ -130,6 +130,13 @@ check_space_kernels <- function(kernel, name) {
     return(if (is.null(kernel)) NULL else check_space_kernel(kernel, name))
   }
   if (is.character(kernel)) kernel <- as.list(kernel)
+  if (is.factor(kernel)) {
+    bk_abort(
+      "kernel", sprintf("Argument `%s` is a factor.", name),
+      "The response is the second argument. Several feature spaces are one list:",
+      "mkprobit(list(a = x1, b = x2), y).", column = name
+    )
+  }
   if (!is.list(kernel) || length(kernel) == 0L) {
     abort_argument(
       kernel, name, "NULL, a kernel such as rbf(), or a list of kernels", kind = "kernel"

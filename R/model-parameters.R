@@ -142,7 +142,7 @@ variance_parameters <- function(object, level) {
   )
 }
 
-# Standard deviations and correlations of random effects: of each term the lower triangle by
+# Standard deviations and correlations of random effects, of each term the lower triangle by
 # columns.
 random_parameters <- function(object, level) {
   do.call(rbind, lapply(seq_along(object$posterior$random), function(t) {

@@ -32,7 +32,7 @@ warn_separation <- function(theta, sure, fit, job, large = 30) {
       "The prior alone limits the effects of these."
     },
     separation_remedy(fit, !is.null(job$data$selection)), columns = found$columns,
-      levels = found$levels, groups = found$groups
+    levels = found$levels, groups = found$groups
   )
 }
 
@@ -96,9 +96,18 @@ separating_levels <- function(design, y, used) {
   for (name in factors_alone(design)) {
     values <- as.character(design$frame[[name]])
     counts <- table(factor(values[used]), factor(y[used], levels = c(FALSE, TRUE)))
+    # Most rows are alone in their level: one line says more than one for each of them.
+    alone <- nrow(counts) > 5L && 2 * sum(rowSums(counts) == 1) > sum(counts)
+    if (alone) {
+      out$details <- c(out$details, sprintf(
+        "`%s` has %d levels in %d rows. If it is an identifier leave it out, or use (1 | %s).",
+        name, nrow(counts), sum(counts), name
+      ))
+    }
     for (level in rownames(counts)[counts[, 1] == 0 | counts[, 2] == 0]) {
       out$names <- c(out$names, sprintf("%s = %s", name, level))
       out$rows <- out$rows | values == level
+      if (alone) next
       n <- sum(counts[level, ])
       class <- design$levels[1L + (counts[level, 2] > 0)]
       out$details <- c(out$details, sprintf(

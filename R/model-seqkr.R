@@ -76,7 +76,7 @@
 #'
 #' @seealso [extend()], which also adds rows to [bkm()] and [bsvm()]; [log_evidence()], [kernels],
 #'   [seqkr_prior()], [seqkr_control()]; [predict()][predict.bayeskernel_fit],
-#'   [plot()][plot.bayeskernel_fit]; `vignette("streaming")`.
+#'   [plot()][plot.bayeskernel_fit]; `vignette("streaming")`. [published()] has the settings of the paper.
 #'
 #' @examples
 #' nile <- data.frame(year = 1871:1970, flow = as.numeric(Nile))

@@ -69,11 +69,11 @@ warn_given_up <- function(levels, codes, f, weights = NULL) {
   bk_warn(
     "given_up", if (length(lost) == 1L) {
       sprintf(
-        "Only %.0f of %.0f rows of class \"%s\" lie on its side.", kept[lost],
-        size[classes[lost]], levels[classes[lost]]
+        "The boundary leaves %.0f of %.0f rows of class \"%s\" on the side of that class.",
+        kept[lost], size[classes[lost]], levels[classes[lost]]
       )
     } else {
-      sprintf("In %d classes fewer than a fifth of the rows lie on their side.", length(lost))
+      sprintf("In %d classes the fit leaves most rows to other classes.", length(lost))
     },
     if (length(lost) > 1L) paste0("Classes: ", list_some(quoted(levels[classes[lost]])), "."),
     paste(if (two) {

@@ -22,6 +22,7 @@ is_calibrated <- function(object) !is.null(object$link$slope)
 # given the others, `y`, numbers of classes from 0, `weights`, and `own`, the fit's own robust
 # moments of the rows if the others are such; or the reason why there are none.
 add_link <- function(fit, left_out) {
+  fit$loo_probit <- fit$loo
   if (is.character(left_out)) {
     fit$link <- list(why = left_out)
     return(fit)
@@ -34,10 +35,7 @@ add_link <- function(fit, left_out) {
     fit$link$log_prob <- log(pmax(own_probability(prob, left_out$y + 1L), 1e-300))
   }
   # `loo` is about the probabilities of predict().
-  if (!is.null(fit$loo)) {
-    fit$loo_probit <- fit$loo
-    fit["loo"] <- list(fit$link$log_prob)
-  }
+  if (!is.null(fit$loo)) fit["loo"] <- list(fit$link$log_prob)
   if (!is.null(left_out$own)) {
     fit$link$robust <- TRUE
     fit$fitted[c("middle", "spread")] <- left_out$own

@@ -46,10 +46,10 @@
 #'
 #' @section Rare classes: With few rows of a class the hinge loss is least where f is constant.
 #'   Slopes then shrink to 0, and no row is classified as rare. A warning says so when less than a
-#'   fifth of the rows of the smaller class lie on its side. `class_weights = "balanced"` gives both
-#'   classes the same weight in the loss. Probabilities are calibrated after that, so that predicted
-#'   classes hardly change. Use `predict(fit, threshold = "prevalence")` to find more of a rare
-#'   class.
+#'   fifth of the rows of the smaller class lie on the side of that class. `class_weights =
+#'   "balanced"` gives both classes the same weight in the loss. Probabilities are calibrated after
+#'   that, so that predicted classes hardly change. Use `predict(fit, threshold = "prevalence")` to
+#'   find more of a rare class.
 #'
 #'   Even then the means of f rank rows, by differences far below their variances. The calibrated
 #'   link then counts a variance only beyond those of 19 of 20 rows (`fit$link$offset`). It does so

@@ -185,6 +185,7 @@ NULL
 #'   evidence.
 #' * **epoch**: one pass over the rows in small batches, with `"svi"`.
 #' * **evidence**: the probability of the data under a model; compares models with a likelihood.
+#'   Its logarithm is printed; larger is better.
 #' * **f, latent value**: the linear predictor or function of a row, before the link.
 #' * **feature space**: one group of columns, or one kernel matrix, that describes all objects.
 #' * **hinge loss**: the loss of support vector machines, zero if y f is at least 1.
@@ -193,7 +194,8 @@ NULL
 #' * **iteration, sweep**: one update of every parameter by a sampler.
 #' * **kernel**: a function of two rows that says how similar they are.
 #' * **learning rate**: the power to which the likelihood is taken; 1 is the ordinary posterior.
-#' * **leave-one-out (LOO)**: the prediction of a row by the other rows.
+#' * **leave-one-out (LOO)**: the prediction of a row by the other rows. The printed number is the
+#'   sum of the log predictive densities of all rows; larger is better.
 #' * **length-scale**: the distance over which a function changes; long if a predictor hardly
 #'   matters.
 #' * **link**: how f becomes a probability; for support vector machines calibrated on left-out rows.
@@ -201,6 +203,7 @@ NULL
 #' * **missing value**: `NA` in a predictor; `missing = "model"` averages over it.
 #' * **particle**: one weighted sample of a particle filter, in `seqkr()`.
 #' * **pass**: one update with all rows, of EP or variational Bayes.
+#' * **penalty**: the prior precision of the coefficients, which shrinks them towards 0.
 #' * **polish**: a short run of the sampler that corrects a variational selection.
 #' * **pseudo-likelihood**: a loss used as a likelihood; it is not a probability of the response.
 #' * **R-hat**: compares chains with one another; 1 if they agree.

@@ -98,7 +98,7 @@ list_items <- function(paper) {
       ready = !length(lacking(about))
     )
   })
-  do.call(rbind, rows)
+  structure(do.call(rbind, rows), class = c("reproduction_items", "data.frame"))
 }
 
 # What the stored run took, or what the script expects.
@@ -254,6 +254,20 @@ stored_item <- function(paper, item) {
 }
 
 # Methods ---------------------------------------------------------------------
+
+# The columns that a reader chooses by, one line for each item.
+#' @export
+print.reproduction_items <- function(x, ...) {
+  shown <- intersect(c("paper", "item", "where", "quick", "ready"), names(x))
+  if (length(shown) == 0L) return(NextMethod())
+  print(as.data.frame(unclass(x))[shown], row.names = FALSE, right = FALSE)
+  rest <- setdiff(names(x), shown)
+  print_line(paste(c(
+    if ("quick" %in% shown) "quick: CPU minutes of size \"quick\".",
+    if (length(rest)) sprintf("More columns: %s.", paste(rest, collapse = ", "))
+  ), collapse = " "))
+  invisible(x)
+}
 
 #' @export
 print.reproduction <- function(x, digits = 3, ...) {

@@ -243,7 +243,7 @@ plot_intervals <- function(estimate, lower, upper, labels = names(estimate), ref
   place <- row_panel(
     if (dense) named_rows(labels %||% character(rows)) else labels,
     range(lower, upper, reference, reach, finite = TRUE), xlab, main,
-    if (dense) sprintf("%d rows, some named", rows) else note, lines = !dense
+    if (dense) sprintf("%d in all, some named", rows) else note, lines = !dense
   )
   on.exit(graphics::par(place$old))
   at <- place$at

@@ -313,7 +313,11 @@ has_fitted <- function(x) !is.null(x$y) && (!is.null(x$fitted) || is_linear(x))
 
 partial_picture <- function(x) {
   picture(
-    draw_partial, if (x$design$type == "kernel") "It was made from a kernel and has no predictors.",
+    draw_partial, if (x$design$type == "kernel") {
+      "It was made from a kernel and has no predictors."
+    } else if (length(varied_names(x)) == 0L) {
+      "It has no predictors."
+    },
     function(given) {
       at_hand <- !is.null(given$newdata) || !is.null(fit_data(x))
       if (!at_hand) "newdata"

@@ -3,7 +3,7 @@
 # columns' moments are; passes are sums over the parts in their order. A group stays with one part.
 
 # Of a model that reads rows in a source.
-cluster_methods <- function(rows) c(if (rows$linear) "ep", "vb", "svi")
+cluster_methods <- function(rows) c("ep", "vb", "svi")
 
 #' @rdname row_source
 #' @export
@@ -99,7 +99,8 @@ refuse_absent_processes <- function(parsed) {
   bk_abort(
     "argument", "Terms gp() are not for rows of a cluster's workers.",
     paste("Found:", list_some(vapply(parsed$smooths, `[[`, "", "text"))),
-    "Accepted: numeric columns and one random term, such as (1 | id).", column = "formula"
+    "Accepted: numeric columns and one random term, such as (1 | id).",
+    "gpsvm() fits a process of all columns to such rows.", column = "formula"
   )
 }
 

@@ -7,8 +7,8 @@
 # weights, subset, offset: expressions in the columns of `data`, vectors, column names, or `NULL`.
 # standardize: compute centers and scales (otherwise 0 and 1).
 # drop_aliased: drop columns that are linear combinations of earlier ones. `NULL`: only with random
-#   terms, for then the fixed columns are not penalized by default; a penalty can tell such columns
-#   apart. Never when there are more columns than rows.
+#   terms, smooths, factors, products or powers, for then the fixed columns are not penalized by
+#   default; a penalty can tell such columns apart. Never when there are more columns than rows.
 # missing: what to do about missing predictors: `"fail"`, what `na.action` says; `"omit"`, drop such
 #   rows with a message; `"model"`, describe those of numeric predictors by a normal distribution.
 # indicators: terms whose factors get a column for each level, none left out: `TRUE`, `FALSE`, names
@@ -56,7 +56,6 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
   response <- read_response(frame[[1L]], parsed$response, kind, rows)
   if (any(weights == 0)) check_weighted(frame[[1L]], parsed$response, weights, rows, kind)
   offset <- stats::model.offset(frame)
-  if (is.null(drop_aliased)) drop_aliased <- length(parsed$bars) + length(parsed$smooths) > 0L
   columns <- design_columns(
     parsed, frame, info, numeric, indicators, standardize, drop_aliased, rows
   )
@@ -80,6 +79,12 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
       units = if (!is.null(counted)) match(counted$at, unique(counted$at))
     )
   )
+}
+
+# Whether some columns are of one term, or of one variable: factors, products, powers.
+unlike_columns <- function(terms, assign) {
+  variables <- lapply(attr(terms, "term.labels"), function(label) all.vars(str2lang(label)))
+  anyDuplicated(unlist(variables)) > 0L || anyDuplicated(assign[which(assign > 0L)]) > 0L
 }
 
 # The matrices of fixed, smooth and random terms, from a frame without missing values but those that
@@ -132,6 +137,10 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
     penalised <- c(penalised, smooth_penalised(Filter(shown, smooths)))
   }
   if (ncol(x) == 0L && length(random) == 0L) abort_no_columns()
+  if (is.null(drop_aliased)) {
+    parts <- length(parsed$bars) + length(parsed$smooths)
+    drop_aliased <- parts > 0L || (is.null(gaps) && unlike_columns(info$terms, assign))
+  }
   fixed <- fixed_columns(
     x, standardize, drop_aliased, rows, penalised = penalised,
     apart = assign[seq_len(ncol(x))] %in% chosen, holes = holes

@@ -166,7 +166,7 @@ inform_counts <- function(rows) {
   name <- rows$response %||% "y"
   shares <- length(rows$weights) == length(y) && all(y <= 1, na.rm = TRUE) && whole(rows$weights) &&
     whole(y * rows$weights)
-  if (!shares && !(whole(y) && any(y == 0, na.rm = TRUE))) return(invisible())
+  if (!shares && !(whole(y) && falls_off(y))) return(invisible())
   looks <- if (shares) "shares of trials" else "counts"
   bk_inform(
     "response", fit_header(paste0("Response `%s` looks like ", looks, "."), name),
@@ -180,6 +180,14 @@ inform_counts <- function(rows) {
     },
     "It is fitted as gaussian; family = \"gaussian\" says that this is meant.", column = name
   )
+}
+
+# Counts with zeros are small or have a long tail at the right. Ages and scores of many items are
+# not, and amounts of money are larger.
+falls_off <- function(y) {
+  y <- y[!is.na(y)]
+  away <- y - mean(y)
+  any(y == 0) && mean(y) < 100 && (mean(y) < 5 || mean(away^3) > 0.5 * mean(away^2)^1.5)
 }
 
 # cbind() of what is divided, and the rest.

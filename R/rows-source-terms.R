@@ -31,6 +31,7 @@ source_layout <- function(formula, source) {
   bar <- if (length(parsed$bars)) parsed$bars[[1L]]
   slopes <- variable_names(bar$terms)
   columns <- unique(c(fixed, of_terms, slopes))
+  if (length(columns) == 0L) abort_no_columns()
   group <- bar$label
   absent <- setdiff(c(columns, group), source$columns)
   if (length(absent)) {

@@ -50,12 +50,13 @@
 #'   bayeskernel is installed on all workers. `y` may be left to the workers' sources. All parts
 #'   have the same columns, and a group of a random term is in one part.
 #'
-#'   [bkm()] and [bsvm()] fit such rows with `method = "ep"`, `"vb"` and `"svi"`. Rows with a random
-#'   term take `"ep"` and `"vb"`; [gpsvm()] takes `"vb"` and `"svi"`. At each pass every worker
-#'   sends sums over its rows, and the session adds these in the order of the parts. It is sent the
-#'   moments of each 65,536 rows once. Then it is sent the sums of at most 16 shares of its rows by
-#'   each worker and pass, whatever the number of rows. A minibatch of `"svi"` is of one part, in an
-#'   order that the seed decides: its worker sends the sums while the others wait.
+#'   [bkm()], [bsvm()] and [gpsvm()] fit such rows with `method = "ep"`, `"vb"` and `"svi"`. Rows
+#'   with a random term take `"ep"` and `"vb"`. The default is that of one source, except that
+#'   `gpsvm()` takes `"vb"` for large data. At each pass every worker sends sums over its rows, and
+#'   the session adds these in the order of the parts. It is sent the moments of each 65,536 rows
+#'   once. Then it is sent the sums of at most 16 shares of its rows by each worker and pass,
+#'   whatever the number of rows. A minibatch of `"svi"` is of one part, in an order that the seed
+#'   decides: its worker sends the sums while the others wait.
 #'
 #'   The fit is that of all rows in one source. It has the same bits if every part begins where one
 #'   of the (up to 16) shares of all rows does, and else is equal to rounding. Up to 1,048,576 rows
@@ -64,7 +65,8 @@
 #'   A tuned kernel is equal to the tolerance of its search. Other parts have other minibatches.
 #'
 #'   Rows come to the session only as a sample, of 20,000 or of 20 for each inducing point, for the
-#'   points, tuning and link of `gpsvm()`, and for the link of the hinge.
+#'   points, tuning and link of `gpsvm()`, and for the link of the hinge. The messages of `"ep"` stay
+#'   with the workers; `gpsvm()` gets one number of each row at the end, its leave-one-out `loo`.
 #'   [predict()][predict.bayeskernel_fit] lets each worker predict its rows and returns one vector
 #'   of all, in the order of the parts. [extend()] takes further parts. Refused are `"gibbs"`,
 #'   [gp()] terms, `"svi"` with a random term, learning rates other than 1, exact processes and

@@ -87,11 +87,22 @@ given_source <- function(model, front) {
     bk_abort(
       "argument",
       sprintf("For rows in a source the formula of %s() has names of columns alone.", model$name),
-      "bkm() reads gp() and (1 | g) of a row source.", column = "formula"
+      sprintf("%s reads gp() and (1 | g) of a row source.", reader_of_terms(model)),
+      column = "formula"
+    )
+  }
+  if (model$rows$linear && attr(layout$parsed$terms, "intercept") == 0L) {
+    bk_abort(
+      "argument", sprintf("For rows in a source %s() has an intercept.", model$name),
+      sprintf("%s reads a formula without one.", reader_of_terms(model)), column = "formula"
     )
   }
   source$columns <- layout$columns
   list(source = source)
+}
+
+reader_of_terms <- function(model) {
+  if (model$rows$linear) "bkm(family = \"hinge\")" else "bkm()"
 }
 
 # Arguments of a formula method that are not as its defaults are.

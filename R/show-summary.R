@@ -231,8 +231,13 @@ print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
 print_tables <- function(x, digits, max_rows) {
   rows <- x$rows
   print_rows(
-    if (isTRUE(x$exp)) "Odds ratios (intercept: odds):" else "Fixed coefficients:",
-    rows$coefficients, digits, max_rows
+    if (isTRUE(x$exp)) {
+      "Odds ratios (intercept: odds):"
+    } else if (!is.null(x$facts$Penalty)) {
+      "Fixed coefficients, shrunk by `penalty`:"
+    } else {
+      "Fixed coefficients:"
+    }, rows$coefficients, digits, max_rows
   )
   if (!is.null(x$smooths)) print_smooths(x$smooths)
   if (NROW(rows$selection)) {

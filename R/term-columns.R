@@ -144,6 +144,12 @@ check_predictors <- function(x) {
       column = "x", found = "character", expected = "numeric"
     )
   }
+  if (is.character(x) && length(x) == 1L && grepl("~", x, fixed = TRUE)) {
+    bk_abort(
+      "argument", "The formula is text.", paste("Found:", describe_value(x)),
+      "Make it a formula by as.formula().", column = "x", found = x, expected = "formula"
+    )
+  }
   if (!is_matrix && !is.data.frame(x)) {
     accepted <- if (isS4(x)) {
       "a numeric matrix, such as as.matrix() makes"

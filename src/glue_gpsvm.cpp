@@ -165,6 +165,10 @@ Rcpp::List fit_ep(const RowSource& rows, Executor& executor,
   return run_messages(fit, settings, user, [&] {
     Rcpp::List out =
         moments_list(fit.posterior().mean.x, fit.posterior().whitener());
+    if (remote != nullptr && remote->absent) {
+      out["loo"] = remote->rows(bayeskernel::RowStep::leave_one_out)["loo"];
+      return out;
+    }
     add_left_out(remote != nullptr
                      ? remote->rows(bayeskernel::RowStep::left_out)
                      : left_out_list(fit.leave_one_out(),

@@ -80,6 +80,36 @@ static Problem any_problem(unsigned seed) {
   return seed % 2 == 0 ? out : with_half_t(out, seed % 4 == 1 ? 4.0 : 2.0);
 }
 
+// Columns x = T'^-1 z of the parts z with theta = T c: theta'x = c'z.
+TEST("a coupled block is that of independent parts of its columns") {
+  Shape shape;
+  shape.held = 3;
+  shape.groups = 5;
+  shape.weights = shape.offset = true;
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    const Problem parts = make_problem(shape, seed);
+    Draw draw(seed + 1000);
+    const MatrixXd turn = draw.positive_definite(3) + draw.matrix(3, 3) * 0.2;
+    const MatrixXd back = turn.inverse();
+    Problem columns = parts;
+    columns.rows.x.middleRows(2, 3) =
+        back.transpose() * parts.rows.x.middleRows(2, 3);
+    Block& block = columns.prior.blocks[0];
+    block.members = 1;
+    block.width = 3;
+    block.coupled = block.precision * back.transpose() * back;
+    const Fitted one = run(parts, 1e-12), other = run(columns, 1e-12);
+    CHECK_NEAR(other.bound(), one.bound(), 1e-6);
+    VectorXd expected = one.mean();
+    expected.segment(2, 3) = turn * expected.segment(2, 3).eval();
+    CHECK((other.mean() - expected).norm() < 1e-4 * (1.0 + expected.norm()));
+    const MatrixXd cov = other.covariance().block(2, 2, 3, 3);
+    const MatrixXd own =
+        turn * one.covariance().block(2, 2, 3, 3) * turn.transpose();
+    CHECK((cov - own).norm() < 1e-4 * own.norm());
+  }
+}
+
 TEST("the bound never falls, accelerated or not, over 200 random problems") {
   for (unsigned seed = 0; seed < 200; ++seed) {
     const Problem problem = any_problem(seed);

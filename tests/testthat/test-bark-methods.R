@@ -370,7 +370,7 @@ test_that("slopes beside a linear part are those of f", {
   expect_false(any(startsWith(tidy(number)$term, "slope")))
 })
 
-test_that("predictors stand in the order of what their partial effects range over", {
+test_that("predictors stand in the order of their partial effects, which the head says", {
   set.seed(1)
   d <- data.frame(narrow = runif(80), wide = runif(80), none = runif(80))
   # A small effect that bends much, and a large one that hardly bends.

@@ -163,6 +163,51 @@ test_that("messages stay with the rows", {
   }
 })
 
+test_that("messages of a process stay with the rows", {
+  skip_on_cran()
+  cluster <- some_cluster()
+  on.exit(try(parallel::stopCluster(cluster), silent = TRUE))
+  d <- rows_of_two(70000, 11)[c("a", "b", "c", "y")]
+  fit <- function(rows, ...) {
+    gpsvm(rows, inducing = 10, method = "ep", seed = 1, threads = 1, ...)
+  }
+  # Parts that begin as shards do, then others, with labels in another order.
+  whole <- row_source(d, y = "y")
+  apart <- row_source(cluster, cut_open(d, c(1, 65537)))
+  one <- fit(whole)
+  two <- fit(apart)
+  expect_identical(said(two), said(one))
+  expect_identical(predict(two, apart, type = "prob"), predict(one, whole, type = "prob"))
+  d <- d[1:3000, ]
+  d <- d[order(d$y == "no"), ]
+  apart <- row_source(cluster, cut_open(d, c(1, 1001)))
+  given <- function(rows) fit(rows, kernel = rbf(2), tune = FALSE)
+  one <- given(row_source(d, y = "y"))
+  two <- given(apart)
+  expect_null(two$check$fallback)
+  own <- c("posterior", "log_evidence", "loo_probit")
+  expect_equal(two[own], one[own], tolerance = 1e-10)
+  probit <- function(fit, rows) unname(predict(fit, rows, type = "prob", link = "probit"))
+  expect_equal(probit(two, apart), probit(one, d), tolerance = 1e-10)
+  # The link is where a search over a sample ends.
+  expect_equal(two[c("link", "loo")], one[c("link", "loo")], tolerance = 1e-8)
+  expect_length(two$loo, 3000)
+  # The default of few rows, as of one source.
+  expect_identical(gpsvm(apart, inducing = 5, tune = FALSE, threads = 1)$method, "ep")
+  # Messages that do not settle give way to "vb".
+  expect_warning(
+    three <- fit(apart, kernel = rbf(2), tune = FALSE, control = list(max_iter = 1)),
+    class = "bayeskernel_warning_convergence"
+  )
+  four <- gpsvm(apart, kernel = rbf(2), tune = FALSE, inducing = 10, method = "vb", threads = 1,
+    seed = 1)
+  expect_identical(three$posterior, four$posterior)
+  skip_on_os("windows")
+  kill_in_pass(cluster, 2, 4)
+  expect_error(given(apart), class = "bayeskernel_error_cluster")
+  expect_length(coef(bkm(d[1:3], d$y, family = "logit", threads = 1)), 4)
+})
+
 test_that("a gaussian fit is the posterior by plain R", {
   skip_on_cran()
   cluster <- some_cluster()

@@ -196,7 +196,11 @@ test_that("tidy tables have their rows", {
   for_each_case(function(one, object, new) {
     if (one$linear) {
       fixed <- tidy(object, effects = "fixed")
-      expect_equal(fixed$estimate, unname(coef(object)))
+      plain <- coef(object)[fixed$term]
+      expect_equal(fixed$estimate, unname(plain))
+      # The columns of a smooth are no effects of their own.
+      of_smooths <- setdiff(names(coef(object)), fixed$term)
+      expect_true(all(grepl("^(s|te|gp)\\(", of_smooths)), info = one$name)
     }
     expect_equal(glance(object)$nobs, 80L, info = one$name)
     rows <- augment(object, newdata = as.data.frame(new))

@@ -249,7 +249,7 @@ test_that("new rows equal the training rows, alone or together", {
 
 test_that("rows with missing predictors are marked, and others are intact", {
   d <- survey()
-  info <- bsvm_design(y ~ x + f + text + offset(o), d)$info
+  info <- bsvm_design(y ~ x + f + text + offset(o), d, drop_aliased = FALSE)$info
   new <- d[1:5, ]
   new$x[1] <- NA
   new$f[2] <- NA
@@ -257,7 +257,7 @@ test_that("rows with missing predictors are marked, and others are intact", {
   new$o[4] <- NA
   rows <- design_new(info, new)
   expect_identical(rows$complete, c(FALSE, FALSE, FALSE, FALSE, TRUE))
-  expect_equal(rows$x[5, ], bsvm_design(y ~ x + f + text, d)$x[5, ])
+  expect_equal(rows$x[5, ], bsvm_design(y ~ x + f + text, d, drop_aliased = FALSE)$x[5, ])
   new$x <- NA
   expect_identical(design_new(info, new)$complete, rep(FALSE, 5))
 })

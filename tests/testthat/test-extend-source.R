@@ -74,12 +74,14 @@ test_that("groups of further parts are known or new, and may be in several", {
     two <- more_rows(fit, new)
     expect_same_fit(one, two)
     of_one <- more_rows(fit, row_source(new[c("a", "b", "g", "y")], y = "y"))
-    expect_equal(ranef(one)$g[rownames(ranef(of_one)$g), , drop = FALSE], ranef(of_one)$g,
-      tolerance = 1e-8,
-      ignore_attr = TRUE)
-    expect_equal(ranef(one)$g[rownames(ranef(two)$g), , drop = FALSE], ranef(two)$g,
-      tolerance = 1e-3,
-      ignore_attr = TRUE)
+    expect_equal(
+      ranef(one)$g[rownames(ranef(of_one)$g), , drop = FALSE], ranef(of_one)$g, tolerance = 1e-8,
+      ignore_attr = TRUE
+    )
+    expect_equal(
+      ranef(one)$g[rownames(ranef(two)$g), , drop = FALSE], ranef(two)$g, tolerance = 1e-3,
+      ignore_attr = TRUE
+    )
   }
 })
 
@@ -115,4 +117,14 @@ test_that("what a row source cannot extend is said, and a worker may die", {
   kill_in_pass(cluster, 2, 2)
   expect_error(extend(fit, rows, threads = 1), class = "bayeskernel_error_cluster")
   expect_equal(nobs(extend(fit, own, threads = 1)), 1800)
+})
+
+test_that("a row source without rows leaves a fit as it is", {
+  d <- rows_of_two(60, 3)
+  fit <- bkm(y ~ a + b, d, family = "logit", seed = 1, threads = 1)
+  file <- tempfile(fileext = ".csv")
+  on.exit(unlink(file))
+  utils::write.csv(d[0, ], file, row.names = FALSE)
+  expect_identical(more_rows(fit, row_source(file, y = "y")), fit)
+  expect_identical(more_rows(fit, d[0, ]), fit)
 })

@@ -119,6 +119,8 @@ test_that("print, summary, loo() and the field say the same of rows left out", {
     expect_output(print(summary(fit)), shown, fixed = TRUE)
   }
   expect_error(loo::loo(ep_process(method = "vb")), class = "bayeskernel_error_argument")
+  counts <- bsvm(cbind(c(1, 0, 2, 3), c(2, 3, 1, 0)) ~ x, data.frame(x = 1:4), threads = 1)
+  expect_error(loo::loo(counts), "of counts")
 })
 
 # Without residuals: a row's is its own.

@@ -165,7 +165,7 @@ test_that("formulas", {
   expect_process_refusal(fit(y ~ nothing), "argument", "nothing")
   for (empty in list(y ~ 1, y ~ 0)) expect_process_refusal(fit(empty), "dimension", "columns")
   expect_process_refusal(
-    gpsvm(y ~ x1, row_source(good_x, good$y), method = "vb", tune = FALSE), "argument", "source"
+    gpsvm(y ~ s(x1), row_source(good_x, good$y), method = "vb", tune = FALSE), "argument", "source"
   )
   out <- fit(y ~ x1 + g, good)
   expect_identical(out$columns, c("x1", "g1", "g2", "g3"))

@@ -199,8 +199,9 @@ test_that("counts and shares of trials that are fitted as gaussian are said", {
   said <- expect_message(fit(n ~ x), class = "bayeskernel_message_response")
   expect_match(conditionMessage(said), "cbind(successes, failures)", fixed = TRUE)
   expect_message(
-    suppressWarnings(bark(n ~ x, d, chains = 1, ndraws = 10, control = list(warmup = 10),
-      seed = 1)),
+    suppressWarnings(
+      bark(n ~ x, d, chains = 1, ndraws = 10, control = list(warmup = 10), seed = 1)
+    ),
     class = "bayeskernel_message_response"
   )
   expect_message(
@@ -212,6 +213,17 @@ test_that("counts and shares of trials that are fitted as gaussian are said", {
   expect_no_message(fit(x ~ size))
   expect_no_message(fit(n / size ~ x))
   expect_no_message(bkm(mpg ~ wt, mtcars, threads = 1))
+})
+
+test_that("ages, scores and amounts with a zero are no counts", {
+  set.seed(1)
+  d <- data.frame(x = rnorm(100), age = c(0:17, sample(0:17, 82, TRUE)))
+  d$score <- c(0, rbinom(99, 27, 0.5))
+  d$income <- c(0, round(exp(rnorm(99, 7))))
+  d$visits <- rnbinom(100, mu = 8, size = 1)
+  said <- function(name) inform_counts(list(y = d[[name]], response = name))
+  for (name in c("age", "score", "income")) expect_no_message(said(name))
+  expect_message(said("visits"), class = "bayeskernel_message_response")
 })
 
 test_that("a family of counts is refused with what to use elsewhere", {

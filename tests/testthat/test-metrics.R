@@ -133,6 +133,10 @@ test_that("calibration() of a fit names its picture", {
   fit <- bkm(y ~ x, data.frame(x = 1:9, y = c(2, 1, 4, 3, 6, 5, 8, 7, 9)))
   expect_bk_error(calibration(fit), "argument", "y")
   expect_error(calibration(fit), "plot(fit, \"calibration\")", fixed = TRUE)
+  for (measure in list(log_loss, brier_score, auc)) {
+    expect_bk_error(measure(fit, data.frame(x = 1)), "argument", "y")
+  }
+  expect_bk_error(balanced_error(fit, 1), "argument", "truth")
 })
 
 test_that("a matrix is taken by the names of its columns in every measure", {

@@ -11,7 +11,9 @@ trial$c <- rbinom(n, 1, plogis(trial$y))
 plain <- function(...) bkm(..., threads = 1, seed = 1)
 
 test_that("the slope of an arm over years is that of least squares", {
-  for (formula in list(y ~ year * arm, y ~ arm + year:arm, y ~ year + I(year^2), y ~ year * z)) {
+  for (formula in list(y ~ year * arm, y ~ arm + year:arm, y ~ year + I(year^2), y ~ year * z,
+    y ~ poly(year, 2, raw = TRUE) * arm
+  )) {
     fit <- plain(formula, trial)
     truth <- lm(formula, trial)
     k <- length(coef(truth))
@@ -42,7 +44,7 @@ test_that("evidence and slope are those of the prior of orthogonal parts", {
   each <- vapply(grid, function(t) {
     root <- chol(known + exp(t) * unit^2 * diag(n))
     -sum(log(diag(root))) - sum(backsolve(root, y, transpose = TRUE)^2) / 2 - n / 2 * log(2 * pi) +
-      0.01 * log(0.01) - lgamma(0.01) - 0.01 * t - 0.01 / exp(t)
+      0.01 * log(1e-6) - lgamma(0.01) - 0.01 * t - 1e-6 / exp(t)
   }, 0)
   truth <- max(each) + log(sum(exp(each - max(each))) * diff(grid[1:2]))
   expect_equal(log_evidence(plain(y ~ year * arm, trial)), truth, tolerance = 1e-3)
@@ -81,4 +83,49 @@ test_that("a prior of the columns as they are is warned of", {
   near <- transform(trial, year = year - 2010)
   expect_no_warning(plain(y ~ year * arm, near, penalty = 1))
   expect_no_warning(plain(y ~ year * arm, trial))
+})
+
+test_that("raw powers of one term are as those of terms of their own, and as orthogonal ones", {
+  trial$c <- rbinom(n, 1, plogis(((trial$year - 2010) / 4)^2 - 2))
+  link <- function(formula, ...) predict(plain(formula, trial, ...), type = "link")
+  raw <- link(c ~ poly(year, 2, raw = TRUE))
+  expect_equal(raw, link(c ~ year + I(year^2)), tolerance = 1e-5)
+  expect_equal(raw, link(c ~ poly(year, 2)), tolerance = 0.01)
+  expect_equal(raw, link(c ~ poly(year, 2, raw = TRUE), method = "vb"), tolerance = 0.02)
+  with_curve <- link(c ~ s(z) + poly(year, 2, raw = TRUE) + (1 | g))
+  expect_equal(with_curve, link(c ~ s(z) + year + I(year^2) + (1 | g)), tolerance = 1e-3)
+  trial$`two of` <- cbind(u = trial$year, v = trial$y)
+  expect_length(coef(plain(c ~ `two of` + poly(z, 2, raw = TRUE), trial)), 5)
+  by_arm <- link(c ~ poly(year, 2, raw = TRUE) * arm)
+  expect_equal(by_arm, link(c ~ (year + I(year^2)) * arm), tolerance = 0.02)
+})
+
+test_that("terms of other variables are not nested, however many", {
+  design <- list(
+    x = matrix(1, 2, 4001), terms = TRUE, assign = 0:4000, term_labels = paste0("V", 1:4000)
+  )
+  expect_length(nested_columns(design), 0L)
+})
+
+test_that("products among the columns of a matrix or a source are warned of", {
+  x <- with(trial, cbind(year, arm = as.integer(arm), product = year * as.integer(arm)))
+  fits <- list(
+    function(x) plain(x, trial$y), function(x) plain(x, trial$c),
+    function(x) plain(row_source(x, trial$c)),
+    function(x) plain(row_source(x, trial$c), ~ year + arm + product)
+  )
+  near <- x
+  near[, "year"] <- x[, "year"] - 2010
+  near[, "product"] <- near[, "year"] * near[, "arm"]
+  for (fit in fits) {
+    expect_warning(fit(x), class = "bayeskernel_warning_identification")
+    expect_no_warning(fit(near))
+  }
+})
+
+test_that("a product is not said to be held where it is not", {
+  d <- airquality[!is.na(airquality$Ozone), ]
+  expect_no_warning(fit <- plain(Ozone ~ Solar.R + Wind * Temp, d, missing = "model"))
+  truth <- lm(Ozone ~ Solar.R + Wind * Temp, d)
+  expect_lt(abs(fixef(fit)[[5]] - coef(truth)[[5]]), 0.3 * sqrt(vcov(truth)[5, 5]))
 })

@@ -287,3 +287,11 @@ test_that("names of rows and titles stay inside a narrow figure", {
   built <- ggplot2::ggplot_build(gg)$layout$panel_params[[1]]$y$get_labels()
   expect_lte(max(nchar(built)), 36)
 })
+
+test_that("a fit without predictors has no partial plot", {
+  set.seed(1)
+  d <- data.frame(y = rnorm(30), g = gl(5, 6))
+  for (fit in list(bkm(y ~ 1, d, threads = 1), bkm(y ~ 1 + (1 | g), d, threads = 1))) {
+    expect_bk_error(plot(fit, "partial"), "argument", "no predictors")
+  }
+})

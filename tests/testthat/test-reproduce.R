@@ -204,3 +204,12 @@ test_that("another argument of the paper, or another default, is noticed", {
   with_replaced("seqkr_control", other, expect_true(length(stale()) > 0))
   expect_identical(stale(), character())
 })
+
+test_that("the list of items prints one line for each", {
+  items <- reproduce("vermaak2004")
+  shown <- capture.output(print(items))
+  expect_true(all(nchar(shown) <= 80))
+  expect_length(grep("vermaak2004", shown), nrow(items))
+  expect_match(paste(shown, collapse = " "), "More columns: title", fixed = TRUE)
+  expect_output(print(items["title"]), items$title[1], fixed = TRUE)
+})

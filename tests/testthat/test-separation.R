@@ -188,3 +188,12 @@ test_that("draws of a selection that disagree are warned of, whatever began them
   table$rhat <- 1.01
   expect_no_warning(warn_convergence(table, min_ess = 0))
 })
+
+test_that("an identifier among the predictors is one line, and is called one", {
+  rows <- data.frame(y = rep(c("a", "b"), 20), x = sin(1:40), id = sprintf("p%02d", 1:40))
+  seen <- tryCatch(bkm(y ~ x + id, rows, threads = 1), bayeskernel_warning_separation = identity)
+  expect_match(conditionMessage(seen), "`id` has 40 levels in 40 rows", fixed = TRUE)
+  expect_match(conditionMessage(seen), "(1 | id)", fixed = TRUE)
+  expect_false(grepl("its one row is", conditionMessage(seen)))
+  expect_length(seen$levels, 40)
+})

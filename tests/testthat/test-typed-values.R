@@ -3,10 +3,18 @@ test_that("values of other packages are told by their name here", {
   fit <- bkm(y ~ x, rows, threads = 1)
   expect_error(predict(fit, type = "probs"), "\"probs\" is \"prob\" here")
   expect_error(predict(fit, type = "raw"), "\"link\" here")
+  expect_identical(
+    predict(fit, type = "prob", interval = "confidence"),
+    predict(fit, type = "prob", interval = "credible")
+  )
   expect_error(predict(fit, interval = "ci"), "\"ci\" is \"credible\" here")
   expect_error(gpsvm(y ~ x, rows, kernel = "radial"), "\"radial\" is \"rbf\" here")
   expect_error(gpsvm(y ~ x, rows, kernel = "vanilladot"), "\"vanilladot\" is \"linear\" here")
   expect_error(bkm(y ~ x, rows, method = "mcmc"), "\"mcmc\" is \"gibbs\" here")
+  expect_error(bsvm(y ~ x, rows, method = "mfvb"), "\"mfvb\" is \"vb\" here")
+  expect_error(plot(fit, "calib"), "Did you mean \"calibration\"?", fixed = TRUE)
+  expect_bk_error(bkm("y ~ x", rows), "argument", "x")
+  expect_error(bkm("y ~ x", rows), "as.formula()", fixed = TRUE)
   expect_null(value_elsewhere("probs", "type", c("class", "link")))
 })
 
@@ -31,4 +39,11 @@ test_that("the evidence of counts has their binomial constant, as the log-likeli
   expect_equal(log_evidence(counts) - log_evidence(trials), constant, tolerance = 0.01)
   expect_equal(c(logLik(counts)) - c(logLik(trials)), constant, tolerance = 1e-3)
   expect_equal(glance(counts)$log_evidence, log_evidence(counts))
+})
+
+test_that("feature spaces that are given one by one are told to be a list", {
+  x <- matrix(sin(1:20), 10)
+  y <- factor(rep(c("a", "b"), 5))
+  expect_bk_error(mkprobit(x, x, y), "kernel", "kernel")
+  expect_error(mkprobit(x, x, y), "list(a = x1, b = x2)", fixed = TRUE)
 })

@@ -55,7 +55,8 @@ RowReply RowWorker::run(const RowRequest& request,
       sites_.b = request.site_b;
       return RowReply();
     case RowStep::left_out:
-      return left_out();
+    case RowStep::leave_one_out:
+      return left_out(request.step == RowStep::left_out);
     case RowStep::response:
       return response(begin);
     case RowStep::influence:
@@ -235,18 +236,19 @@ RowReply RowWorker::messages() const {
   return out;
 }
 
-RowReply RowWorker::left_out() const {
+RowReply RowWorker::left_out(bool moments) const {
   if (!site_pass_) throw ArgumentError("there are no messages");
-  const LeftOutMoments moments = left_out_moments(rows_, sites_);
-  const RowInfluence own = site_influence(sites_);
   RowReply out;
-  out.rows = {{"loo", leave_one_out(rows_, site_pass_->rule, sites_)},
-              {"left_out_mean", moments.mean},
-              {"left_out_var", moments.variance},
-              {"mean", own.mean},
-              {"var", own.variance},
-              {"kappa", own.kappa},
-              {"gradient", own.gradient}};
+  out.rows = {{"loo", leave_one_out(rows_, site_pass_->rule, sites_)}};
+  if (!moments) return out;
+  const LeftOutMoments at = left_out_moments(rows_, sites_);
+  const RowInfluence own = site_influence(sites_);
+  out.rows.insert(out.rows.end(), {{"left_out_mean", at.mean},
+                                   {"left_out_var", at.variance},
+                                   {"mean", own.mean},
+                                   {"var", own.variance},
+                                   {"kappa", own.kappa},
+                                   {"gradient", own.gradient}});
   return out;
 }
 

@@ -33,6 +33,7 @@ enum class RowStep {
   messages,  // of each row
   set_messages,
   left_out,
+  leave_one_out,  // of left_out the log probabilities alone
   response,   // a pass of linear response
   influence,  // where these have led; they are over
   jackknife,
@@ -122,7 +123,7 @@ class RowWorker {
   RowReply moments(const RowRequest& request);
   RowReply sites(const RowRequest& request, const std::vector<Index>& begin);
   RowReply messages() const;
-  RowReply left_out() const;
+  RowReply left_out(bool moments) const;
   RowReply response(const std::vector<Index>& begin);
   RowReply influence();
   RowReply jackknife(const RowRequest& request,

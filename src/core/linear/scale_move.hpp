@@ -11,7 +11,7 @@
 //   - nu r t - tr(S Psi^-1) / (2 c^2)           a block IW(nu, S)
 //   and with log sums in the trace's place       where its Psi is of half t
 //   ones
-//   + q t - precision c^2 |theta|^2 / 2         q columns of known precision
+//   + q t - c^2 theta' P theta / 2              q columns of known precision P
 // A scattered block counts as one IG(A, B): its effects that are exactly 0 (out
 // of the model, their own values integrated out) take no part.
 #ifndef BAYESKERNEL_LINEAR_SCALE_MOVE_HPP
