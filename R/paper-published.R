@@ -100,7 +100,7 @@ published_rows <- function(model, name) {
 default_text <- function(fitter, argument) {
   value <- formals(get(fitter, topenv()))[[argument]]
   if (is.call(value) && identical(value[[1L]], quote(c))) value <- value[[2L]]
-  if (identical(value, quote(expr = ))) "" else deparse1(value)
+  if (identical(value, quote(expr = ))) "" else deparse1(value) # nolint
 }
 
 # The tables of the help page.

@@ -111,7 +111,7 @@ changed_arguments <- function(model, front) {
   Filter(function(name) {
     default <- defaults[name]
     # Without a default; such a thing cannot be given a name of its own.
-    open <- identical(unname(default), list(quote(expr = )))
+    open <- identical(unname(default), list(quote(expr = ))) # nolint
     !eval(call("missing", as.name(name)), front) &&
       (open || !identical(get(name, front), eval(default[[1]], topenv())))
   }, ls(front))

@@ -34,6 +34,7 @@ flat <- function(fitter) {
     }
     fit
   }
-  formals(out) <- c(alist(... = ), stats::setNames(rep(list(quote(expr = )), length(added)), added))
+  empty <- stats::setNames(rep(list(quote(expr = )), length(added)), added) # nolint
+  formals(out) <- c(alist(... = ), empty) # nolint
   out
 }
