@@ -53,8 +53,8 @@
 #'   [bkm()], [bsvm()] and [gpsvm()] fit such rows with `method = "ep"`, `"vb"` and `"svi"`. A
 #'   [bkm()] with a random term takes `"ep"` and `"vb"`. The default is that of one source, except
 #'   that `gpsvm()` takes `"vb"` for large data. At each pass every worker sends sums over its rows,
-#'   and the session adds these in the order of the parts. It is sent the moments of each 65,536 rows
-#'   once. Then it is sent the sums of at most 16 shares of its rows by each worker and pass,
+#'   and the session adds these in the order of the parts. It is sent the moments of each 65,536
+#'   rows once. Then it is sent the sums of at most 16 shares of its rows by each worker and pass,
 #'   whatever the number of rows. A minibatch of `"svi"` is of one part, in an order that the seed
 #'   decides: its worker sends the sums while the others wait.
 #'
