@@ -23,7 +23,7 @@ all <- list(logit, probit, number, hinge, by_vb, chain)
 
 test_that("print() says the family, the method and how far to trust it", {
   expect_output(print(logit), "logistic")
-  expect_output(print(logit), "logistic, expectation propagation")
+  expect_output(print(logit), "Bayesian logistic mixed model, expectation propagation")
   full <- summary(logit, detail = TRUE)
   expect_output(print(full), "Posterior: +expectation propagation, [0-9]+ pass")
   expect_output(print(full), "importance\\s+check k = ")

@@ -218,7 +218,7 @@ test_that("typical values, rows and seeds are what is said", {
   few <- d
   few$count <- rep_len(c(0, 0, 1, 3), nrow(few))
   few$text <- as.character(few$arm)
-  fit <- bkm(y ~ a + factor(count) + text, few, threads = 1)
+  fit <- bkm(y ~ a + factor(count) + text, few, penalty = "learn", threads = 1)
   out <- exposed(fit, type = "single")
   own <- out[out$predictor == "count", ]
   at <- coef(fit)[["factor(count)1"]]
