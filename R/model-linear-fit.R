@@ -66,7 +66,8 @@ linear_job <- function(rows, settings, law = NULL) {
   job <- list(
     settings = settings, blocks = blocks, data = data, design = rows, response = response,
     atoms = wide$atoms, completion_model = if (!is.null(wide)) model, names = names,
-    wide = if (settings$method == "gibbs") {
+    # Also a selection by "vb" ends with draws.
+    wide = if (settings$method == "gibbs" || length(selected)) {
       wide[intersect(c("x", "random", "offset", "open"), names(wide))]
     },
     stored = length(names),

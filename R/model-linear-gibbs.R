@@ -42,7 +42,7 @@ collect_gibbs <- function(fit, core, job) {
 fitted_completed <- function(fit, core, job) {
   rows <- job$wide
   rows$random <- forget_groups(fit, rows$random)
-  all <- latent.bsvm(fit, rows, linear_links(fit))
+  all <- with_prob_sd(latent.bsvm(fit, rows, linear_links(fit)))
   own_moments(pool_completed(all, core$share, job$atoms$row))
 }
 

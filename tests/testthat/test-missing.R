@@ -303,3 +303,20 @@ test_that("messages about holes say what, why and what to do", {
     design <- bsvm_design(y ~ x + z, d, missing = "omit")
   })
 })
+
+test_that("selection beside modelled values, for every family", {
+  set.seed(4)
+  d <- data.frame(a = rnorm(90), b = rnorm(90), c = rnorm(90))
+  d$f <- 2 * d$a - d$b
+  d$b[c(3, 20, 41)] <- NA
+  for (family in c("logit", "probit", "hinge")) {
+    d$y <- factor(d$f + rlogis(90) > 0)
+    fit <- suppressWarnings(bkm(
+      y ~ a + b + c, d, family, select = TRUE, missing = "model", seed = 1, threads = 1
+    ))
+    expect_gt(inclusion(fit)[["a"]], 0.9)
+    p <- predict(fit, type = "prob")
+    expect_equal(dim(p), c(90L, 2L))
+    expect_true(all(p > 0 & p < 1))
+  }
+})
