@@ -83,7 +83,9 @@ fit_model <- function(model, call, front, ...) {
     }
   }
   # The draws of a selection that began at a variational optimum are few on purpose, but agree.
-  if (!sampled && !is.null(fit$draws)) warn_convergence(fit$diagnostics$table, min_ess = 0)
+  if (!sampled && !is.null(fit$draws)) {
+    warn_convergence(fit$diagnostics$table, max_rhat = 1.2, min_ess = 0)
+  }
   fit <- keep_data(fit, rows, front, settings)
   fit$elapsed <- c(core = fit$diagnostics$seconds, total = proc.time()[["elapsed"]] - started)
   stamped(fit)
