@@ -68,8 +68,7 @@ most_powers <- 10L
 
 # A column is nested if it adds less than `share` of its variance to the columns it is made of.
 nested_term <- function(design, x, own, lower, share) {
-  n <- nrow(x)
-  some <- if (n > 5e4) as.integer(seq(1, n, length.out = 5e4)) else seq_len(n)
+  some <- spread_over(nrow(x), 50000L)
   weights <- prior_weights(design)[some]
   place <- function(at) if (is.null(design$lean)) at else match(at, design$lean$at)
   left <- sum(weights > 0) - length(lower) - 1L
