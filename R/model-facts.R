@@ -131,7 +131,7 @@ single_rows_note <- function(object) {
 }
 
 #' @exportS3Method
-facts.bsvm <- function(object) {
+facts.bsvm <- function(object, only = NULL) {
   groups <- group_counts(object$posterior$random)
   plain <- Filter(function(smooth) !isTRUE(smooth$process), object$smooths)
   smooths <- vapply(plain, function(smooth) {
@@ -145,8 +145,8 @@ facts.bsvm <- function(object) {
     unique(c(object$holes$predictors, names(object$holes$levels), object$holes$shared))
   ))
   missing <- missing[missing > 0]
-  list(
-    title = paste(linear_title(object), collapse = ", "), Posterior = posterior_fact(object),
+  chosen_facts(
+    only, title = paste(linear_title(object), collapse = ", "), Posterior = posterior_fact(object),
     Method = if (!is.null(object$chosen)) {
       sprintf("\"%s\", chosen %s", object$method, object$chosen)
     },
@@ -229,10 +229,10 @@ group_counts <- function(random) {
 # --- gpsvm() -----------------------------------------------------------------
 
 #' @exportS3Method
-facts.gpsvm <- function(object) {
+facts.gpsvm <- function(object, only = NULL) {
   points <- ncol(object$posterior$z)
-  list(
-    title = paste(c(
+  chosen_facts(
+    only, title = paste(c(
       "Bayesian nonlinear support vector machine", switch(object$method,
         vb = "variational Bayes",
         svi = "stochastic variational Bayes",
@@ -313,12 +313,12 @@ extras.gpsvm <- function(object) {
 # --- bark() ------------------------------------------------------------------
 
 #' @exportS3Method
-facts.bark <- function(object) {
+facts.bark <- function(object, only = NULL) {
   mean <- colMeans(pooled_draws(object, c("J", "m")))
   prior <- expected_kernels(object$prior)
   groups <- group_counts(object$posterior$random)
-  list(
-    title = sprintf("Bayesian additive %s", switch(object$family,
+  chosen_facts(
+    only, title = sprintf("Bayesian additive %s", switch(object$family,
       gaussian = "regression kernels",
       binomial = "classification kernels",
       ordinal = "kernels for ordered classes"

@@ -5,8 +5,15 @@
 parameters <- function(object, level = 0.95) UseMethod("parameters")
 
 # Lines at the head of print() and summary(), a named list of text: `title` comes first and alone,
-# entries that are NULL are left out.
-facts <- function(object) UseMethod("facts")
+# entries that are NULL are left out. `only`: names of those that are asked for, all if NULL.
+facts <- function(object, only = NULL) UseMethod("facts")
+
+# The others are not computed.
+chosen_facts <- function(only, ...) {
+  names <- ...names()
+  at <- if (is.null(only)) seq_along(names) else which(names %in% only)
+  stats::setNames(lapply(at, function(k) ...elt(k)), names[at])
+}
 
 # A list of what picture() makes, named by type, most telling first.
 pictures <- function(object) UseMethod("pictures")
