@@ -207,7 +207,7 @@ sigma.bayeskernel_fit <- function(object, ...) {
 
 # A predictor may be called sigma, too.
 noise_row <- function(object) {
-  if (is_linear(object)) noise_parameters(object, 0.95) else parameters(object)["sigma", ]
+  if (is_linear(object)) noise_parameters(object, NULL) else parameters(object)["sigma", ]
 }
 
 sigma_draws <- function(object) {

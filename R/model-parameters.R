@@ -71,6 +71,13 @@ robust_rows <- function(table, median) {
 
 #' @exportS3Method
 parameters.bsvm <- function(object, level = 0.95) {
+  rbind(fixed_parameters(object, level), variance_parameters(object, level))
+}
+
+#' @exportS3Method
+parameters.bkm <- parameters.bsvm
+
+fixed_parameters <- function(object, level) {
   tails <- fixed_quantiles(object, c(1 - level, 1 + level) / 2, "data")
   table <- with_convergence(coef_table(
     coefficient_mean(object, "data"), fixed_sd(object), tails[, 1], tails[, 2], level = level
@@ -83,14 +90,8 @@ parameters.bsvm <- function(object, level = 0.95) {
   fixed <- parameter_rows("fixed", table, as.character(group), inclusion = inclusion, prior = prior)
   units <- if (length(object$smooths)) unit_positions(object)
   # Units are random effects: ranef().
-  rbind(
-    fixed[setdiff(seq_len(nrow(fixed)), units), ],
-    variance_parameters(object, level)
-  )
+  fixed[setdiff(seq_len(nrow(fixed)), units), ]
 }
-
-#' @exportS3Method
-parameters.bkm <- parameters.bsvm
 
 # Of a sampler: R-hat and the effective sample size, which the fit has.
 with_convergence <- function(table, object, known = object$diagnostics$table) {
@@ -142,6 +143,7 @@ spike_quantile <- function(p, mean, sd, chance) {
   out
 }
 
+# `level`: NULL where limits are not asked for.
 variance_parameters <- function(object, level) {
   rbind(
     random_parameters(object, level), component_parameters(object, level),
@@ -159,11 +161,11 @@ random_parameters <- function(object, level) {
     to <- term$columns[pairs[, 1]]
     single <- pairs[, 1] == pairs[, 2]
     table <- if (!is.null(object$draws)) {
-      gibbs_variance_rows(object, term, level)
+      gibbs_variance_rows(object, term, level %||% 0.95)
     } else if (has_points(object)) {
       point_variance_rows(object, t, level)
     } else {
-      vb_variance_rows(object, t, level)
+      vb_variance_rows(object, t, level %||% 0.95)
     }
     rownames(table) <- ifelse(
       single, sprintf("sd(%s | %s)", from, term$label),
@@ -217,8 +219,9 @@ component_parameters <- function(object, level) {
   rows <- lapply(seq_along(components), function(k) {
     q <- components[[k]]
     if (has_points(object)) {
-      return(point_row(object, function(own) sqrt(plain_components(own)[[k]]$value[1]), level))
+      return(point_rows(object, function(own) sqrt(plain_components(own)[[k]]$value[1]), level))
     }
+    level <- level %||% 0.95
     if (!is_sampled(object)) {
       return(if (q$type == "point") {
         coef_table(sqrt(q$value), NA_real_, NA_real_, NA_real_, level = level)
@@ -241,11 +244,11 @@ noise_parameters <- function(object, level) {
   noise <- object$posterior$noise
   table <- if (is_sampled(object)) {
     draws <- object$draws[, , noise_name(fixed_names(object)), drop = FALSE]
-    draws_table(draws, level)
+    draws_table(draws, level %||% 0.95)
   } else if (has_points(object)) {
-    point_row(object, function(own) sqrt(own$posterior$noise), level)
+    point_rows(object, function(own) sqrt(own$posterior$noise), level)
   } else {
-    sd_row(noise$shape, noise$rate, level)
+    sd_row(noise$shape, noise$rate, level %||% 0.95)
   }
   rownames(table) <- "sigma"
   parameter_rows("ran_pars", table, "Residual", "sd__Observation")

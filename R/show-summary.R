@@ -205,7 +205,9 @@ facts_in_short <- c(
 print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
   digits <- check_digits(digits)
   check_whole(x)
-  tables <- parameter_tables(x, parameters(x, 0.95))
+  # Of variances there are estimates alone.
+  rows <- if (is_linear(x)) fixed_parameters(x, 0.95) else parameters(x, 0.95)
+  tables <- parameter_tables(x, rows)
   parts <- shown_parts(x, tables, c(facts_at_head, "Penalty", facts_in_short))
   print_head(parts)
   # What the chains are worth is said in one line below.
@@ -216,7 +218,7 @@ print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
   print_tables(parts, digits, max_rows = 15L)
   if (length(x$posterior$random) > 0L) {
     cat("Variance components:\n")
-    print_varcorr(varcorr_of(x, tables$variances), digits)
+    print_varcorr(VarCorr.bayeskernel_fit(x), digits)
     cat("\n")
   }
   facts <- parts$facts

@@ -1,6 +1,6 @@
 # The way of one plain fit through R/: how many functions run, in how many
 # files, and how many of the calls, each pair of caller and callee counted once,
-# go from one file to another.
+# go from one file to another. `%||%` is not counted: R has it from 4.4.
 #
 #   Rscript bench/flow.R            counts
 #   Rscript bench/flow.R bsvm       and the functions of that step, by file
@@ -19,6 +19,7 @@ home <- unlist(lapply(files, function(file) {
   names <- vapply(code, function(e) as.character(e[[2]]), "")
   stats::setNames(rep(basename(file), length(names)), names)
 }))
+home <- home[names(home) != "%||%"]
 
 # Each function of the package tells when it begins and ends.
 trail <- new.env()
