@@ -298,7 +298,7 @@ update.bayeskernel_fit <- function(object, formula., ..., evaluate = TRUE) {
 }
 
 # The call of a fit with another formula and other arguments.
-changed_call <- function(object, formula = NULL, changes = list()) {
+changed_call <- function(object, formula, changes) {
   call <- object$call
   if (!is.null(formula)) {
     # It may have been given without its name.

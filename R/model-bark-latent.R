@@ -39,7 +39,7 @@ latent.bark <- function(object, rows = NULL, links = "probit",
 # Moments of f on the scale of the data, and of class probabilities, for rows on the scale of the
 # model with level_codes() of theirs, NULL for none of the random effects. Vectors for two classes,
 # matrices for more.
-bark_moments <- function(object, x, threads, level = NULL) {
+bark_moments <- function(object, x, threads, level) {
   classes <- length(object$levels)
   out <- core_call(bark_predict_cpp(
     bark_core_draws(object, taken_draws(object, NULL)), object$posterior$x, x, threads, level

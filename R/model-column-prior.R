@@ -3,7 +3,7 @@
 
 # Variances of the coefficients of the columns `fixed`: `variance` is those of standardized columns,
 # of the intercept at their means, and in units of the response. `nested`: by nested_columns().
-column_variances <- function(design, fixed, variance, standardize, family, nested = NULL) {
+column_variances <- function(design, fixed, variance, standardize, family, nested) {
   intercept <- has_intercept(design) & fixed == 1L
   slopes <- fixed[!intercept]
   spread <- column_spread(design, slopes, standardize)

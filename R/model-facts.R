@@ -262,7 +262,8 @@ facts.gpsvm <- function(object, only = NULL) {
     Tuned = if (!is.null(object$tuned) && object$tuned$by != "none") tuning_text(object$tuned),
     "Not tuned" = if (identical(object$tuned$by, "none")) {
       "it would take more than a few seconds; tune = TRUE does it"
-    } else if (is.null(object$tuned) && has_variance_alone(object$kernel)) {
+    } else if (is.null(object$tuned) && !is_precomputed(object$kernel) &&
+      !any_leaf(object$kernel, has_lengthscale)) {
       "the kernel has no length-scale; tune = TRUE tunes its variance"
     },
     Link = link_fact(object),
@@ -272,10 +273,6 @@ facts.gpsvm <- function(object, only = NULL) {
       )
     }
   )
-}
-
-has_variance_alone <- function(kernel) {
-  !is_precomputed(kernel) && !any_leaf(kernel, has_lengthscale)
 }
 
 tuning_text <- function(tuned) {

@@ -339,7 +339,8 @@ point_rows <- function(object, value, level, correlation = FALSE) {
   refined <- if (!is.null(place)) refine_lattice(place, weights, values)
   ends <- vapply(seq_along(mean), function(k) {
     if (!is.null(place)) {
-      return(refined_quantiles(list(weights = refined$weights, values = refined$values[, k]), probs))
+      own <- list(weights = refined$weights, values = refined$values[, k])
+      return(refined_quantiles(own, probs))
     }
     smooth <- smooth_points(values[, k, drop = FALSE], weights)
     spread <- matrix(max(smooth$root, 1e-12), nrow(values), 1L)

@@ -244,7 +244,7 @@ check_svi_model <- function(data) {
 # with most effects is eliminated; the others are columns of theta, those that are crossed last.
 # Selected columns are in no block.
 linear_blocks <- function(design, penalty, prior, selected, crossed = NULL, sampled = FALSE,
-                          standardize = TRUE, family = "hinge", nested = nested_columns(design)) {
+                          standardize, family, nested = nested_columns(design)) {
   p <- ncol(design$x)
   wiggly <- unlist(lapply(design$smooths, `[[`, "blocks"))
   unpenalised <- unlist(lapply(design$smooths, `[[`, "fixed"))

@@ -30,7 +30,7 @@ by_term <- function(prior) identical(prior$inclusion, "term")
 
 # Holes in the columns of x, then those in the columns of random terms, which are columns of theta
 # (kept terms) or of z (the eliminated one).
-core_missing <- function(design, blocks, prior, groups = TRUE) {
+core_missing <- function(design, blocks, prior, groups) {
   holes <- design$holes
   predictors <- length(holes$predictors)
   out <- holes[c(

@@ -58,9 +58,7 @@ mnar <- function(formula, slope = NULL, ...) {
   if (!is.null(slope)) {
     if (!is.numeric(slope) || is.null(names(slope)) || !all(is.finite(slope)) ||
       anyDuplicated(names(slope)) || !all(names(slope) %in% on)) {
-      abort_argument(
-        slope, "slope", paste("finite numbers with names among", list_some(on))
-      )
+      abort_argument(slope, "slope", paste("finite numbers with names among", list_some(on)))
     }
   }
   structure(

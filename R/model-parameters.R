@@ -326,7 +326,7 @@ bark_words <- function(names) {
 
 # f is drawn as its mean given the rest: its spread is that of the fit, which has the coefficients'
 # too, and its quantiles are those of a normal variable.
-bark_parameters <- function(object, level = 0.95) {
+bark_parameters <- function(object, level) {
   names <- watched_names(object$draws)
   out <- draws_table(pooled_draws(object, names), level)
   at <- startsWith(names, "f[")
