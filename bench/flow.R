@@ -39,6 +39,7 @@ watched <- function(f, name) {
   }, list(ENTER = enter, LEAVE = leave, NAME = name, BODY = body(f)))
   f
 }
+bare <- told <- list()
 for (name in intersect(names(home), ls(space, all.names = TRUE))) {
   f <- get(name, space)
   # What runs by on.exit() or reads the frames would be another function.
@@ -46,10 +47,26 @@ for (name in intersect(names(home), ls(space, all.names = TRUE))) {
         any(c("on.exit", "sys.function", "match.call", "missing") %in% all.names(body(f)))) {
     next
   }
+  bare[[name]] <- f
   f <- watched(f, name)
+  told[[name]] <- f
   unlockBinding(name, space)
   assign(name, f, space)
   if (exists(name, methods, inherits = FALSE)) assign(name, f, methods)
+}
+# Lists of functions, as models are, have them, too.
+watched_list <- function(x) {
+  for (k in seq_along(x)) {
+    if (is.list(x[[k]])) x[[k]] <- watched_list(x[[k]])
+    at <- if (is.function(x[[k]])) Position(function(f) identical(f, x[[k]]), bare)
+    if (length(at) && !is.na(at)) x[[k]] <- told[[at]]
+  }
+  x
+}
+for (name in ls(space, pattern = "_(model|arguments)$")) {
+  if (!is.list(get(name, space))) next
+  unlockBinding(name, space)
+  assign(name, watched_list(get(name, space)), space)
 }
 
 steps <- list(
