@@ -77,3 +77,13 @@ test_that("a column that others determine is dropped from a matrix, too", {
   expect_warning(fit <- bkm(as.matrix(d[-1]), d$mpg, threads = 1), "twice")
   expect_equal(unname(coef(fit)), unname(coef(stats::lm(mpg ~ wt + hp, d))), tolerance = 1e-3)
 })
+
+test_that("the bound never falls where little noise is left", {
+  for (formula in list(weight ~ poly(height, 3), weight ~ height + I(height^2) + I(height^3))) {
+    expect_no_warning(fit <- bkm(formula, women, method = "vb", threads = 1))
+    plain <- bkm(formula, women, method = "vb", threads = 1, control = list(accelerate = FALSE))
+    expect_equal(fit$diagnostics$largest_fall, 0)
+    expect_equal(fit$trace$elbo[length(fit$trace$elbo)], plain$trace$elbo[length(plain$trace$elbo)],
+      tolerance = 1e-6)
+  }
+})
