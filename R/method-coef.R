@@ -109,8 +109,11 @@ need_linear <- function(object) {
 
 #' @exportS3Method
 coefficient_mean.bsvm <- function(object, scale) {
-  wide <- object$posterior$wide
-  theta <- effect_mean(object$posterior)[fixed_positions(object)]
+  posterior <- object$posterior
+  wide <- posterior$wide
+  theta <- posterior$theta_mean
+  if (!is.null(posterior$gamma)) theta <- posterior$gamma * theta
+  theta <- theta[fixed_positions(object)]
   if (!is.null(wide)) {
     kept <- seq_len(wide$first)
     theta <- c(theta[kept], wide$basis %*% theta[-seq_len(wide$first)])

@@ -83,11 +83,6 @@ mechanism <- function(object) {
 
 mechanism_prior_sd <- 2.5
 
-check_missing_choice <- function(x, name) {
-  if (inherits(x, "bayeskernel_mnar")) return(x)
-  check_choice(x, c("fail", "omit", "model"), name)
-}
-
 # Of the argument `missing`: the mechanism stands apart, the rest goes as "model".
 take_mechanism <- function(settings) {
   if (!inherits(settings$missing, "bayeskernel_mnar")) return(settings)
