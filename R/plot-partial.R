@@ -128,7 +128,7 @@ most_partial_rows <- function(x) {
   if (length(x$levels) > 2L) max(40, 400 %/% length(x$levels)) else 200
 }
 
-# The average of predictions at each value, with a 90 % band over 400 draws, 150 of more than two
+# The average of predictions at each value, with 90 % intervals over 400 draws, 150 of more than two
 # classes; without one for a posterior mode.
 data_curve <- function(x, rows, values, threads) {
   count <- length(values)
