@@ -132,7 +132,7 @@ bsvm_prior <- function(beta_var = NULL, beta_mean = 0, var_shape = NULL, var_rat
   new_prior("bsvm_prior", as.list(environment()))
 }
 
-#' Bounds for the tuning of gpsvm()
+#' Prior of gpsvm(): bounds for tuning
 #'
 #' The box inside which `gpsvm(tune = TRUE)` looks for kernel parameters. Without one the
 #' pseudo-likelihood has degenerate optima, such as a constant function of unbounded length-scale.

@@ -233,7 +233,7 @@ extras.mkprobit <- function(object) {
 
 # Several fits as one ----------------------------------------------------------
 
-#' Several classifiers as one
+#' Combine several classifiers
 #'
 #' Combines the class probabilities of fits to the same classes, one for each feature space as a
 #' rule: what [mkprobit()] combines kernels instead.

@@ -124,7 +124,7 @@ check_grid <- function(grid, name) {
   grid
 }
 
-#' Constants of the prior of seqkr()
+#' Prior of sequential kernel regression
 #'
 #' They refer to the standardized predictors and response, if these are.
 #'
