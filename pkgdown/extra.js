@@ -14,5 +14,5 @@ document.addEventListener("DOMContentLoaded", function () {
     list.append(document.createElement("li"));
     list.lastChild.append(link);
   });
-  toc.append(list);
+  if (list.childElementCount) toc.append(list); else toc.remove();
 });
