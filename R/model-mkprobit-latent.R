@@ -160,7 +160,7 @@ latent_draws.mkprobit <- function(object, rows = NULL, take = NULL, response = F
                                   threads = getOption("bayeskernel.threads", 2L)) {
   points <- if (is.null(rows)) points_of_fit(object) else points_of_rows(object, rows)
   seed <- if (object$method == "gibbs") 0 else sample.int(2^31 - 1, 1L)
-  added <- unseen_effects(object, rows, draw_count(object, take))
+  added <- new_group_effects(object, rows, draw_count(object, take))
   if (!is.null(added)) points[[length(points)]][points[[length(points)]] == 0L] <- -1L
   values <- function(type) mkprobit_values(object, points, take, seed, type, threads, added)
   f <- values("link")
@@ -172,7 +172,7 @@ latent_draws.mkprobit <- function(object, rows = NULL, take = NULL, response = F
 
 # Effects of groups that the fit has not seen, draws x rows x classes: a draw's is the same in all
 # rows of a group. NULL if there are none.
-unseen_effects <- function(object, rows, count) {
+new_group_effects <- function(object, rows, count) {
   codes <- level_codes(rows$random)
   if (!any(codes == 0L)) return(NULL)
   classes <- length(object$levels)
