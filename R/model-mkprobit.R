@@ -39,8 +39,8 @@
 #'   Length-scales refer to the scaled columns.
 #' @param weights Counts, whole numbers, length n: how often each row occurs. Default 1.
 #' @return An object of class `c("mkprobit", "bayeskernel_fit")`: a plain list that survives
-#'   [saveRDS()]. It has `combine`, `spaces` (name, kernel, columns and transform of each), `kernel`
-#'   (with the length-scales that were chosen), `weights_table` (see [kernel_weights()]),
+#'   [saveRDS()]. It has `combine`, `spaces` (name, kernel, columns and transform of each),
+#'   `kernel` (with the length-scales that were chosen), `weights_table` (see [kernel_weights()]),
 #'   `coefficients` (`mean`, `var`, `alpha`), `method`, `levels`, `n`. The methods of every fit are
 #'   listed in [fit-arguments]. [predict()][predict.bayeskernel_fit] takes new rows in the form of
 #'   `x`.

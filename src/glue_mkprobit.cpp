@@ -413,7 +413,8 @@ Rcpp::List mkprobit_predict_cpp(const Rcpp::List& posterior,
 
 // Latent functions or class probabilities by draws: draws x objects x classes.
 // From q, W is drawn for all objects at once, each from a component; draws of
-// a sampler are taken one by one.
+// a sampler are taken one by one. `added` in settings: added to the functions,
+// or empty.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List mkprobit_draws_cpp(const Rcpp::List& posterior,
                               const Rcpp::List& sources,
@@ -427,13 +428,24 @@ Rcpp::List mkprobit_draws_cpp(const Rcpp::List& posterior,
     const Index nodes = read<int>(settings, "nodes");
     const bool link = read<std::string>(settings, "type") == "link";
     const Index c = read<int>(posterior, "classes"), n = composite.rows();
+    const Rcpp::NumericVector added = settings["added"];
     const auto collect = [&](Index count, auto&& latent) {
       Rcpp::NumericVector out(Rcpp::Dimension(count, n, c));
       double* to = out.begin();
+      if (added.size() != 0 && added.size() != out.size()) {
+        throw bayeskernel::ArgumentError("what is added has another size");
+      }
       MatrixXd f, log_prob;
       for (Index d = 0; d < count; ++d) {
         executor.look();
         latent(d, f);
+        if (added.size() != 0) {
+          for (Index k = 0; k < c; ++k) {
+            for (Index i = 0; i < n; ++i) {
+              f(k, i) += added[d + count * (i + n * k)];
+            }
+          }
+        }
         if (!link) {
           bayeskernel::class_probabilities(f, nodes, executor, log_prob);
           f = log_prob.array().exp();
