@@ -151,7 +151,8 @@ for (case in golden_kind("ep", "gp")) {
     x <- as.matrix(golden$data[golden_predictors(golden)])
     out <- core$process_ep(
       golden$family, t(x), golden$data$y, either(golden$data$weight, rep(1, nrow(x))),
-      t(as.matrix(golden$inducing)), spec$lengthscale, spec$gp_variance, spec$fixed_precision, if (held) noise else 1
+      t(as.matrix(golden$inducing)), spec$lengthscale, spec$gp_variance, spec$fixed_precision,
+      if (held) noise else 1
     )
     expect_true(out$converged)
     ep <- golden$ep
