@@ -42,7 +42,7 @@ for (case in c(golden_kind("ep", "penalty"), golden_kind("ep", "intercept"))) {
   test_that(paste("variances on a grid:", case), {
     golden <- read_golden_family("ep", case)
     golden$spec$noise_variance <- list()
-    out <- ep_fit(golden, tol = 1e-3)
+    out <- ep_fit(golden, tol = 1e-8)
     mixture <- golden$mixture
     close <- function(name, found) {
       expect_golden(found, mixture[[name]], within(mixture[[name]], 1e-3), name)
