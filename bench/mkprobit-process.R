@@ -5,7 +5,7 @@
 #   Rscript bench/mkprobit-process.R                    all, one thread
 #   Rscript bench/mkprobit-process.R sets 5 mkprobit    some sets' machines
 #   Rscript bench/mkprobit-process.R table FILE 1:5 [set ...]  tuned machines beside it, a row a
-#                                                       split added to a CSV file
+#                                                       split added to a CSV file that lacks it
 #   Rscript bench/mkprobit-process.R summary FILE       their means
 #   Rscript bench/mkprobit-process.R proteins | sizes
 
@@ -120,6 +120,11 @@ divided <- function(y, split) {
 # Columns that vary among the rows of the fit.
 varying <- function(x) apply(x, 2, function(column) length(unique(column)) > 1L)
 
+# What a table has already.
+had_rows <- function(file) {
+  if (file.exists(file)) with(utils::read.csv(file), paste(set, split, machine))
+}
+
 add_to_table <- function(file, sets, splits) {
   for (set in sets) {
     data <- damoulas_data(set)
@@ -129,6 +134,7 @@ add_to_table <- function(file, sets, splits) {
       at <- divided(y, split)
       x <- data$x[, varying(data$x[at$own, ])]
       for (name in names(tuned_machines)) {
+        if (paste(set, split, name) %in% had_rows(file)) next
         set.seed(split)
         time <- proc.time()
         prob <- tuned_machines[[name]](x[at$own, ], y[at$own], x[at$out, ])[, levels(y)]
