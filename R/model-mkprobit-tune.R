@@ -254,14 +254,16 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
   }
   # Of two classes the probability is the probit of their difference.
   lapse <- if (settings$method == "vb" && classes > 2L) usual_lapse / length(at)
+  many <- length(spaces) > 1L
   judged <- function(log_prob, moves) {
     log_prob <- lapsed(log_prob[counted, , drop = FALSE], list(lapse = lapse), classes)
     sums <- colSums(share * log_prob)
     sums[!is.finite(sums)] <- -1e300
     best <- best_sharpness(sums, control$sharpness)
     list(
-      # Weak: a factor of e costs as much as an eighth of a unit of log probability.
-      score = best$score - sum(unlist(moves, use.names = FALSE)^2) / 8,
+      # Weak: a factor of e costs as much as an eighth of a unit of log probability. Of several
+      # spaces, with as many more to choose, a unit.
+      score = best$score - sum(unlist(moves, use.names = FALSE)^2) / (if (many) 1 else 8),
       sharpness = best$sharpness, loss = -best$sum / sum(share)
     )
   }
