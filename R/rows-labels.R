@@ -251,6 +251,13 @@ known_codes <- function(y, levels) {
   codes
 }
 
+# The left side of the formula in new rows, NULL where it cannot be computed.
+response_at <- function(object, newdata) {
+  left <- object$design$left %||% read_text(object$response, names(newdata))
+  env <- if (is.null(object$formula)) emptyenv() else environment(object$formula)
+  tryCatch(eval(left, newdata, env), error = function(e) NULL)
+}
+
 # The number of the class of each of `n` new rows. `y` may be a vector, the name of a column, or
 # NULL: what the formula has on its left. `declared`: with the levels that no row of the fit has,
 # see known_levels().
@@ -262,13 +269,7 @@ new_labels <- function(object, newdata, y, n, declared = FALSE) {
     }
     y <- newdata[[y]]
   } else if (is.null(y) && !is.null(columns) && !is.null(object$response)) {
-    y <- tryCatch(
-      eval(
-        read_text(object$response, columns), newdata,
-        if (is.null(object$formula)) emptyenv() else environment(object$formula)
-      ),
-      error = function(e) NULL
-    )
+    y <- response_at(object, newdata)
   }
   if (is.null(y) || !is.atomic(y)) {
     bk_abort(
