@@ -158,11 +158,13 @@ inform_empty_levels <- function(rows) {
 }
 
 # A message of numbers without a family that look like counts, or like shares of as many trials as
-# the weights say.
+# the weights say. Codes of two classes are refused by the models themselves.
 inform_counts <- function(rows) {
   y <- rows$y
   whole <- function(x) is.numeric(x) && all(abs(x - round(x)) < 1e-6, na.rm = TRUE)
-  if (!is.numeric(y) || !all(y >= 0, na.rm = TRUE)) return(invisible())
+  if (!is.numeric(y) || !all(y >= 0, na.rm = TRUE) || all(y %in% c(0, 1, NA))) {
+    return(invisible())
+  }
   name <- rows$response %||% "y"
   shares <- length(rows$weights) == length(y) && all(y <= 1, na.rm = TRUE) && whole(rows$weights) &&
     whole(y * rows$weights)
