@@ -3,54 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "likelihood/likelihood.hpp"
+#include "likelihood/line_terms.hpp"
 #include "linear/latent_values.hpp"
 
 namespace bayeskernel {
-
-namespace {
-
-// -sum w max(gap - s t, 0) and its derivative.
-void hinge_terms(Index n, const double* gap, const double* w, const double* s,
-                 double t, double& value, double& slope) {
-  constexpr Index kLanes = 4;
-  double loss[kLanes] = {}, rise[kLanes] = {};
-  const auto add = [&](Index i, Index lane) {
-    const double g = gap[i] - t * s[i], short_by = g > 0.0 ? w[i] : 0.0;
-    loss[lane] += short_by * g;
-    rise[lane] += short_by * s[i];
-  };
-  Index i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (Index lane = 0; lane < kLanes; ++lane) add(i + lane, lane);
-  }
-  for (; i < n; ++i) add(i, 0);
-  value = -((loss[0] + loss[1]) + (loss[2] + loss[3]));
-  slope = (rise[0] + rise[1]) + (rise[2] + rise[3]);
-}
-
-void label_terms(Family family, Index n, const double* gap, const double* w,
-                 const double* s, double t, double& value, double& slope) {
-  constexpr Index kLanes = 8;
-  using Lanes = Eigen::Array<double, kLanes, 1>;
-  value = slope = 0.0;
-  MarginArray<kLanes> terms;
-  Index i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    const Eigen::Map<const Lanes> own(s + i), power(w + i);
-    margin_terms<kLanes>(family,
-                         t * own - Eigen::Map<const Lanes>(gap + i), terms);
-    value += (power * terms.value).sum();
-    slope += (power * terms.slope * own).sum();
-  }
-  for (; i < n; ++i) {
-    const MarginTerms one = margin_terms(family, t * s[i] - gap[i]);
-    value += w[i] * one.value;
-    slope += w[i] * one.slope * s[i];
-  }
-}
-
-}  // namespace
 
 ColumnMoves::ColumnMoves(const PackedRows& rows, const Prior& prior,
                          const Selection& selection, Executor& executor,
@@ -116,6 +72,7 @@ void ColumnMoves::read_rows(const ArrowVector& point) {
       weight_.segment(span.row_begin, span.rows()) = tile.weight;
     }
   });
+  equal_ = (weight_.array() == 1.0).all();
 }
 
 void ColumnMoves::take_out(Index k, ArrowVector& point) {
@@ -142,25 +99,21 @@ void ColumnMoves::put_in(Index k, double effect, ArrowVector& point) {
   if (intercept_ >= 0) point.x[intercept_] -= median_[k] * effect;
 }
 
-ColumnMoves::Terms ColumnMoves::at(Index k, double t) {
+LineTerms ColumnMoves::at(Index k, double t) {
   const RowSource& rows = sweep_.rows;
   sweep_.executor.run(rows.blocks(), [&](Index block) {
     const Index begin = rows.tiles()[rows.block_begin(block)].row_begin;
     const Index end = rows.tiles()[rows.block_begin(block + 1) - 1].row_end;
-    Terms& own = terms_[block];
-    const double *gap = gap_.data() + begin, *w = weight_.data() + begin,
-                 *s = slope_.data() + begin;
-    if (family_ == Family::hinge) {
-      hinge_terms(end - begin, gap, w, s, t, own.value, own.slope);
-    } else {
-      label_terms(family_, end - begin, gap, w, s, t, own.value, own.slope);
-    }
+    terms_[block] = line_terms(
+        family_,
+        {end - begin, gap_.data() + begin, weight_.data() + begin,
+         slope_.data() + begin, equal_},
+        t);
   });
-  const double unit = family_ == Family::hinge ? 2.0 : 1.0;
-  Terms out{0.0, 0.0};
-  for (const Terms& own : terms_) {
-    out.value += unit * own.value;
-    out.slope += unit * own.slope;
+  LineTerms out;
+  for (const LineTerms& own : terms_) {
+    out.value += own.value;
+    out.slope += own.slope;
   }
   if (intercept_ < 0) return out;
   const double away = level_ - median_[k] * t - prior_.mean[intercept_];
@@ -170,7 +123,7 @@ ColumnMoves::Terms ColumnMoves::at(Index k, double t) {
   return out;
 }
 
-void ColumnMoves::begin_hull(Index k, const Terms& zero, double log_prior,
+void ColumnMoves::begin_hull(Index k, const LineTerms& zero, double log_prior,
                              double rate) {
   hull_.clear();
   hull_.add({0.0, log_prior, zero.slope + rate});
@@ -178,7 +131,7 @@ void ColumnMoves::begin_hull(Index k, const Terms& zero, double log_prior,
   const double side = zero.slope > 0.0 ? 1.0 : -1.0;
   double slope = side * zero.slope - rate;
   for (double t = side / rate; slope >= 0.0 && std::isfinite(t); t *= 2.0) {
-    const Terms there = at(k, t);
+    const LineTerms there = at(k, t);
     slope = side * there.slope - rate;
     hull_.add({t, log_prior + there.value - zero.value - rate * std::abs(t),
                there.slope - side * rate});
@@ -190,7 +143,7 @@ double ColumnMoves::draw(Stream& stream, Index k, bool single, double old,
   constexpr int kMost = 200;
   const double rate = std::sqrt(state.precision);
   const double log_prior = state.logit_rho + std::log(0.5 * rate);
-  const Terms zero = at(k, 0.0);
+  const LineTerms zero = at(k, 0.0);
   begin_hull(k, zero, log_prior, rate);
   for (int step = 0; step < kMost; ++step) {
     const double probability = 1.0 / (1.0 + std::exp(-hull_.log_mass()));
@@ -199,7 +152,7 @@ double ColumnMoves::draw(Stream& stream, Index k, bool single, double old,
     }
     const double pick = stream.uniform();
     const double t = hull_.draw(pick, stream.uniform());
-    const Terms there = at(k, t);
+    const LineTerms there = at(k, t);
     const double value =
         log_prior + there.value - zero.value - rate * std::abs(t);
     if (std::log(stream.uniform()) <= value - hull_.log_density(t)) {

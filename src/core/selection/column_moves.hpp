@@ -14,6 +14,7 @@
 
 #include "eigen.hpp"
 #include "likelihood/family.hpp"
+#include "likelihood/line_terms.hpp"
 #include "mcmc/tangents.hpp"
 #include "parallel/executor.hpp"
 #include "prior/blocks.hpp"
@@ -35,10 +36,6 @@ class ColumnMoves {
   void run(Stream& stream, ArrowVector& point, SelectionState& state);
 
  private:
-  struct Terms {
-    double value, slope;
-  };
-
   void find_intercept(const PackedRows& rows);
   // gap_ and weight_ of all rows at `point`.
   void read_rows(const ArrowVector& point);
@@ -47,19 +44,20 @@ class ColumnMoves {
   void put_in(Index k, double effect, ArrowVector& point);
   // Sum omega log p(y | f), with the intercept's prior, and its derivative
   // where effect k is t.
-  Terms at(Index k, double t);
+  LineTerms at(Index k, double t);
   // A new effect, or the old one where rounding prevents it.
   double draw(Stream& stream, Index k, bool single, double old,
               SelectionState& state);
   // The hull of v_k, which falls on both sides; from the likelihood at 0.
-  void begin_hull(Index k, const Terms& zero, double log_prior, double rate);
+  void begin_hull(Index k, const LineTerms& zero, double log_prior, double rate);
 
   Sweep sweep_;
   const Prior& prior_;
   const Selection& selection_;
   Family family_;
   VectorXd gap_, weight_, slope_;
-  std::vector<Terms> terms_;  // by block
+  std::vector<LineTerms> terms_;  // by block
+  bool equal_ = false;            // all weights 1
   std::vector<std::vector<Index>> units_;
   Index intercept_ = -1;   // among the columns of x; -1: none
   VectorXd median_;        // by column of the selection
