@@ -154,8 +154,10 @@ marginal_start <- function(job) {
 is_gaussian <- function(settings) settings$family == "gaussian"
 
 # Chains from the optimum of a variational selection are short: 50 sweeps that are forgotten and 250
-# draws, and where they disagree as many draws of more sweeps, up to so many.
-polish_goal <- list(rhat = 1.15, sweeps = 4000, seconds = Inf)
+# draws, and where they disagree as many draws of more sweeps. Of small data less is left open.
+polish_goal <- function(x) {
+  list(rhat = if (length(x) <= 1e5) 1.05 else 1.15, sweeps = 4000, seconds = Inf)
+}
 
 # The sampler's word on a variational selection. NULL when interrupted.
 polish_selection <- function(job, core) {
@@ -178,11 +180,12 @@ polish_selection <- function(job, core) {
     keep_imputed = FALSE, chain_id = 1:4, seed = settings$seed %||% 1
   ))
   control$start <- start
+  goal <- polish_goal(job$data$x)
   repeat {
     out <- core_call(linear_chains(control, job$data, job$shared$prior))
     if (is.null(out$draws) || isTRUE(out$status$interrupted)) return(NULL)
-    if (until_reached(polish_goal, convergence_table(out$draws))) break
-    longer <- next_round(polish_goal, control, 0, out$status$seconds)
+    if (until_reached(goal, convergence_table(out$draws))) break
+    longer <- next_round(goal, control, 0, out$status$seconds)
     if (is.null(longer) || is.null(out$states)) break
     control <- longer
     control$states <- out$states

@@ -33,9 +33,9 @@ ModelChain::ModelChain(const PackedRows& rows, const Prior& prior,
         selection, prior, rows.z_columns(), rows.groups(), seed, chain,
         wide_ ? &rows.x : nullptr);
     if (model.family != Family::gaussian && !base_.residuals()) {
-      moves_ = std::make_unique<ColumnMoves>(
-          own_rows_ ? *own_rows_ : rows, prior, selection, executor,
-          model.family);
+      moves_ =
+          std::make_unique<ColumnMoves>(own_rows_ ? *own_rows_ : rows, prior,
+                                        selection, executor, model.family);
     }
   }
   if (missing.predictors() > 0) {

@@ -15,8 +15,7 @@ constexpr double kFlat = 1e-10;
 double crossing(const Tangent& a, const Tangent& b) {
   const double turn = a.slope - b.slope;
   if (!(turn > 0.0)) return 0.5 * (a.at + b.at);
-  const double z =
-      a.at + (b.value - a.value - b.slope * (b.at - a.at)) / turn;
+  const double z = a.at + (b.value - a.value - b.slope * (b.at - a.at)) / turn;
   return std::clamp(z, a.at, b.at);
 }
 
@@ -37,9 +36,8 @@ void TangentHull::measure() {
   double low = -kInfinity, most = -kInfinity;
   for (std::size_t j = 0; j < tangents_.size(); ++j) {
     const Tangent& own = tangents_[j];
-    const double high = j + 1 < tangents_.size()
-                            ? crossing(own, tangents_[j + 1])
-                            : kInfinity;
+    const double high =
+        j + 1 < tangents_.size() ? crossing(own, tangents_[j + 1]) : kInfinity;
     const double rate = std::abs(own.slope), width = high - low;
     // From the end where it is highest.
     const double top = own.slope > 0.0 ? high : low;

@@ -104,11 +104,11 @@ LineTerms ColumnMoves::at(Index k, double t) {
   sweep_.executor.run(rows.blocks(), [&](Index block) {
     const Index begin = rows.tiles()[rows.block_begin(block)].row_begin;
     const Index end = rows.tiles()[rows.block_begin(block + 1) - 1].row_end;
-    terms_[block] = line_terms(
-        family_,
-        {end - begin, gap_.data() + begin, weight_.data() + begin,
-         slope_.data() + begin, equal_},
-        t);
+    terms_[block] =
+        line_terms(family_,
+                   {end - begin, gap_.data() + begin, weight_.data() + begin,
+                    slope_.data() + begin, equal_},
+                   t);
   });
   LineTerms out;
   for (const LineTerms& own : terms_) {

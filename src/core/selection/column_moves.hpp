@@ -49,7 +49,8 @@ class ColumnMoves {
   double draw(Stream& stream, Index k, bool single, double old,
               SelectionState& state);
   // The hull of v_k, which falls on both sides; from the likelihood at 0.
-  void begin_hull(Index k, const LineTerms& zero, double log_prior, double rate);
+  void begin_hull(Index k, const LineTerms& zero, double log_prior,
+                  double rate);
 
   Sweep sweep_;
   const Prior& prior_;
@@ -59,9 +60,9 @@ class ColumnMoves {
   std::vector<LineTerms> terms_;  // by block
   bool equal_ = false;            // all weights 1
   std::vector<std::vector<Index>> units_;
-  Index intercept_ = -1;   // among the columns of x; -1: none
-  VectorXd median_;        // by column of the selection
-  double level_ = 0.0;     // of the intercept without effect k
+  Index intercept_ = -1;  // among the columns of x; -1: none
+  VectorXd median_;       // by column of the selection
+  double level_ = 0.0;    // of the intercept without effect k
   TangentHull hull_;
 };
 
