@@ -35,14 +35,12 @@
 #'   [plot()][plot.bayeskernel_fit], [coef()], [vcov()], [ranef()], [anova()] and those of
 #'   [fit-arguments]. Fields of use are `family`, `method`, `levels` (the classes), `n`, `formula`,
 #'   `log_evidence` and `loo` (with `"ep"`), and `draws` (with `"gibbs"`).
-#' @details Default of `penalty`: `"learn"` for `"gaussian"` and `"hinge"` if all terms are fixed
-#'   effects of different variables. The coefficients are then shrunk towards 0, as in a ridge
-#'   regression, and the printed table says so. `penalty = "none"` gives estimates near those of
-#'   [stats::lm()]. It is the default with random terms, smooths, selection or products of
-#'   predictors far from 0, and for `"logit"` and `"probit"`. It is also the default for
-#'   `"gaussian"` if a term has more than one column, such as a factor of three levels, or a
-#'   variable is in more than one term, and there are at least two rows for each column. See
-#'   [bkm_prior()].
+#' @details Default of `penalty`: `"none"`, with estimates near those of [stats::lm()] and
+#'   [stats::glm()]. It is `"learn"` if all terms are fixed effects, for `"hinge"` and for
+#'   `"gaussian"` with fewer than two rows for each column. The coefficients are then shrunk towards
+#'   0, as in a ridge regression, and the printed table says so. With many predictors
+#'   `penalty = "learn"` predicts better. Products of predictors far from 0 are never penalized
+#'   by default. See [bkm_prior()].
 #'
 #' @section Model: With latent values \eqn{f_i = o_i + x_i'\beta + z_i'u} and
 #'   weights \eqn{w_i}{w}, row i adds \eqn{w_i \log p(y_i | f_i)}{w log p(y |

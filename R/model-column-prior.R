@@ -145,6 +145,10 @@ warn_combined <- function(design, settings) {
   if (is.null(root)) return(invisible())
   # Variance inflation, where the prior has a tenth of what is known or more.
   most <- n * if (settings$family %in% c("logit", "probit")) 1 else 100
+  if (settings$family == "gaussian" && is.null(file)) {
+    left <- stats::lm.fit(x[some, , drop = FALSE], design$y[some])$residuals
+    most <- most * stats::var(design$y[some]) / stats::var(left)
+  }
   names <- names[diag(chol2inv(root)) > max(most, 100)]
   if (length(names)) {
     bk_warn(

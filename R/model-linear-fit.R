@@ -90,16 +90,14 @@ linear_job <- function(rows, settings, law = NULL) {
 
 # The priors of probabilities are no flat ones: there is nothing to learn from unless the user wants
 # that. One variance is that of predictors that are alike: it would hold products of predictors that
-# are far from 0 at 0, and shrink a factor's levels to the one that is its first.
+# are far from 0 at 0.
 default_penalty <- function(rows, settings, selected) {
   parts <- length(rows$random) + length(rows$smooths) + selected
   if (parts > 0 || !(settings$family %in% c("hinge", "gaussian"))) return("none")
-  many <- settings$family == "hinge" || nrow(rows$x) < 2L * ncol(rows$x)
-  unlike <- !many && !is.null(rows$terms) && unlike_columns(rows$terms, rows$assign)
   nested <- function() {
     knows_nested(rows, "none", settings$prior, NULL, NULL) && length(nested_columns(rows))
   }
-  if (unlike || nested()) "none" else "learn"
+  if (is_least_squares(rows$levels, rows$n, ncol(rows$x)) || nested()) "none" else "learn"
 }
 
 first_law <- function(rows, settings) {

@@ -57,7 +57,7 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
   if (any(weights == 0)) check_weighted(frame[[1L]], parsed$response, weights, rows, kind)
   offset <- stats::model.offset(frame)
   columns <- design_columns(
-    parsed, frame, info, numeric, indicators, standardize, drop_aliased, rows
+    parsed, frame, info, numeric, indicators, standardize, drop_aliased, rows, response$levels
   )
   info <- columns$info
   c(
@@ -81,6 +81,9 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
   )
 }
 
+# Whether the default of a regression without other parts is no penalty.
+is_least_squares <- function(levels, n, p) is.null(levels) && n >= 2L * p
+
 # Whether some columns are of one term, or of one variable: factors, products, powers.
 unlike_columns <- function(terms, assign) {
   variables <- lapply(attr(terms, "term.labels"), function(label) all.vars(str2lang(label)))
@@ -90,7 +93,7 @@ unlike_columns <- function(terms, assign) {
 # The matrices of fixed, smooth and random terms, from a frame without missing values but those that
 # are to be modelled, of the variables that modelled_variables() gives.
 design_columns <- function(parsed, frame, info, modelled, indicators,
-                           standardize, drop_aliased, rows) {
+                           standardize, drop_aliased, rows, levels) {
   gaps <- if (!is.null(modelled)) read_gaps(frame, modelled, rows)
   holes <- any(gaps$mask) || anyNA(gaps$codes)
   coded <- code_factors(gaps$frame %||% frame, parsed)
@@ -139,7 +142,8 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
   if (ncol(x) == 0L && length(random) == 0L) abort_no_columns()
   if (is.null(drop_aliased)) {
     parts <- length(parsed$bars) + length(parsed$smooths)
-    drop_aliased <- parts > 0L || (is.null(gaps) && unlike_columns(info$terms, assign))
+    own <- is_least_squares(levels, nrow(x), ncol(x)) || unlike_columns(info$terms, assign)
+    drop_aliased <- parts > 0L || (is.null(gaps) && own)
   }
   fixed <- fixed_columns(
     x, standardize, drop_aliased, rows, penalised = penalised,
@@ -277,7 +281,8 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
     check_observed(values, lapply(moments, `[`, -1L))
   }
   fixed <- fixed_columns(
-    x, standardize, drop_aliased, rows, moments,
+    x, standardize, drop_aliased %||% (!modelled && is_least_squares(response$levels, n, ncol(x))),
+    rows, moments,
     apart = c(FALSE, rep(isTRUE(indicators), length(columns))), holes = modelled
   )
   holes <- matrix_missing(values, fixed, standardize)

@@ -157,7 +157,8 @@ linear_matrix_rows <- function(given, settings, kind) {
   design_from_matrix(
     given$x, given$y, weights = given$weights, offset = given$offset,
     standardize = settings$standardize, na.action = given$na.action,
-    drop_aliased = identical(settings$penalty, "none"), missing = settings$missing %||% "fail",
+    drop_aliased = if (!is.null(settings$penalty)) identical(settings$penalty, "none"),
+    missing = settings$missing %||% "fail",
     indicators = settings$select %||% FALSE, kind = kind
   )
 }

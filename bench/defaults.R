@@ -1,10 +1,12 @@
 # Every model at its defaults beside the peer that a user would take, on ordinary
 # data: CPU seconds of the fit and the loss of the third of the rows that is held
-# out (log-loss of classes, root mean squared error of numbers), in one run. Then
-# the examples of README.
+# out (log-loss of classes, root mean squared error of numbers), means over random
+# thirds, in one run. `se` is the standard error of the difference of the losses
+# over the thirds. Then the examples of README.
 #
 #   Rscript bench/defaults.R            all
 #   Rscript bench/defaults.R quakes     those whose name matches
+#   SPLITS=2 Rscript bench/defaults.R   over another number of thirds than 5
 #
 # Peers that are not installed are left out. One thread each.
 
@@ -165,21 +167,30 @@ cases <- list(
   )
 )
 
-run_case <- function(name, case) {
-  parts <- held_out(case$data)
+run_split <- function(case, seed) {
+  parts <- held_out(case$data, seed)
   ours <- timed(function() quietly(case$ours(parts$train)))
-  out <- data.frame(
-    work = name, rows = nrow(parts$train), ours_s = ours$seconds,
-    loss = case$our_loss(ours$value, parts$test), peer = case$peer,
-    peer_s = NA_real_, peer_loss = NA_real_
+  out <- c(
+    rows = nrow(parts$train), ours_s = ours$seconds,
+    loss = case$our_loss(ours$value, parts$test), peer_s = NA, peer_loss = NA
   )
   if (all(vapply(case$needs, has, NA))) {
     theirs <- timed(function() quietly(case$theirs(parts$train)))
-    out$peer_s <- theirs$seconds
-    out$peer_loss <- quietly(case$their_loss(theirs$value, parts$test))
+    out["peer_s"] <- theirs$seconds
+    out["peer_loss"] <- quietly(case$their_loss(theirs$value, parts$test))
   }
-  out$ratio <- out$ours_s / out$peer_s
   out
+}
+
+run_case <- function(name, case, splits = as.integer(Sys.getenv("SPLITS", "5"))) {
+  runs <- vapply(seq_len(splits), function(seed) run_split(case, seed), numeric(5))
+  mean <- rowMeans(runs)
+  data.frame(
+    work = name, rows = mean[["rows"]], ours_s = mean[["ours_s"]], loss = mean[["loss"]],
+    peer = case$peer, peer_s = mean[["peer_s"]], peer_loss = mean[["peer_loss"]],
+    se = stats::sd(runs["loss", ] - runs["peer_loss", ]) / sqrt(splits),
+    ratio = mean[["ours_s"]] / mean[["peer_s"]]
+  )
 }
 
 # The examples of README, as they stand.

@@ -125,7 +125,7 @@ interrupted_run <- function(on_interrupt) {
     for (repetition in 1:3) run(200)
     ready()
     run(1e5)
-  }, list(few_rows(), on_interrupt), after = 0.7)
+  }, list(few_rows(), on_interrupt), after = 2)
 }
 
 # The child must load the version under test, not some other.

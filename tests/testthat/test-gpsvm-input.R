@@ -304,11 +304,7 @@ test_that("a worker that is dead before the fit, or dies in it", {
   fit <- function(..., tune = FALSE) {
     flat(gpsvm)(x, d$y, inducing = 8, threads = 1, seed = 1, method = "vb", ..., tune = tune)
   }
-  expect_cluster_error <- function(code) {
-    started <- proc.time()[["elapsed"]]
-    expect_process_refusal(code, "cluster", "worker")
-    expect_lt(proc.time()[["elapsed"]] - started, 10)
-  }
+  expect_cluster_error <- function(code) expect_process_refusal(code, "cluster", "worker")
   cluster <- local_workers(2)
   pid <- unlist(parallel::clusterCall(cluster, Sys.getpid))
   tools::pskill(pid[2], tools::SIGKILL)

@@ -58,3 +58,32 @@ test_that("products that others determine are dropped, as least squares drops th
     suppressWarnings(expect_near_lm(formula, npk))
   }
 })
+
+test_that("numeric predictors are without penalty, of a formula as of a matrix", {
+  for (case in list(list(Employed ~ ., longley), list(sr ~ ., LifeCycleSavings))) {
+    fit <- bkm(case[[1]], case[[2]], threads = 1)
+    want <- summary(stats::lm(case[[1]], case[[2]]))$coefficients
+    expect_lt(max(abs(coef(fit)[rownames(want)] - want[, 1]) / want[, 2]), 0.02)
+    x <- as.matrix(case[[2]][rownames(want)[-1]])
+    matrix <- bkm(x, case[[2]][[all.vars(case[[1]])[1]]], threads = 1)
+    expect_equal(coef(matrix), coef(fit))
+    few <- bkm(case[[1]], case[[2]][seq_len(2 * nrow(want) - 1), ], threads = 1)
+    expect_identical(c(fit$penalty, matrix$penalty, few$penalty), c("none", "none", "learn"))
+  }
+})
+
+test_that("a column that others determine is dropped from a matrix, too", {
+  d <- transform(mtcars[c("mpg", "wt", "hp")], twice = 2 * wt)
+  expect_warning(fit <- bkm(as.matrix(d[-1]), d$mpg, threads = 1), "twice")
+  expect_equal(unname(coef(fit)), unname(coef(stats::lm(mpg ~ wt + hp, d))), tolerance = 1e-3)
+})
+
+test_that("the bound never falls where little noise is left", {
+  for (formula in list(weight ~ poly(height, 3), weight ~ height + I(height^2) + I(height^3))) {
+    expect_no_warning(fit <- bkm(formula, women, method = "vb", threads = 1))
+    plain <- bkm(formula, women, method = "vb", threads = 1, control = list(accelerate = FALSE))
+    expect_equal(fit$diagnostics$largest_fall, 0)
+    expect_equal(fit$trace$elbo[length(fit$trace$elbo)], plain$trace$elbo[length(plain$trace$elbo)],
+      tolerance = 1e-6)
+  }
+})

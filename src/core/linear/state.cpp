@@ -2,6 +2,12 @@
 
 namespace bayeskernel {
 
+namespace {
+
+constexpr double kMostNoise = 1000.0;  // factor of one extrapolation
+
+}  // namespace
+
 Index StateVector::pack(const MeanFieldState& s, VectorXd& out) const {
   out.resize(size(s));
   double* to = out.data();
@@ -38,7 +44,12 @@ void StateVector::unpack(const VectorXd& from, MeanFieldState& s) const {
   for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
     if (learned(l)) take_root(at, s.precision[l]);
   }
-  if (noise_) s.noise = std::exp(*at++);
+  // Farther off, the rows' part of the bound and the noise's, which grow with
+  // the precision, would cancel to nothing.
+  if (noise_) {
+    s.noise = std::clamp(std::exp(*at++), s.noise / kMostNoise,
+                         s.noise * kMostNoise);
+  }
   take(at, s.log_b);
   if (s.log_b.size() > 0) s.log_slab = *at++;
   for (Index k = 0; k < s.log_odds.size(); ++k) {
