@@ -1,7 +1,5 @@
 #include "gibbs/model_chain.hpp"
 
-#include <Eigen/Core>
-
 #include "error.hpp"
 #include "likelihood/family.hpp"
 #include "prior/variance_prior.hpp"

@@ -3,12 +3,7 @@
 // those of the plain chain (gibbs.hpp), of selection/gibbs.hpp, of
 // missing/values/gibbs.hpp and of missing/completions/gibbs.hpp; parts that a
 // model lacks are skipped.
-#ifndef BAYESKERNEL_GIBBS_MODEL_CHAIN_HPP
-#define BAYESKERNEL_GIBBS_MODEL_CHAIN_HPP
-
-#include <algorithm>
-#include <cstdint>
-#include <memory>
+#pragma once
 
 #include "eigen.hpp"
 #include "linear/gibbs.hpp"
@@ -65,7 +60,7 @@ class ModelChain {
     return completions_->responsibility();
   }
   // f of the rows with missing values.
-  void missing_latents(Eigen::ArrayXd& out) const {
+  void missing_latents(ArrayXd& out) const {
     missing_->latent(base_.state.point, out);
   }
 
@@ -84,5 +79,3 @@ class ModelChain {
 };
 
 }  // namespace bayeskernel
-
-#endif
