@@ -39,7 +39,7 @@ latent.bark <- function(object, rows = NULL, links = "probit",
 # Moments of f on the scale of the data, and of class probabilities, for rows on the scale of the
 # model with level_codes() of theirs, NULL for none of the random effects. Vectors for two classes,
 # matrices for more.
-bark_moments <- function(object, x, threads, level = NULL) {
+bark_moments <- function(object, x, threads, level) {
   classes <- length(object$levels)
   out <- core_call(bark_predict_cpp(
     bark_core_draws(object, taken_draws(object, NULL)), object$posterior$x, x, threads, level
@@ -54,6 +54,32 @@ bark_moments <- function(object, x, threads, level = NULL) {
   })
   c(moments, chances)
 }
+
+# By how much the mean of f over rows, at most 30, changes with each predictor between its
+# quantiles of 5 and 95 %: of many predictors for those with the largest scales. Those of the last
+# fit are remembered, as print() and summary() follow each other; some fits of 0.12.0 have them.
+partial_ranges <- function(fit, threads = getOption("bayeskernel.threads", 2L), most = 50L) {
+  if (!is.null(fit$partial_range)) return(fit$partial_range)
+  if (!is.null(fit$stamp) && identical(fit$stamp, last_ranges$stamp)) return(last_ranges$of)
+  x <- fit$posterior$x
+  base <- spread_over(nrow(x), 30L)
+  level <- fit$posterior$blocks$level
+  of <- utils::head(order(-colMeans(bark_scales(fit))), most)
+  out <- stats::setNames(rep(NA_real_, ncol(x)), fit$columns)
+  out[of] <- vapply(of, function(j) {
+    values <- stats::quantile(x[, j], c(0.05, 0.275, 0.5, 0.725, 0.95), type = 1L, names = FALSE)
+    at <- rep(base, times = length(values))
+    rows <- x[at, , drop = FALSE]
+    rows[, j] <- rep(values, each = length(base))
+    mean <- bark_moments(fit, rows, threads, level[at, , drop = FALSE])$mean
+    diff(range(colMeans(matrix(mean, length(base)))))
+  }, 1)
+  last_ranges$stamp <- fit$stamp
+  last_ranges$of <- out
+  out
+}
+
+last_ranges <- new.env(parent = emptyenv())
 
 # One f ~ N(mean, var) for every draw and row, of a regression with the noise of a new response if
 # asked: of the row's weight for the rows of the fit, of 1 for others. Rows are taken in parts of
@@ -128,7 +154,8 @@ bark_joint_draws <- function(object, x, level, random, take) {
 
 # Slopes of the plane that is closest to f, without random effects, over the rows of the fit, draws
 # x predictors: kernels can say what the linear part says, so that neither's coefficients are slopes
-# of f by themselves.
+# of f by themselves. Of planes that are equally close, as with an indicator of each level of a
+# factor, the one with the smallest slopes.
 bark_slopes <- function(object, most = 400L) {
   own <- object$posterior$x
   x <- own[spread_over(nrow(own), most), , drop = FALSE]
@@ -136,7 +163,10 @@ bark_slopes <- function(object, most = 400L) {
   f <- with_seed(object$seed %||% 1L, {
     bark_joint_draws(object, x, NULL, NULL, take)$f
   })
-  slopes <- qr.coef(qr(cbind(1, x)), t(f))[-1L, , drop = FALSE]
+  parts <- svd(sweep(x, 2L, colMeans(x)))
+  kept <- which(parts$d > 1e-8 * parts$d[1L])
+  along <- crossprod(parts$u[, kept, drop = FALSE], t(f)) / parts$d[kept]
+  slopes <- parts$v[, kept, drop = FALSE] %*% along
   out <- t(slopes / object$transform$scale)
   colnames(out) <- sprintf("slope[%s]", object$columns)
   out

@@ -25,6 +25,7 @@ follow_rows <- function(object, newdata, threads) {
   if (length(info$smooths) == 0L || NROW(newdata) == 0L) {
     return(list(object = object, outside = numeric()))
   }
+  newdata <- as_trained(newdata, info$kinds, info$variables)
   frame <- stats::model.frame.default(info$frame_terms, newdata, na.action = stats::na.pass)
   outside <- numeric()
   for (k in seq_along(info$smooths)) {
@@ -259,11 +260,6 @@ beyond_range <- function(x, range) {
 # What a stream has seen since its first rows: `moments` of the columns whose location and scale
 # those decided, `outside`, rows beyond their ranges, by term, and `said`, what a warning has been
 # about.
-watch_stream <- function(stream, x, center, scale, outside, n, cure) {
-  moments <- if (length(x)) column_moments_cpp(x + 0)
-  watch_moments(stream, moments, colnames(x), center, scale, outside, n, cure)
-}
-
 # moments: of the columns `names` in the n rows.
 watch_moments <- function(stream, moments, names, center, scale, outside, n, cure) {
   stream$outside <- add_outside(stream$outside, outside, n)

@@ -260,7 +260,10 @@ settle_composite <- function(spaces, settings) {
       column = "kernel_weights", found = given
     )
   }
-  start <- rep(if (combine == "sum") 1 / count else 1, count)
+  # A product of many kernels is nothing but a diagonal, from which no search finds its way.
+  shared <- combine == "sum" ||
+    (combine == "product" && settings$learn && settings$coefficients == "process")
+  start <- rep(if (shared) 1 / count else 1, count)
   if (is.numeric(given)) {
     fits <- length(given) == count &&
       (is.null(names(given)) || setequal(names(given), names(spaces)))
@@ -365,8 +368,10 @@ mkprobit_draws_of <- function(core, job, rows) {
   at <- grep("^log_theta\\[", names)
   names[at] <- sprintf("log_theta[%s]", lengthscale_names(job$spaces))
   at <- grep("^f\\[", names)
+  # Features were divided by the roots of the noise variance.
+  noise <- job$noise[match(job$reference, job$at)] %||% 1
   core$scalars[, , at] <- core$scalars[, , at, drop = FALSE] *
-    reference_noise(job, length(at), dim(core$scalars)[1:2])
+    rep(rep(noise, each = length(at) / length(noise)), each = prod(dim(core$scalars)[1:2]))
   pairs <- strsplit(sub("^f\\[(.*)\\]$", "\\1", names[at]), ",")
   names[at] <- vapply(pairs, function(pair) {
     sprintf(
@@ -376,12 +381,6 @@ mkprobit_draws_of <- function(core, job, rows) {
   }, "")
   dimnames(core$scalars) <- list(NULL, NULL, names)
   core$scalars
-}
-
-# The roots of the noise variance that features were divided by.
-reference_noise <- function(job, count, size) {
-  noise <- job$noise[match(job$reference, job$at)] %||% 1
-  rep(rep(noise, each = count / length(noise)), each = prod(size))
 }
 
 # Of every length-scale, space after space.
@@ -445,7 +444,9 @@ mkprobit_collect <- function(fit, core, job, rows) {
     fit$trace <- list(elbo = core$status$bound)
     # Of an object that counts several times one is left out.
     log_prob <- core$left_out[match(seq_len(fit$n), job$at)]
-    if (length(log_prob) && !anyNA(log_prob)) fit$loo <- log_prob
+    if (length(log_prob) && !anyNA(log_prob)) {
+      fit$loo <- lapsed(log_prob, process, length(rows$levels))
+    }
     fit$diagnostics <- c(
       core$status[c(
         "passes", "rejected", "converged", "largest_fall", "seconds", "interrupted", "qr", "active"

@@ -81,12 +81,23 @@ mkprobit_moments <- function(object, points, threads) {
     out
   }
   out <- lapply(stats::setNames(nm = c("mean", "var", "prob", "log_prob", "prob_sd")), bind)
+  if (!is.null(object$posterior$process$lapse)) {
+    out$log_prob <- lapsed(out$log_prob, object$posterior$process, classes)
+    out$prob[] <- exp(out$log_prob)
+  }
   if (!is.null(made$noise)) {
     out$mean <- out$mean * made$noise
     out$var <- out$var * made$noise^2 + made$noise^2 - 1
   }
   if (classes > 2L) return(Filter(Negate(is.null), out))
   difference_moments(object, out, points, threads)
+}
+
+# Log probabilities of classes where a share of the rows is of any class.
+lapsed <- function(log_prob, process, classes) {
+  share <- process$lapse
+  if (is.null(share)) return(log_prob)
+  log((1 - share) * exp(log_prob) + share / classes)
 }
 
 # Of the difference of two classes; their functions are independent under q, not under the posterior
@@ -132,6 +143,7 @@ mkprobit_values <- function(object, points, take, seed, type, threads, added = N
   )
   parts <- made$values
   out <- if (length(parts) == 1L) parts[[1]] else join_arrays(parts, 2L)
+  if (kind == "prob") out[] <- exp(lapsed(log(out), object$posterior$process, classes))
   noise <- made$noise %||% rep(1, n)
   if (kind == "link" && any(noise != 1)) {
     out <- out * rep(noise, each = count)

@@ -53,8 +53,9 @@
 #'
 #'   Hyperparameters, and weights with `kernel_weights = "learn"`, maximize the leave-one-out log
 #'   probability on at most 500 rows, without refitting. Random folds then decide between the start
-#'   and the optimum. Subsets are not learned. Variational means are too near to zero, so the folds
-#'   also choose a factor of the means, which `print()` shows.
+#'   and the optimum, from which a few steps lead on. Subsets are not learned. Variational means are
+#'   too near to zero, so the folds also choose a factor of the means, which `print()` shows. No
+#'   class of three or more has probability 0: a share of 0.1 / rows is divided evenly.
 #'
 #' @section Groups: `y ~ x1 + x2 + (1 | g)` adds to each latent function an effect of the row's
 #'   group, \eqn{u_{cg} \sim N(0, v_g)}{u_cg ~ N(0, v_g)}. There may be several grouping factors,

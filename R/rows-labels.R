@@ -78,7 +78,7 @@ is_measured <- function(y) {
     is.null(declared_levels(y)) && length(unique(y[!is.na(y)])) > 2L
 }
 
-read_numbers <- function(y, name, rows, kind = "gaussian") {
+read_numbers <- function(y, name, rows, kind) {
   if (!is.numeric(y) || is.factor(y) || length(dim(y)) > 1L) {
     own <- kind == "number"
     abort_family(
@@ -100,7 +100,7 @@ read_numbers <- function(y, name, rows, kind = "gaussian") {
 }
 
 # Numbers of the classes that occur, and their names.
-read_classes <- function(y, name, kind, rows = NULL) {
+read_classes <- function(y, name, kind, rows) {
   refuse_label_type(y, name, kind)
   check_labels_there(y, name, rows)
   levels <- declared_levels(y)
@@ -158,11 +158,13 @@ inform_empty_levels <- function(rows) {
 }
 
 # A message of numbers without a family that look like counts, or like shares of as many trials as
-# the weights say.
+# the weights say. Codes of two classes are refused by the models themselves.
 inform_counts <- function(rows) {
   y <- rows$y
   whole <- function(x) is.numeric(x) && all(abs(x - round(x)) < 1e-6, na.rm = TRUE)
-  if (!is.numeric(y) || !all(y >= 0, na.rm = TRUE)) return(invisible())
+  if (!is.numeric(y) || !all(y >= 0, na.rm = TRUE) || all(y %in% c(0, 1, NA))) {
+    return(invisible())
+  }
   name <- rows$response %||% "y"
   shares <- length(rows$weights) == length(y) && all(y <= 1, na.rm = TRUE) && whole(rows$weights) &&
     whole(y * rows$weights)
@@ -251,10 +253,17 @@ known_codes <- function(y, levels) {
   codes
 }
 
+# The left side of the formula in new rows, NULL where it cannot be computed.
+response_at <- function(object, newdata) {
+  left <- object$design$left %||% read_text(object$response, names(newdata))
+  env <- if (is.null(object$formula)) emptyenv() else environment(object$formula)
+  tryCatch(eval(left, newdata, env), error = function(e) NULL)
+}
+
 # The number of the class of each of `n` new rows. `y` may be a vector, the name of a column, or
 # NULL: what the formula has on its left. `declared`: with the levels that no row of the fit has,
 # see known_levels().
-new_labels <- function(object, newdata, y, n, declared = FALSE) {
+new_labels <- function(object, newdata, y, n, declared) {
   columns <- if (is.list(newdata)) names(newdata)
   if (is_string(y) && n != 1L && !is.null(columns)) {
     if (!(y %in% columns)) {
@@ -262,13 +271,7 @@ new_labels <- function(object, newdata, y, n, declared = FALSE) {
     }
     y <- newdata[[y]]
   } else if (is.null(y) && !is.null(columns) && !is.null(object$response)) {
-    y <- tryCatch(
-      eval(
-        read_text(object$response, columns), newdata,
-        if (is.null(object$formula)) emptyenv() else environment(object$formula)
-      ),
-      error = function(e) NULL
-    )
+    y <- response_at(object, newdata)
   }
   if (is.null(y) || !is.atomic(y)) {
     bk_abort(
@@ -288,7 +291,7 @@ is_counts <- function(y) is.matrix(y) && !is.object(y) && is.numeric(y) && ncol(
 # cbind(successes, failures): each row becomes a row of either class whose weights are its counts,
 # none for a count of zero. `at` are the rows that they come from. NULL if the response is no such
 # matrix.
-spread_counts <- function(y, name, n, kind, weights = NULL) {
+spread_counts <- function(y, name, n, kind, weights) {
   if (!is_counts(y) || !isTRUE(response_kinds[[kind]]$counts)) return(NULL)
   check_labels_there(y, name)
   wrong <- which(rowSums(y < 0 | y != trunc(y)) > 0)

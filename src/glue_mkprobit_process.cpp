@@ -3,7 +3,8 @@
 
 // How well the others predict each row under the process prior. `features`:
 // regressors x rows, with coefficients of unit precision. A column of
-// `log_prob` for each of settings$sharpness.
+// `log_prob` for each of settings$sharpness. `latent`: E Y, classes x rows, from
+// which another search may begin as settings$latent.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List mkprobit_left_out_cpp(const Rcpp::NumericMatrix& features,
                                  const Rcpp::IntegerVector& y, int classes,
@@ -23,8 +24,11 @@ Rcpp::List mkprobit_left_out_cpp(const Rcpp::NumericMatrix& features,
     const bayeskernel::Design design(composite, VectorXd::Ones(1), executor);
     bayeskernel::MultinomialFit fit(read_classes(y, composite.rows(), classes),
                                     classes, control, executor);
+    bayeskernel::MultinomialStart start;
+    const bool known = settings.containsElementNamed("latent");
+    if (known) start.y = map_matrix(settings["latent"]);
     const bayeskernel::MultinomialResult result =
-        fit.run(design, user.keep_going());
+        fit.run(design, user.keep_going(), known ? &start : nullptr);
     if (result.interrupted || user.interrupted()) {
       return r_list({{"interrupted", true}});
     }
@@ -32,6 +36,8 @@ Rcpp::List mkprobit_left_out_cpp(const Rcpp::NumericMatrix& features,
     const bayeskernel::ClassMoments at =
         bayeskernel::left_out_moments(fit, design, false, executor);
     return r_list({{"interrupted", false},
+                   {"latent", to_r(fit.y())},
+                   {"passes", result.passes},
                    {"log_prob", bayeskernel::class_log_probabilities(
                                     at, fit.labels(), control.nodes, sharpness,
                                     executor)}});

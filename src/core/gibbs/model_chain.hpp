@@ -22,6 +22,7 @@
 #include "prior/indicators.hpp"
 #include "rows/rows.hpp"
 #include "rows/sums.hpp"
+#include "selection/column_moves.hpp"
 #include "selection/gibbs.hpp"
 
 namespace bayeskernel {
@@ -77,6 +78,7 @@ class ModelChain {
   bool wide_;
   GibbsChain base_;
   std::unique_ptr<SelectionGibbs> selection_;
+  std::unique_ptr<ColumnMoves> moves_;
   std::unique_ptr<MissingGibbs> missing_;
   bool given_latents_ = false;  // what values are drawn with
 };

@@ -71,7 +71,7 @@ VectorXd GroupedMixtureFit::observed_scale(const Data& data,
       mean += gap / count;
       square += gap * (value - mean);
     }
-    if (square > 0.0) out[d] = std::sqrt(square / count);
+    if (square > 0.0) out[d] = std::sqrt(square / (count - 1.0));
   }
   return out;
 }

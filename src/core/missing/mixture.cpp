@@ -170,7 +170,7 @@ void MixtureFit::standardise(const Rows& x) {
       square += gap * (x(i, j) - mean);
     }
     center_[j] = mean;
-    if (square > 0.0) scale_[j] = std::sqrt(square / count);
+    if (square > 0.0) scale_[j] = std::sqrt(square / (count - 1.0));
   }
 }
 

@@ -183,6 +183,7 @@ bool MultinomialFit::find_curvature() {
       if (powers()) bend.col(at) *= set_.power[at];
     }
   });
+  const MatrixXd& tall = design_->kept() ? design_->matrix() : none_;
   curved_.resize(static_cast<std::size_t>(c_));
   executor_.run(c_, [&](Index c) {
     auto loan = pool_.borrow();
@@ -193,8 +194,7 @@ bool MultinomialFit::find_curvature() {
                     h.segment(design_->begin(t), design_->columns(t)), scratch,
                     gram);
     }
-    curved_[c].compute(gram, used_.row(0).transpose(), active_[0],
-                       MatrixXd(design_->kept() ? design_->matrix() : none_));
+    curved_[c].compute(gram, used_.row(0).transpose(), active_[0], tall);
   });
   for (const RegressionFactor& each : curved_) {
     if (each.by_qr()) curved_.clear();
