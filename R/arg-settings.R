@@ -46,7 +46,7 @@ NULL
 
 # Checks of the arguments that mean the same in every model; each takes a value and its name. A
 # model adds its own, or others in their place. Tables of functions, this and those of the models,
-# are made when they are first read: some of their functions stand in files that R reads later.
+# are made once all files are read (zzz.R): some of their functions stand in later ones.
 delayedAssign("house_arguments", list(
   standardize = check_flag, chains = count_from(1), warmup = count_from(0),
   ndraws = count_from(1), thin = count_from(1), tol = number_from(0), max_iter = count_from(1),

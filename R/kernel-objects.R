@@ -175,18 +175,15 @@ check_positive <- function(x, name = "variance") {
 }
 
 check_lengthscale <- function(x) {
-  if (!is_lengthscale(x)) {
+  if (is.null(x)) return(NULL)
+  if (!is.numeric(x) || !is.null(dim(x)) || length(x) == 0L || !all(is.finite(x) & x > 0)) {
     abort_argument(
       x, "lengthscale", "NULL, a positive number, or a positive number for each column",
       kind = "kernel"
     )
   }
-  if (!is.null(x)) storage.mode(x) <- "double"
+  storage.mode(x) <- "double"
   x
-}
-
-is_lengthscale <- function(x) {
-  is.null(x) || (is.numeric(x) && is.null(dim(x)) && length(x) > 0L && all(is.finite(x) & x > 0))
 }
 
 is_kernel <- function(x) inherits(x, "bayeskernel_kernel")
@@ -507,7 +504,7 @@ place_kernel <- function(kernel, rows) {
 # d: number of columns: with it, `ard` length-scales become as many.
 # columns: their names, or `NULL`.
 # Returns the kernel, all of its parameters numbers.
-resolve_lengthscale <- function(kernel, median, d = NULL, columns = NULL) {
+resolve_lengthscale <- function(kernel, median, d, columns = NULL) {
   map_leaves(kernel, function(leaf) {
     if (!has_lengthscale(leaf)) return(leaf)
     if (is_ranked(leaf)) {

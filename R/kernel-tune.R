@@ -15,7 +15,7 @@ has_open_scale <- function(kernel) anyNA(kernel_parameters(kernel))
 # prior: bounds of the parameters, as gpsvm_prior() gives them.
 # locations: move the points as well.
 # Returns a list: `kernel`, `nugget`, `z`, and `tuned`, how it went.
-maximise_bound <- function(process, bound_at, prior, locations = FALSE) {
+maximise_bound <- function(process, bound_at, prior, locations) {
   parameters <- kernel_parameters(process$kernel)
   box <- tuning_box(parameters, process, prior)
   roles <- parameter_roles(process$kernel)
@@ -476,7 +476,7 @@ switched_off <- function(kernel) {
 # copies: how often each row counts.
 # total: sum of what the losses are weighted by.
 # Returns a list: `kernel` and `tuned`.
-choose_by_folds <- function(kernel, labels, loss, folds = 5L, copies = 1, total = length(labels)) {
+choose_by_folds <- function(kernel, labels, loss, folds = 5L, copies, total) {
   out <- fold_shares(labels, folds, copies)
   parameters <- kernel_parameters(kernel)
   roles <- parameter_roles(kernel)

@@ -109,8 +109,11 @@ need_linear <- function(object) {
 
 #' @exportS3Method
 coefficient_mean.bsvm <- function(object, scale) {
-  wide <- object$posterior$wide
-  theta <- effect_mean(object$posterior)[fixed_positions(object)]
+  posterior <- object$posterior
+  wide <- posterior$wide
+  theta <- posterior$theta_mean
+  if (!is.null(posterior$gamma)) theta <- posterior$gamma * theta
+  theta <- theta[fixed_positions(object)]
   if (!is.null(wide)) {
     kept <- seq_len(wide$first)
     theta <- c(theta[kept], wide$basis %*% theta[-seq_len(wide$first)])
@@ -250,15 +253,11 @@ slice_sd <- function(v) vapply(seq_len(dim(v)[1]), function(k) sqrt(v[k, k, ]), 
 VarCorr.bayeskernel_fit <- function(x, sigma = 1, ...) {
   check_whole(x)
   need_random(x)
-  varcorr_of(x, if (is_linear(x)) variance_parameters(x, 0.95) else random_parameters(x, 0.95))
-}
-
-# Of `rows` of parameters(), standard deviations and correlations: of random terms first, of each
-# the lower triangle by columns.
-varcorr_of <- function(object, rows) {
+  # Of random terms first, of each the lower triangle by columns.
+  rows <- (if (is_linear(x)) variance_parameters else random_parameters)(x, NULL)
   covariances <- list()
   done <- 0L
-  for (term in object$posterior$random) {
+  for (term in x$posterior$random) {
     pairs <- lower_triangle(length(term$columns))
     values <- rows$estimate[done + seq_len(nrow(pairs))]
     done <- done + nrow(pairs)
@@ -270,16 +269,16 @@ varcorr_of <- function(object, rows) {
     dimnames(out) <- list(term$columns, term$columns)
     covariances <- c(covariances, list(out))
   }
-  names(covariances) <- vapply(object$posterior$random, `[[`, "", "label")
-  for (unit in if (length(object$smooths)) fitted_units(object)) {
+  names(covariances) <- vapply(x$posterior$random, `[[`, "", "label")
+  for (unit in if (length(x$smooths)) fitted_units(x)) {
     sd <- rows$estimate[match(unit$label, rows$group)]
     covariances[[unit$unit]] <- matrix(sd^2, 1L, 1L, dimnames = rep(list("(Intercept)"), 2L))
   }
   names(covariances) <- make.unique(names(covariances))
   out <- new_varcorr(covariances)
-  if (is_regression(object)) {
+  if (is_regression(x)) {
     noise <- rows$estimate[match("sd__Observation", rows$term)]
-    attr(out, "sc") <- if (is.null(object$draws)) noise else mean(sigma_draws(object))
+    attr(out, "sc") <- if (is.null(x$draws)) noise else mean(sigma_draws(x))
   }
   out
 }

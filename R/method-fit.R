@@ -207,7 +207,7 @@ sigma.bayeskernel_fit <- function(object, ...) {
 
 # A predictor may be called sigma, too.
 noise_row <- function(object) {
-  if (is_linear(object)) noise_parameters(object, 0.95) else parameters(object)["sigma", ]
+  if (is_linear(object)) noise_parameters(object, NULL) else parameters(object)["sigma", ]
 }
 
 sigma_draws <- function(object) {
@@ -298,7 +298,7 @@ update.bayeskernel_fit <- function(object, formula., ..., evaluate = TRUE) {
 }
 
 # The call of a fit with another formula and other arguments.
-changed_call <- function(object, formula = NULL, changes = list()) {
+changed_call <- function(object, formula, changes) {
   call <- object$call
   if (!is.null(formula)) {
     # It may have been given without its name.

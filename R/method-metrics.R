@@ -334,7 +334,9 @@ label_codes <- function(y) {
   }
   check_labels_there(y, "y", what = "Argument")
   levels <- declared_levels(y)
-  if (is.null(levels)) abort_label_kind(y, "a factor, text, logical, 0/1 or -1/+1")
+  if (is.null(levels)) {
+    abort_argument(y, "y", "a factor, text, logical, 0/1 or -1/+1", kind = "response")
+  }
   list(code = match_levels(y, levels), levels = levels)
 }
 
@@ -358,8 +360,6 @@ two_classes <- function(labels) {
   }
   if (length(labels$levels) == 2L) labels
 }
-
-abort_label_kind <- function(y, expected) abort_argument(y, "y", expected, kind = "response")
 
 check_score <- function(x, n, name) {
   if (!is.numeric(x)) abort_argument(x, name, "numbers, one or more for each label")

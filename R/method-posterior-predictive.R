@@ -109,7 +109,7 @@ posterior_predict.bayeskernel_fit <- function(object, newdata = NULL, ndraws = N
 }
 
 # Successes of the units of the fit, or of new rows of so many trials, draws x units.
-count_draws <- function(object, draws, re.form = NULL, link = NULL, seed = NULL, newdata = NULL,
+count_draws <- function(object, draws, re.form = NULL, link = NULL, seed, newdata = NULL,
                         trials = unit_trials(object)$all) {
   link <- prediction_link(object, link)
   with_seed(seed, {
@@ -138,9 +138,7 @@ predict_counts <- function(object, newdata, ask, re.form) {
   if (ask$draws) return(own(draws))
   known <- colSums(is.na(draws)) == 0
   limits <- matrix(NA_real_, ncol(draws), 2L, dimnames = list(NULL, c("lwr", "upr")))
-  ends <- column_quantiles(
-    draws[, known, drop = FALSE] + 0, c(1 - ask$level, 1 + ask$level) / 2
-  )
+  ends <- column_quantiles(draws[, known, drop = FALSE] + 0, c(1 - ask$level, 1 + ask$level) / 2)
   limits[known, ] <- cbind(floor(ends[1, ]), ceiling(ends[2, ]))
   rate <- stats::predict(
     object, newdata, "response", ask$link, re.form = re.form, threads = ask$threads
@@ -180,7 +178,7 @@ refuse_simulation <- function(object) {
 }
 
 # Responses: numbers, or numbers of classes.
-predictive_draws <- function(object, newdata, draws, re.form = NULL, link = NULL, seed = NULL) {
+predictive_draws <- function(object, newdata, draws, re.form = NULL, link = NULL, seed) {
   if (is_regression(object)) {
     return(posterior_latent(object, newdata, draws, re.form, seed, response = TRUE)$f)
   }

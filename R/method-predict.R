@@ -176,7 +176,7 @@ draws_classes <- function(object) {
   is_joint(object) || identical(object$family, "ordinal") && length(object$levels) > 2L
 }
 
-prediction_type <- function(object, type, draws = FALSE) {
+prediction_type <- function(object, type, draws) {
   if (identical(type, "terms")) {
     need_terms(object)
     return(type)

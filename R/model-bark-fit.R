@@ -192,27 +192,7 @@ bark_collect <- function(fit, core, job, rows) {
   fit$diagnostics$apart <- chains_apart(fit, settings$threads)
   fit$fitted <- bark_moments(fit, fit$posterior$x, settings$threads, fit$posterior$blocks$level)
   if (settings$linear) fit$posterior$slopes <- bark_slopes(fit)
-  fit$partial_range <- partial_ranges(fit, rows$columns, settings$threads)
   bark_random(fit, rows)
-}
-
-# By how much the mean of f over rows, at most 30, changes with each predictor between its
-# quantiles of 5 and 95 %: of many predictors for those with the largest scales.
-partial_ranges <- function(fit, columns, threads, most = 50L) {
-  x <- fit$posterior$x
-  base <- spread_over(nrow(x), 30L)
-  level <- fit$posterior$blocks$level
-  of <- utils::head(order(-colMeans(bark_scales(fit))), most)
-  out <- stats::setNames(rep(NA_real_, ncol(x)), columns)
-  out[of] <- vapply(of, function(j) {
-    values <- stats::quantile(x[, j], c(0.05, 0.275, 0.5, 0.725, 0.95), type = 1L, names = FALSE)
-    at <- rep(base, times = length(values))
-    rows <- x[at, , drop = FALSE]
-    rows[, j] <- rep(values, each = length(base))
-    mean <- bark_moments(fit, rows, threads, level[at, , drop = FALSE])$mean
-    diff(range(colMeans(matrix(mean, length(base)))))
-  }, 1)
-  out
 }
 
 # Weighted share of the second of two classes, whose numbers are 1 and 2.

@@ -39,7 +39,7 @@ latent.bark <- function(object, rows = NULL, links = "probit",
 # Moments of f on the scale of the data, and of class probabilities, for rows on the scale of the
 # model with level_codes() of theirs, NULL for none of the random effects. Vectors for two classes,
 # matrices for more.
-bark_moments <- function(object, x, threads, level = NULL) {
+bark_moments <- function(object, x, threads, level) {
   classes <- length(object$levels)
   out <- core_call(bark_predict_cpp(
     bark_core_draws(object, taken_draws(object, NULL)), object$posterior$x, x, threads, level
@@ -54,6 +54,32 @@ bark_moments <- function(object, x, threads, level = NULL) {
   })
   c(moments, chances)
 }
+
+# By how much the mean of f over rows, at most 30, changes with each predictor between its
+# quantiles of 5 and 95 %: of many predictors for those with the largest scales. Those of the last
+# fit are remembered, as print() and summary() follow each other; some fits of 0.12.0 have them.
+partial_ranges <- function(fit, threads = getOption("bayeskernel.threads", 2L), most = 50L) {
+  if (!is.null(fit$partial_range)) return(fit$partial_range)
+  if (!is.null(fit$stamp) && identical(fit$stamp, last_ranges$stamp)) return(last_ranges$of)
+  x <- fit$posterior$x
+  base <- spread_over(nrow(x), 30L)
+  level <- fit$posterior$blocks$level
+  of <- utils::head(order(-colMeans(bark_scales(fit))), most)
+  out <- stats::setNames(rep(NA_real_, ncol(x)), fit$columns)
+  out[of] <- vapply(of, function(j) {
+    values <- stats::quantile(x[, j], c(0.05, 0.275, 0.5, 0.725, 0.95), type = 1L, names = FALSE)
+    at <- rep(base, times = length(values))
+    rows <- x[at, , drop = FALSE]
+    rows[, j] <- rep(values, each = length(base))
+    mean <- bark_moments(fit, rows, threads, level[at, , drop = FALSE])$mean
+    diff(range(colMeans(matrix(mean, length(base)))))
+  }, 1)
+  last_ranges$stamp <- fit$stamp
+  last_ranges$of <- out
+  out
+}
+
+last_ranges <- new.env(parent = emptyenv())
 
 # One f ~ N(mean, var) for every draw and row, of a regression with the noise of a new response if
 # asked: of the row's weight for the rows of the fit, of 1 for others. Rows are taken in parts of

@@ -3,7 +3,7 @@
 
 # Variances of the coefficients of the columns `fixed`: `variance` is those of standardized columns,
 # of the intercept at their means, and in units of the response. `nested`: by nested_columns().
-column_variances <- function(design, fixed, variance, standardize, family, nested = NULL) {
+column_variances <- function(design, fixed, variance, standardize, family, nested) {
   intercept <- has_intercept(design) & fixed == 1L
   slopes <- fixed[!intercept]
   spread <- column_spread(design, slopes, standardize)
@@ -107,12 +107,14 @@ knows_nested <- function(design, penalty, prior, selected, crossed) {
     length(selected) == 0L && length(crossed) == 0L && is.null(design$holes)
 }
 
-warn_nested <- function(design, settings, blocks) {
+# `nested`: by nested_columns(), without which there is none at a smaller share.
+warn_nested <- function(design, settings, blocks, nested) {
   labels <- vapply(blocks$blocks, `[[`, "", "label")
   if ("nested" %in% labels || !settings$standardize) return(invisible())
   if (is.null(design$terms) || identical(design$data$type, "file")) {
     return(warn_combined(design, settings))
   }
+  if (length(nested) == 0L) return(invisible())
   # A prior of no penalty is wide beside what a number's rows say.
   wide <- settings$family == "gaussian" && identical(settings$penalty, "none") &&
     isFALSE(settings$select %||% FALSE) && isTRUE(settings$prior$by_column)

@@ -34,7 +34,8 @@ links_of <- function(object) {
 #   follows reads;
 # * `run(job)`: the core's answer for engines without draws; `chains(control, ...)`, `draws(core,
 #   job, rows)`: see sample_chains();
-# * `shared(rows, settings)`: predictors that groups miss, by shared_missing(), or `NULL`;
+# * `shared(rows, settings)`: of rows with missing values, predictors that groups miss, by
+#   shared_missing(), or `NULL`;
 # * `collect(fit, core, job, rows)`: the fit, completed; `left_out(fit, core, job, rows)`: what
 #   add_link() asks for, or `NULL`.
 # call: what match.call() says in the method that was called.
@@ -54,7 +55,7 @@ fit_model <- function(model, call, front, ...) {
   said <- settings$family_said %||% !is.null(settings$family)
   if (!said && is.null(rows$levels)) inform_counts(rows)
   call <- typed_call(call, front, model$name)
-  shared <- if (!is.null(model$shared)) model$shared(rows, settings)
+  shared <- if (!is.null(rows$holes) && !is.null(model$shared)) model$shared(rows, settings)
   done <- once_each(if (is.null(shared)) {
     fit_rows(model, rows, settings, call)
   } else if (method_is(model, settings$method, "sampler")) {

@@ -1,5 +1,5 @@
 # Of each response, draws x rows.
-log_densities <- function(object, newdata = NULL, y = NULL, draws = NULL, seed = NULL) {
+log_densities <- function(object, newdata = NULL, y = NULL, draws = NULL, seed) {
   latent <- posterior_latent(object, newdata, draws, seed = seed)
   n <- ncol(latent$f)
   if (is.null(newdata) && !is.null(object$units)) return(count_densities(object, latent))

@@ -131,7 +131,7 @@ single_rows_note <- function(object) {
 }
 
 #' @exportS3Method
-facts.bsvm <- function(object) {
+facts.bsvm <- function(object, only = NULL) {
   groups <- group_counts(object$posterior$random)
   plain <- Filter(function(smooth) !isTRUE(smooth$process), object$smooths)
   smooths <- vapply(plain, function(smooth) {
@@ -145,8 +145,8 @@ facts.bsvm <- function(object) {
     unique(c(object$holes$predictors, names(object$holes$levels), object$holes$shared))
   ))
   missing <- missing[missing > 0]
-  list(
-    title = paste(linear_title(object), collapse = ", "), Posterior = posterior_fact(object),
+  chosen_facts(
+    only, title = paste(linear_title(object), collapse = ", "), Posterior = posterior_fact(object),
     Method = if (!is.null(object$chosen)) {
       sprintf("\"%s\", chosen %s", object$method, object$chosen)
     },
@@ -229,10 +229,10 @@ group_counts <- function(random) {
 # --- gpsvm() -----------------------------------------------------------------
 
 #' @exportS3Method
-facts.gpsvm <- function(object) {
+facts.gpsvm <- function(object, only = NULL) {
   points <- ncol(object$posterior$z)
-  list(
-    title = paste(c(
+  chosen_facts(
+    only, title = paste(c(
       "Bayesian nonlinear support vector machine", switch(object$method,
         vb = "variational Bayes",
         svi = "stochastic variational Bayes",
@@ -262,7 +262,8 @@ facts.gpsvm <- function(object) {
     Tuned = if (!is.null(object$tuned) && object$tuned$by != "none") tuning_text(object$tuned),
     "Not tuned" = if (identical(object$tuned$by, "none")) {
       "it would take more than a few seconds; tune = TRUE does it"
-    } else if (is.null(object$tuned) && has_variance_alone(object$kernel)) {
+    } else if (is.null(object$tuned) && !is_precomputed(object$kernel) &&
+      !any_leaf(object$kernel, has_lengthscale)) {
       "the kernel has no length-scale; tune = TRUE tunes its variance"
     },
     Link = link_fact(object),
@@ -272,10 +273,6 @@ facts.gpsvm <- function(object) {
       )
     }
   )
-}
-
-has_variance_alone <- function(kernel) {
-  !is_precomputed(kernel) && !any_leaf(kernel, has_lengthscale)
 }
 
 tuning_text <- function(tuned) {
@@ -313,12 +310,12 @@ extras.gpsvm <- function(object) {
 # --- bark() ------------------------------------------------------------------
 
 #' @exportS3Method
-facts.bark <- function(object) {
+facts.bark <- function(object, only = NULL) {
   mean <- colMeans(pooled_draws(object, c("J", "m")))
   prior <- expected_kernels(object$prior)
   groups <- group_counts(object$posterior$random)
-  list(
-    title = sprintf("Bayesian additive %s", switch(object$family,
+  chosen_facts(
+    only, title = sprintf("Bayesian additive %s", switch(object$family,
       gaussian = "regression kernels",
       binomial = "classification kernels",
       ordinal = "kernels for ordered classes"

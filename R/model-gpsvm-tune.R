@@ -475,7 +475,7 @@ stratified_rows <- function(data, size, seed) {
 # these calibrate, with its prior; NULL after an interrupt. Far from the optimum messages need not
 # settle.
 score_left_out <- function(tuner, kernel, at, data, classes,
-                           calibrated = is_calibratable(data, classes), tolerance = 1e-4) {
+                           calibrated, tolerance) {
   # Each run goes on from the messages of the one before.
   for (run in 1:4) {
     core <- gpsvm_left_out_cpp(tuner, kernel, at$kernel, at$nugget, at$z, tolerance, 100L)

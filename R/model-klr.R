@@ -311,10 +311,10 @@ parameters.klr <- function(object, level = 0.95) {
 }
 
 #' @exportS3Method
-facts.klr <- function(object) {
+facts.klr <- function(object, only = NULL) {
   apart <- apart_by_chain(object)
-  list(
-    title = "Kernel logistic regression on a learned projection", Rows = rows_fact(object),
+  chosen_facts(
+    only, title = "Kernel logistic regression on a learned projection", Rows = rows_fact(object),
     Fit = own_fit(object),
     Projection = c(
       sprintf("%d of %d directions", object$rank, length(object$columns)),

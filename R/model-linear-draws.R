@@ -38,7 +38,7 @@ flat_draws <- function(object, names, take = NULL) {
   if (is.null(take)) out else out[take, , drop = FALSE]
 }
 
-gibbs_parts <- function(object, levels, n = NULL) {
+gibbs_parts <- function(object, levels, n) {
   total <- prod(dim(object$draws)[1:2])
   take <- NULL
   if (!is.null(n) && n < total) take <- round(seq(1, total, length.out = n))
@@ -262,7 +262,7 @@ vb_predictors <- function(object, n) {
   list(mean, cov)
 }
 
-gibbs_predictors <- function(object, take = NULL) {
+gibbs_predictors <- function(object, take) {
   names <- predictor_names_of_draws(object$holes$predictors)
   size <- length(object$holes$predictors)
   list(

@@ -322,43 +322,42 @@ join_draws <- function(each, along, order) {
 
 # --- variances ---------------------------------------------------------------
 
-# A function of the parameters that differ between points: moments over these. After `turn`, a
-# logarithm or the like, it is a smooth function of the place on a lattice, or normal about
-# scattered points: so its limits.
-point_row <- function(object, value, level, turn = log, back = exp) {
-  values <- vapply(at_points(object), value, 1)
+# Functions of the parameters that differ between points, `value(fit)` their values at one: moments
+# over the points, and limits unless `level` is NULL. The logarithm of each, or of a `correlation`
+# atanh(), is a smooth function of the place on a lattice, or normal about scattered points: so its
+# limits.
+point_rows <- function(object, value, level, correlation = FALSE) {
+  values <- do.call(rbind, lapply(at_points(object), value))
   weights <- point_weights(object)
-  mean <- sum(weights * values)
-  sd <- sqrt(sum(weights * (values - mean)^2))
+  mean <- colSums(weights * values)
+  sd <- sqrt(colSums(weights * (values - rep(mean, each = nrow(values)))^2))
+  if (is.null(level)) return(coef_table(mean, sd, NA_real_, NA_real_))
   probs <- c(1 - level, 1 + level) / 2
   place <- by_component(object$posterior$points, "place")
-  turned <- cbind(turn(values))
-  ends <- back(if (is.null(place)) {
-    smooth <- smooth_points(turned, weights)
-    spread <- matrix(max(smooth$root, 1e-12), nrow(turned), 1L)
+  values[, correlation] <- atanh(values[, correlation])
+  values[, !correlation] <- log(values[, !correlation])
+  refined <- if (!is.null(place)) refine_lattice(place, weights, values)
+  ends <- vapply(seq_along(mean), function(k) {
+    if (!is.null(place)) {
+      own <- list(weights = refined$weights, values = refined$values[, k])
+      return(refined_quantiles(own, probs))
+    }
+    smooth <- smooth_points(values[, k, drop = FALSE], weights)
+    spread <- matrix(max(smooth$root, 1e-12), nrow(values), 1L)
     drop(mixture_quantiles(smooth$mean, spread, probs, weights))
-  } else {
-    refined_quantiles(refine_lattice(place, weights, turned), probs)
-  })
-  coef_table(mean, sd, ends[1], ends[2], level = level)
+  }, probs)
+  ends[, correlation] <- tanh(ends[, correlation])
+  ends[, !correlation] <- exp(ends[, !correlation])
+  coef_table(mean, sd, ends[1L, ], ends[2L, ], level = level)
 }
 
 # Standard deviations and correlations of random term t.
 point_variance_rows <- function(object, t, level) {
   r <- length(object$posterior$random[[t]]$columns)
   pairs <- lower_triangle(r)
-  at <- function(k) {
-    function(own) {
-      map <- own$transform$random[[t]]
-      v <- map %*% vb_variance_mean(own, t) %*% t(map)
-      to_sd_cor(matrix(v[pairs], 1L), r)[k]
-    }
-  }
-  do.call(rbind, lapply(seq_len(nrow(pairs)), function(k) {
-    if (pairs[k, 1] == pairs[k, 2]) {
-      point_row(object, at(k), level)
-    } else {
-      point_row(object, at(k), level, atanh, tanh)
-    }
-  }))
+  point_rows(object, function(own) {
+    map <- own$transform$random[[t]]
+    v <- map %*% vb_variance_mean(own, t) %*% t(map)
+    to_sd_cor(matrix(v[pairs], 1L), r)
+  }, level, pairs[, 1] != pairs[, 2])
 }

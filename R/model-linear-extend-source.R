@@ -19,9 +19,7 @@ extend_from_source <- function(object, source, y, weights, threads, progress) {
   }
   q <- joint_effects(grown)
   root <- t(proper_root(q$cov))
-  parts <- each(
-    spool_effects, told_fit(grown), root, if (apart) basename(path) else path, apart
-  )
+  parts <- each(spool_effects, told_fit(grown), root, if (apart) basename(path) else path, apart)
   rows <- vapply(parts, `[[`, 1, "rows")
   if (sum(rows) == 0) return(object)
   refuse_empty_part(rows)

@@ -259,11 +259,6 @@ beyond_range <- function(x, range) {
 # What a stream has seen since its first rows: `moments` of the columns whose location and scale
 # those decided, `outside`, rows beyond their ranges, by term, and `said`, what a warning has been
 # about.
-watch_stream <- function(stream, x, center, scale, outside, n, cure) {
-  moments <- if (length(x)) column_moments_cpp(x + 0)
-  watch_moments(stream, moments, colnames(x), center, scale, outside, n, cure)
-}
-
 # moments: of the columns `names` in the n rows.
 watch_moments <- function(stream, moments, names, center, scale, outside, n, cure) {
   stream$outside <- add_outside(stream$outside, outside, n)

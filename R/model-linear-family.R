@@ -118,7 +118,7 @@ refuse_powers <- function(rows) {
 
 # For the core, which takes the hinge where nothing is said: chains of earlier versions can be
 # continued.
-core_family <- function(settings, prior = settings$prior) {
+core_family <- function(settings, prior) {
   family <- settings$family
   # Selection by mean field needs rows that are quadratic in f.
   augmented <- family == "gaussian" || !isFALSE(settings$select %||% FALSE)

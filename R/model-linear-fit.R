@@ -29,7 +29,10 @@ linear_job <- function(rows, settings, law = NULL) {
     settings <- settle_size(rows, settings, selected)
   }
   if (!(settings$method %in% c("ep", "vb"))) rows <- whole_design(rows)
-  settings$penalty <- settings$penalty %||% default_penalty(rows, settings, length(selected))
+  # Where it is first asked for.
+  delayedAssign("nested", nested_columns(rows))
+  settings$penalty <- settings$penalty %||%
+    default_penalty(rows, settings, length(selected), nested)
   prior <- settings$prior
   penalty <- settings$penalty
   if (settings$family == "gaussian" && !is.null(rows$y_sd) && settings$standardize) {
@@ -40,9 +43,9 @@ linear_job <- function(rows, settings, law = NULL) {
     rows, penalty, prior, selected,
     if (length(rows$random) > 1L) crossed_terms(rows, settings, selected),
     sampled = settings$method == "gibbs", standardize = settings$standardize,
-    family = settings$family
+    family = settings$family, nested = nested
   )
-  if (is.null(law)) warn_nested(rows, settings, blocks)
+  if (is.null(law)) warn_nested(rows, settings, blocks, nested)
   wide <- if (!is.null(rows$holes) && uses_completed(rows, settings)) {
     model <- law %||% first_law(rows, settings)
     rows_of_completions(rows, rows$info$holes$parts, model)
@@ -91,13 +94,11 @@ linear_job <- function(rows, settings, law = NULL) {
 # The priors of probabilities are no flat ones: there is nothing to learn from unless the user wants
 # that. One variance is that of predictors that are alike: it would hold products of predictors that
 # are far from 0 at 0.
-default_penalty <- function(rows, settings, selected) {
+default_penalty <- function(rows, settings, selected, nested) {
   parts <- length(rows$random) + length(rows$smooths) + selected
   if (parts > 0 || !(settings$family %in% c("hinge", "gaussian"))) return("none")
-  nested <- function() {
-    knows_nested(rows, "none", settings$prior, NULL, NULL) && length(nested_columns(rows))
-  }
-  if (is_least_squares(rows$levels, rows$n, ncol(rows$x)) || nested()) "none" else "learn"
+  if (is_least_squares(rows$levels, rows$n, ncol(rows$x))) return("none")
+  if (knows_nested(rows, "none", settings$prior, NULL, NULL) && length(nested)) "none" else "learn"
 }
 
 first_law <- function(rows, settings) {
@@ -241,13 +242,13 @@ check_svi_model <- function(data) {
 # with most effects is eliminated; the others are columns of theta, those that are crossed last.
 # Selected columns are in no block.
 linear_blocks <- function(design, penalty, prior, selected, crossed = NULL, sampled = FALSE,
-                          standardize = TRUE, family = "hinge") {
+                          standardize, family, nested = nested_columns(design)) {
   p <- ncol(design$x)
   wiggly <- unlist(lapply(design$smooths, `[[`, "blocks"))
   unpenalised <- unlist(lapply(design$smooths, `[[`, "fixed"))
   penalised <- if (identical(penalty, "none")) integer() else seq_len(p)
   penalised <- setdiff(penalised, c(if (has_intercept(design)) 1L, wiggly, unpenalised))
-  nested <- if (knows_nested(design, penalty, prior, selected, crossed)) nested_columns(design)
+  if (!knows_nested(design, penalty, prior, selected, crossed)) nested <- NULL
   fixed <- setdiff(seq_len(p), c(penalised, wiggly, selected))
   resolved <- resolve_prior(prior, length(fixed), colnames(design$x)[fixed])
   precision <- mean <- numeric(p)

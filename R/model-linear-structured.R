@@ -30,7 +30,7 @@ by_term <- function(prior) identical(prior$inclusion, "term")
 
 # Holes in the columns of x, then those in the columns of random terms, which are columns of theta
 # (kept terms) or of z (the eliminated one).
-core_missing <- function(design, blocks, prior, groups = TRUE) {
+core_missing <- function(design, blocks, prior, groups) {
   holes <- design$holes
   predictors <- length(holes$predictors)
   out <- holes[c(
@@ -252,11 +252,7 @@ prior_inclusion <- function(prior) {
   if (is.null(prior$rho_beta)) prior$rho else prior$rho_beta[1] / sum(prior$rho_beta)
 }
 
-# Mean and covariance of the effects gamma * theta.
-effect_mean <- function(posterior) {
-  if (is.null(posterior$gamma)) posterior$theta_mean else posterior$gamma * posterior$theta_mean
-}
-
+# Covariance of the effects gamma * theta.
 effect_cov <- function(posterior) {
   gamma <- posterior$gamma
   if (is.null(gamma)) return(posterior$theta_cov)

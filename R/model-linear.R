@@ -140,7 +140,10 @@ check_starts <- function(starts, name) {
 delayedAssign("linear_model", list(
   methods = c(ep = "exact", vb = "exact", gibbs = "sampler", svi = "seeded"), links = linear_links,
   arguments = list(
-    penalty = check_penalty, select = check_select, missing = check_missing_choice,
+    penalty = check_penalty, select = check_select,
+    missing = function(x, name) {
+      if (inherits(x, "bayeskernel_mnar")) x else check_choice(x, c("fail", "omit", "model"), name)
+    },
     starts = check_starts, polish = check_polish, keep_ranef = check_flag,
     keep_imputed = check_flag, tol = number_from(0), max_iter = count_from(1),
     learning_rate = check_learning_rate, class_weights = check_class_weights,

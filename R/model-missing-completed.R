@@ -90,9 +90,7 @@ rows_of_completions <- function(rows, parts, model) {
   known <- groups_of_completed(model, rows)
   atoms <- core_call(atoms_cpp(explained(holes), missing_codes(holes), known$model, known$codes))
   if (!is.null(model$mechanism)) {
-    prior <- within_rows(
-      atoms$log_prior + mechanism_tilt(model$mechanism, atoms, holes), atoms$row
-    )
+    prior <- within_rows(atoms$log_prior + mechanism_tilt(model$mechanism, atoms, holes), atoms$row)
     atoms$log_prior <- log(pmax(prior, 1e-300))
   }
   at <- atoms$row

@@ -61,7 +61,7 @@ add_tilt <- function(model, codes, code, sizes, class, weight = NULL) {
   model
 }
 
-level_tilt <- function(value, size, code, groups, weight = NULL) {
+level_tilt <- function(value, size, code, groups, weight) {
   keep <- !is.na(value) & code > 0L
   counts <- matrix(0, size, groups)
   sums <- rowsum((weight %||% rep(1, length(value)))[keep], (code[keep] - 1L) * size + value[keep])

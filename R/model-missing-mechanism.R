@@ -58,9 +58,7 @@ mnar <- function(formula, slope = NULL, ...) {
   if (!is.null(slope)) {
     if (!is.numeric(slope) || is.null(names(slope)) || !all(is.finite(slope)) ||
       anyDuplicated(names(slope)) || !all(names(slope) %in% on)) {
-      abort_argument(
-        slope, "slope", paste("finite numbers with names among", list_some(on))
-      )
+      abort_argument(slope, "slope", paste("finite numbers with names among", list_some(on)))
     }
   }
   structure(
@@ -84,11 +82,6 @@ mechanism <- function(object) {
 }
 
 mechanism_prior_sd <- 2.5
-
-check_missing_choice <- function(x, name) {
-  if (inherits(x, "bayeskernel_mnar")) return(x)
-  check_choice(x, c("fail", "omit", "model"), name)
-}
 
 # Of the argument `missing`: the mechanism stands apart, the rest goes as "model".
 take_mechanism <- function(settings) {

@@ -365,8 +365,10 @@ mkprobit_draws_of <- function(core, job, rows) {
   at <- grep("^log_theta\\[", names)
   names[at] <- sprintf("log_theta[%s]", lengthscale_names(job$spaces))
   at <- grep("^f\\[", names)
+  # Features were divided by the roots of the noise variance.
+  noise <- job$noise[match(job$reference, job$at)] %||% 1
   core$scalars[, , at] <- core$scalars[, , at, drop = FALSE] *
-    reference_noise(job, length(at), dim(core$scalars)[1:2])
+    rep(rep(noise, each = length(at) / length(noise)), each = prod(dim(core$scalars)[1:2]))
   pairs <- strsplit(sub("^f\\[(.*)\\]$", "\\1", names[at]), ",")
   names[at] <- vapply(pairs, function(pair) {
     sprintf(
@@ -376,12 +378,6 @@ mkprobit_draws_of <- function(core, job, rows) {
   }, "")
   dimnames(core$scalars) <- list(NULL, NULL, names)
   core$scalars
-}
-
-# The roots of the noise variance that features were divided by.
-reference_noise <- function(job, count, size) {
-  noise <- job$noise[match(job$reference, job$at)] %||% 1
-  rep(rep(noise, each = count / length(noise)), each = prod(size))
 }
 
 # Of every length-scale, space after space.

@@ -127,10 +127,10 @@ function_labels <- function(object) {
 }
 
 #' @exportS3Method
-facts.mkprobit <- function(object) {
+facts.mkprobit <- function(object, only = NULL) {
   count <- length(object$spaces)
-  list(
-    title = paste(
+  chosen_facts(
+    only, title = paste(
       if (count > 1L) "Multinomial probit on combined kernels," else "Multinomial probit,",
       if (object$method == "vb") "variational Bayes" else "Gibbs sampler"
     ),

@@ -72,7 +72,7 @@ later_terms <- function(kernel, later = FALSE) {
 }
 
 # log ratios to the start, of everything that may move.
-start_moves <- function(spaces, groups = NULL) {
+start_moves <- function(spaces, groups) {
   list(
     variance = 0, intercept = 0, weight = numeric(length(spaces)),
     groups = numeric(length(groups$labels)),

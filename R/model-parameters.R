@@ -5,8 +5,15 @@
 parameters <- function(object, level = 0.95) UseMethod("parameters")
 
 # Lines at the head of print() and summary(), a named list of text: `title` comes first and alone,
-# entries that are NULL are left out.
-facts <- function(object) UseMethod("facts")
+# entries that are NULL are left out. `only`: names of those that are asked for, all if NULL.
+facts <- function(object, only = NULL) UseMethod("facts")
+
+# The others are not computed.
+chosen_facts <- function(only, ...) {
+  names <- ...names()
+  at <- if (is.null(only)) seq_along(names) else which(names %in% only)
+  stats::setNames(lapply(at, function(k) ...elt(k)), names[at])
+}
 
 # A list of what picture() makes, named by type, most telling first.
 pictures <- function(object) UseMethod("pictures")
@@ -64,6 +71,13 @@ robust_rows <- function(table, median) {
 
 #' @exportS3Method
 parameters.bsvm <- function(object, level = 0.95) {
+  rbind(fixed_parameters(object, level), variance_parameters(object, level))
+}
+
+#' @exportS3Method
+parameters.bkm <- parameters.bsvm
+
+fixed_parameters <- function(object, level) {
   tails <- fixed_quantiles(object, c(1 - level, 1 + level) / 2, "data")
   table <- with_convergence(coef_table(
     coefficient_mean(object, "data"), fixed_sd(object), tails[, 1], tails[, 2], level = level
@@ -76,14 +90,8 @@ parameters.bsvm <- function(object, level = 0.95) {
   fixed <- parameter_rows("fixed", table, as.character(group), inclusion = inclusion, prior = prior)
   units <- if (length(object$smooths)) unit_positions(object)
   # Units are random effects: ranef().
-  rbind(
-    fixed[setdiff(seq_len(nrow(fixed)), units), ],
-    variance_parameters(object, level)
-  )
+  fixed[setdiff(seq_len(nrow(fixed)), units), ]
 }
-
-#' @exportS3Method
-parameters.bkm <- parameters.bsvm
 
 # Of a sampler: R-hat and the effective sample size, which the fit has.
 with_convergence <- function(table, object, known = object$diagnostics$table) {
@@ -135,6 +143,7 @@ spike_quantile <- function(p, mean, sd, chance) {
   out
 }
 
+# `level`: NULL where limits are not asked for.
 variance_parameters <- function(object, level) {
   rbind(
     random_parameters(object, level), component_parameters(object, level),
@@ -152,11 +161,11 @@ random_parameters <- function(object, level) {
     to <- term$columns[pairs[, 1]]
     single <- pairs[, 1] == pairs[, 2]
     table <- if (!is.null(object$draws)) {
-      gibbs_variance_rows(object, term, level)
+      gibbs_variance_rows(object, term, level %||% 0.95)
     } else if (has_points(object)) {
       point_variance_rows(object, t, level)
     } else {
-      vb_variance_rows(object, t, level)
+      vb_variance_rows(object, t, level %||% 0.95)
     }
     rownames(table) <- ifelse(
       single, sprintf("sd(%s | %s)", from, term$label),
@@ -210,8 +219,9 @@ component_parameters <- function(object, level) {
   rows <- lapply(seq_along(components), function(k) {
     q <- components[[k]]
     if (has_points(object)) {
-      return(point_row(object, function(own) sqrt(plain_components(own)[[k]]$value[1]), level))
+      return(point_rows(object, function(own) sqrt(plain_components(own)[[k]]$value[1]), level))
     }
+    level <- level %||% 0.95
     if (!is_sampled(object)) {
       return(if (q$type == "point") {
         coef_table(sqrt(q$value), NA_real_, NA_real_, NA_real_, level = level)
@@ -234,11 +244,11 @@ noise_parameters <- function(object, level) {
   noise <- object$posterior$noise
   table <- if (is_sampled(object)) {
     draws <- object$draws[, , noise_name(fixed_names(object)), drop = FALSE]
-    draws_table(draws, level)
+    draws_table(draws, level %||% 0.95)
   } else if (has_points(object)) {
-    point_row(object, function(own) sqrt(own$posterior$noise), level)
+    point_rows(object, function(own) sqrt(own$posterior$noise), level)
   } else {
-    sd_row(noise$shape, noise$rate, level)
+    sd_row(noise$shape, noise$rate, level %||% 0.95)
   }
   rownames(table) <- "sigma"
   parameter_rows("ran_pars", table, "Residual", "sd__Observation")
@@ -316,7 +326,7 @@ bark_words <- function(names) {
 
 # f is drawn as its mean given the rest: its spread is that of the fit, which has the coefficients'
 # too, and its quantiles are those of a normal variable.
-bark_parameters <- function(object, level = 0.95) {
+bark_parameters <- function(object, level) {
   names <- watched_names(object$draws)
   out <- draws_table(pooled_draws(object, names), level)
   at <- startsWith(names, "f[")

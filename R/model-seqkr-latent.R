@@ -100,13 +100,13 @@ seqkr_counts <- function(object) {
 }
 
 #' @exportS3Method
-facts.seqkr <- function(object) {
+facts.seqkr <- function(object, only = NULL) {
   size <- object$posterior$size
   steps <- object$trace$steps
   limits <- stats::quantile(size, c(0.025, 0.975), type = 1, names = FALSE)
   candidates <- ncol(object$state$points)
-  list(
-    title = paste(
+  chosen_facts(
+    only, title = paste(
       "Sequential Bayesian kernel", if (is_regression(object)) "regression" else "classification"
     ),
     Rows = rows_fact(object), Kernel = format(object$kernel),

@@ -122,8 +122,9 @@ watch_particles <- function(object, x, response, before) {
     center <- c(center, object$transform$response[1L])
     scale <- c(scale, object$transform$response[2L])
   }
-  watch_stream(
-    object$stream, values, center, scale, outside, ncol(x),
+  watch_moments(
+    object$stream, if (length(values)) column_moments_cpp(values + 0), colnames(values), center,
+    scale, outside, ncol(x),
     c(
       "With a larger `grid_max` inputs stay candidates for longer.",
       "extend(retune = TRUE) fits rows of both kinds."

@@ -114,8 +114,6 @@ seqkr.default <- function(x, y, family = NULL, kernel = rbf(), particles = 250,
   fit_model(seqkr_model, match.call(), environment(), ...)
 }
 
-check_move_rate <- function(x, name) check_number(x, 0, 0.5, name, c(FALSE, TRUE))
-
 check_grid <- function(grid, name) {
   if (is.data.frame(grid)) grid <- as.matrix(grid)
   matrix <- is.numeric(grid) && is.matrix(grid) && nrow(grid) > 0L && all(is.finite(grid))
@@ -211,7 +209,8 @@ delayedAssign("seqkr_model", list(
     ess = number_from(0),
     resampling = one_of("systematic", "stratified", "residual", "multinomial"), temper = check_flag,
     order = one_of("random", "given"), grid = check_grid, grid_max = count_from(1),
-    unique_grid = check_flag, final_moves = count_from(0), move_rate = check_move_rate,
+    unique_grid = check_flag, final_moves = count_from(0),
+    move_rate = function(x, name) check_number(x, 0, 0.5, name, c(FALSE, TRUE)),
     tune = check_flag
   ),
   settle = settle_regression,

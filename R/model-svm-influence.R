@@ -49,7 +49,7 @@ counted_rows <- function(rows, counts) {
 # sum delta delta' of the jackknife: delta = S x g / d, how leaving an observation out moves the
 # coefficients; by group the sum of S x g over the group, whose own effects have left with it.
 # Columns of theta as in `cov`, S.
-jackknife_cov <- function(influence, x, cov, group = NULL) {
+jackknife_cov <- function(influence, x, cov, group) {
   if (!is.null(group)) return(crossprod(group_moves(influence, x, cov, group)))
   at <- seq_len(ncol(x))
   cov <- cov[at, at, drop = FALSE]
@@ -117,8 +117,7 @@ add_sandwich <- function(fit, core, job) {
   }
   x <- scaled_columns(job$design, fit$posterior$wide)
   influence <- row_influence(core$influence, row_copies(fit$weights, fit$counted))
-  cov <- core$influence$jackknife %||%
-    jackknife_cov(influence, x, core$influence$cov, groups$group)
+  cov <- core$influence$jackknife %||% jackknife_cov(influence, x, core$influence$cov, groups$group)
   estimate <- list(cov = unname(cov), rate = implied_rate(influence))
   known(estimate, length(unique(groups$group)), groups$label, influence)
 }

@@ -50,7 +50,7 @@ given_up_share <- 0.2
 
 # `f`: means of the latent values of the rows, a column for each class beyond two; `codes`: numbers
 # of their classes.
-warn_given_up <- function(levels, codes, f, weights = NULL) {
+warn_given_up <- function(levels, codes, f, weights) {
   if (is.null(f)) return(invisible())
   f <- as.matrix(f)
   if (length(codes) == 0L || nrow(f) != length(codes) || anyNA(f)) return(invisible())

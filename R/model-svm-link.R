@@ -56,7 +56,7 @@ own_probability <- function(prob, y) {
   ifelse(y == 2L, prob, 1 - prob)
 }
 
-calibrate_link <- function(rows, classes, seed = NULL) {
+calibrate_link <- function(rows, classes, seed) {
   mean <- as.matrix(rows$mean)
   var <- as.matrix(rows$var)
   weights <- as.double(rows$weights %||% rep(1, nrow(mean)))
@@ -255,7 +255,7 @@ normal_tail <- function(z) {
 
 # By mean field's linear response, whose variance is nearer to the posterior's than q's `var`, which
 # predictions have.
-response_left_out <- function(influence, mean, var, sign, power, copies = 1) {
+response_left_out <- function(influence, mean, var, sign, power, copies) {
   copies <- pmax(copies, 1)
   own <- row_influence(influence, copies)
   out <- list(mean = own$left_mean, var = var / pmax(own$share, 0.05))
@@ -648,7 +648,7 @@ calibrated_glm_link <- function(link) {
 }
 
 # latent() with the probabilities of any link of the fit.
-latent_by_link <- function(object, rows = NULL, links = character(),
+latent_by_link <- function(object, rows = NULL, links,
                            threads = getOption("bayeskernel.threads", 2L)) {
   out <- latent(object, rows, setdiff(links, "calibrated"), threads)
   if ("calibrated" %in% links) {

@@ -46,19 +46,15 @@ listed_sets <- function() {
   )
 }
 
-# Folders, the user's before the cache.
-data_folders <- function() {
-  own <- c(getOption("bayeskernel.data"), Sys.getenv("BAYESKERNEL_DATA"), data_cache())
-  own[nzchar(own) & dir.exists(own)]
-}
-
 data_cache <- function() tools::R_user_dir("bayeskernel", "cache")
 
 # The place that has a set, without reading it: list(kind, at), or NULL.
 find_set <- function(name) {
   set <- paper_sets()[[name]]
   if (!is.null(set$make)) return(list(kind = "made here", at = set$make))
-  for (folder in data_folders()) {
+  # The user's before the cache.
+  folders <- c(getOption("bayeskernel.data"), Sys.getenv("BAYESKERNEL_DATA"), data_cache())
+  for (folder in folders[nzchar(folders) & dir.exists(folders)]) {
     at <- files_in(folder, set)
     if (!is.null(at)) return(list(kind = folder, at = at))
   }

@@ -13,7 +13,7 @@ autoplot.bayeskernel_fit <- function(object, type = NULL, ...) {
 # Names of columns as aesthetics.
 aes_of <- function(...) do.call(ggplot2::aes, lapply(list(...), as.name))
 
-gg_start <- function(data, mapping, title = NULL, x = NULL, y = NULL, caption = NULL) {
+gg_start <- function(data, mapping, title = NULL, x, y = NULL, caption = NULL) {
   axis <- ggplot2::guide_axis(check.overlap = TRUE)
   lines <- function(text, most) {
     if (is.character(text)) paste(strwrap(text, most), collapse = "\n") else text
@@ -206,7 +206,7 @@ gg_inclusion_along <- function(x, data) {
 
 # --- curves ------------------------------------------------------------------
 
-gg_band <- function(low = "lwr", high = "upr", alpha = 0.2, fill = bk_colours[["blue"]]) {
+gg_band <- function(low = "lwr", high = "upr", alpha, fill = bk_colours[["blue"]]) {
   ggplot2::geom_ribbon(aes_of(ymin = low, ymax = high), alpha = alpha, fill = fill, color = NA)
 }
 
@@ -526,9 +526,7 @@ gg_class_borders <- function(at, prob) {
   lapply(seq_len(ncol(prob)), function(k) {
     own <- data.frame(x = at[[1]], y = at[[2]], lead = class_lead(prob, k))
     if (all(own$lead < 0) || all(own$lead > 0)) return(NULL)
-    ggplot2::geom_contour(
-      aes_of(z = "lead"), own, breaks = 0, color = "grey10", linewidth = 0.8
-    )
+    ggplot2::geom_contour(aes_of(z = "lead"), own, breaks = 0, color = "grey10", linewidth = 0.8)
   })
 }
 

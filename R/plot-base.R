@@ -35,7 +35,7 @@ bk_looks <- function(panels) {
 }
 
 # An empty panel with grid, axes and titles.
-bk_panel <- function(xlim, ylim, xlab = "", ylab = "", main = "",
+bk_panel <- function(xlim, ylim, xlab, ylab = "", main = "",
                      axes = c("x", "y"), grid = c("x", "y")) {
   away <- if (nzchar(ylab) && "y" %in% axes) beyond_ticks(ylim)
   graphics::plot.new()
@@ -158,11 +158,6 @@ bk_note <- function(text, below = FALSE, adj = if (below) 0.5 else 1) {
     text, if (below) 1 else 3, if (below) 3.5 else 0.2, adj = adj,
     cex = 0.75 * graphics::par("cex"), col = muted[["axis"]]
   )
-}
-
-# The remark below the title of all panels.
-outer_note <- function(text) {
-  graphics::mtext(text, 3, 0, outer = TRUE, adj = 0.02, cex = 0.75, col = muted[["axis"]])
 }
 
 # Traces of draws (iterations x chains x variables), chains in colours.

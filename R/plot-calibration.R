@@ -96,7 +96,7 @@ observed_labels <- function(x) {
   paste(c("Fitted", "Observed"), if (is_string(x$response)) x$response else "response")
 }
 
-plot_observed <- function(rows, main, labels = c("Fitted", "Observed")) {
+plot_observed <- function(rows, main, labels) {
   old <- bk_look()
   on.exit(graphics::par(old))
   bk_panel(range(rows$fit), range(rows[c("observed", "lwr", "upr")]), labels[1], labels[2], main)

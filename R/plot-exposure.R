@@ -91,13 +91,11 @@ plot_single <- function(info, main) {
     graphics::points(own$estimate, at, pch = 21, bg = "white", col = colours[k])
   }
   if (length(info$pars) > 1L) {
-    marks_above(sprintf("others at %s", format(others, trim = TRUE)), colours)
+    key_above(
+      sprintf("others at %s", format(others, trim = TRUE)), col = colours, pch = 21,
+      pt.bg = "white", lty = 1, lwd = 2
+    )
   }
-}
-
-# Names of coloured marks, above the panel at the right.
-marks_above <- function(labels, colours) {
-  key_above(labels, col = colours, pch = 21, pt.bg = "white", lty = 1, lwd = 2)
 }
 
 plot_interaction <- function(info, main) {

@@ -89,7 +89,8 @@ key_outside <- function(labels, colours, lines) {
 }
 
 # A scale of probability at the right of the panel.
-key_probability <- function(marks = c(0, 0.1, 0.5, 0.9, 1)) {
+key_probability <- function() {
+  marks <- c(0, 0.1, 0.5, 0.9, 1)
   key_scale(shade_probability(seq(0, 1, length.out = 101)), marks, marks, heavy = marks == 0.5)
 }
 
@@ -111,7 +112,7 @@ key_scale <- function(colors, at, labels, heavy = FALSE) {
 
 # Names of the classes at the right of the panel, smaller if there are many: with boxes, lines, or
 # neither.
-key_classes <- function(labels, colours = NULL, lines = NULL) {
+key_classes <- function(labels, colours, lines = NULL) {
   usr <- graphics::par("usr")
   room <- graphics::par("pin")[2] / (1.25 * graphics::par("csi"))
   marks <- if (!is.null(lines)) {

@@ -24,7 +24,7 @@ draw_inclusion <- function(x, data, main) {
 
 # Bars as long as the probability, largest first; blue where the effect is positive with probability
 # 1, orange with 0, `positive` is NULL where effects have no sign.
-plot_inclusion <- function(inclusion, positive, prior, main = "") {
+plot_inclusion <- function(inclusion, positive, prior, main) {
   count <- length(inclusion)
   which <- shown_inclusion(inclusion)
   order <- which$rows

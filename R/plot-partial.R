@@ -44,9 +44,7 @@ groups_meant <- function(x, newdata, groups) {
   switch(groups,
     new = sprintf("for a new group of %s", names),
     none = sprintf("for a group of %s with effect 0", names),
-    sprintf(
-      "average over the %s groups of %s", if (is.null(newdata)) "known" else "given", names
-    )
+    sprintf("average over the %s groups of %s", if (is.null(newdata)) "known" else "given", names)
   )
 }
 
@@ -67,7 +65,7 @@ draw_partial <- function(x, data, main) {
 # Returns a list: `names` of the predictors that may change; `few`, which have few values;
 #   `strength()`, how much each matters, named; `curve(name)`, a data frame with `value`, for more
 #   than two classes `class`, `fit`, `lwr`, `upr`.
-partial_source <- function(x, newdata, threads, groups = "as given") {
+partial_source <- function(x, newdata, threads, groups) {
   data <- partial_data(x, newdata)
   if (groups == "new") data[group_variables(x$design)] <- "a new group"
   data <- complete_rows(x, data, groups)
@@ -78,7 +76,9 @@ partial_source <- function(x, newdata, threads, groups = "as given") {
     out[[name]] <- rep(values, each = nrow(rows))
     out
   }
-  rows <- data[spread_over(nrow(data), most_partial_rows(x)), , drop = FALSE]
+  # Classes are as many curves, and probabilities of more than two take longer.
+  most <- if (length(x$levels) > 2L) max(40, 400 %/% length(x$levels)) else 200
+  rows <- data[spread_over(nrow(data), most), , drop = FALSE]
   few <- rows[spread_over(nrow(rows), 40L), , drop = FALSE]
   list(
     names = names, few = vapply(data[names], few_values, NA),
@@ -121,11 +121,6 @@ predicted_values <- function(x, rows, threads) {
 average_rows <- function(values, count) {
   each <- nrow(values) / count
   rowsum(values, rep(seq_len(count), each = each), reorder = FALSE) / each
-}
-
-# Classes are as many curves, and probabilities of more than two take longer.
-most_partial_rows <- function(x) {
-  if (length(x$levels) > 2L) max(40, 400 %/% length(x$levels)) else 200
 }
 
 # The average of predictions at each value, with a 90 % band over 400 draws, 150 of more than two
@@ -196,7 +191,7 @@ partial_title <- function(banded) {
 # rows: named: values of numbers in the rows, shown along the axis.
 # note: a line below the title.
 # seen: rows behind the curve of the only panel, `value` and `y`.
-curve_panels <- function(curves, label, title, classes = NULL, rows = NULL, note = NULL,
+curve_panels <- function(curves, label, title, classes = NULL, rows, note,
                          seen = NULL) {
   old <- bk_looks(length(curves))
   old$omi <- graphics::par("omi")
@@ -242,14 +237,18 @@ curve_panels <- function(curves, label, title, classes = NULL, rows = NULL, note
     line <- if (is.null(note)) -0.1 else 1.1
     graphics::mtext(outside, outer = TRUE, adj = 0.02, line = line, cex = 1.05)
   }
-  if (!is.null(note)) if (is.null(outside)) bk_note(note, adj = 0) else outer_note(note)
+  if (!is.null(note) && is.null(outside)) {
+    bk_note(note, adj = 0)
+  } else if (!is.null(note)) {
+    graphics::mtext(note, 3, 0, outer = TRUE, adj = 0.02, cex = 0.75, col = muted[["axis"]])
+  }
   if (several) key_outside(labels, colours, bk_lines(count))
 }
 
 # Of several panels one title, in room above them all: "" for each panel, with the title as
 # attribute.
 # noted: with a line of small print below it.
-title_outside <- function(title, noted = FALSE) {
+title_outside <- function(title, noted) {
   if (is.character(title) && !nzchar(title)) return(title)
   above <- if (noted) 0.47 else 0.25
   graphics::par(

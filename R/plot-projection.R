@@ -18,10 +18,7 @@ draw_projection <- function(x, main, threads) {
     old <- bk_look()
     on.exit(graphics::par(old))
     prob <- x$fitted$prob
-    bk_panel(
-      range(z), c(-0.06, 1.06), axis_name(found, 1L),
-      response_label(x), title
-    )
+    bk_panel(range(z), c(-0.06, 1.06), axis_name(found, 1L), response_label(x), title)
     half <- stats::qnorm(0.95) * x$fitted$prob_sd
     graphics::segments(
       z, pmax(prob - half, 0), z, pmin(prob + half, 1), col = blend(muted[["line"]], 0.5), lwd = 0.8

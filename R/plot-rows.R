@@ -231,15 +231,13 @@ named_rows <- function(labels, most = (graphics::par("fin")[2] - 1.5) / graphics
   ifelse(seq_along(labels) %in% shown, as.character(labels), "")
 }
 
-# Whether letters of a readable size have room for so many rows in the figure.
-rows_fit <- function(rows) (graphics::par("fin")[2] - 1.5) / rows > 0.49 * graphics::par("csi")
-
 # Estimates with intervals, and if given thick ones within. More rows than can be read are drawn
 # thin and without labels. `reach`: what the axis has at least.
 plot_intervals <- function(estimate, lower, upper, labels = names(estimate), reference = 0,
                            xlab = "", main = "", note = NULL, inner = NULL, reach = NULL) {
   rows <- length(estimate)
-  dense <- rows > most_rows && !rows_fit(rows)
+  # Letters of a readable size have no room in the figure.
+  dense <- rows > most_rows && (graphics::par("fin")[2] - 1.5) / rows <= 0.49 * graphics::par("csi")
   place <- row_panel(
     if (dense) named_rows(labels %||% character(rows)) else labels,
     range(lower, upper, reference, reach, finite = TRUE), xlab, main,

@@ -51,10 +51,7 @@ draw_stream <- function(x, data, main) {
   old <- bk_looks(2L)
   on.exit(graphics::par(old))
   total <- cumsum(steps$log_evidence)
-  bk_panel(
-    range(at), range(total), "Row", "Log evidence",
-    main_title(main, "Log evidence so far")
-  )
+  bk_panel(range(at), range(total), "Row", "Log evidence", main_title(main, "Log evidence so far"))
   graphics::lines(at[keep], total[keep], col = bk_colours[["blue"]], lwd = 1.6)
   bk_panel(
     range(at), c(0, x$particles), "Row", "Effective particles",

@@ -122,8 +122,8 @@ smooth_panel <- function(k, x) {
 
 # A curve with its intervals, of which a note tells, or one without for each level of a factor;
 # `limits` of the y axis.
-plot_smooth_curves <- function(at, curve, label, main, rows = NULL,
-                               limits = range(curve$mean, 0), noted = TRUE) {
+plot_smooth_curves <- function(at, curve, label, main, rows,
+                               limits, noted) {
   one <- length(at) == 1L
   level <- if (one) factor(rep("", nrow(at))) else at[[2]]
   count <- nlevels(level)
@@ -131,9 +131,7 @@ plot_smooth_curves <- function(at, curve, label, main, rows = NULL,
   on.exit(graphics::par(old))
   # Names of many levels would hide the curves.
   labels <- if (!one && count <= 24L) key_labels(levels(level))
-  bk_panel(
-    range(at[[1]]), limits, xlab = names(at)[1], ylab = label, main = main
-  )
+  bk_panel(range(at[[1]]), limits, xlab = names(at)[1], ylab = label, main = main)
   graphics::abline(h = 0, col = muted[["line"]], lty = 2)
   for (k in if (one) 1:2) {
     graphics::polygon(

@@ -1,6 +1,6 @@
 # Draws of all chains one after another, of a fit whose chains weigh differently each as often as
 # the weight of its chain says.
-pooled_draws <- function(object, names = dimnames(object$draws)[[3]]) {
+pooled_draws <- function(object, names) {
   flat <- stack_chains(object$draws[, , names, drop = FALSE])
   rows <- weighted_rows(object)
   if (is.null(rows)) flat else flat[rows, , drop = FALSE]

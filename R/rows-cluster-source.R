@@ -2,9 +2,6 @@
 # and keeps these in a file on its own disk. The master knows the sizes of the parts and what the
 # columns' moments are; passes are sums over the parts in their order. A group stays with one part.
 
-# Of a model that reads rows in a source.
-cluster_methods <- function(rows) c("ep", "vb", "svi")
-
 #' @rdname row_source
 #' @export
 row_source.cluster <- function(x, open, y = NULL, ...) {
@@ -80,9 +77,7 @@ refuse_cluster_rows <- function() {
 # What a fit of these rows cannot have.
 refuse_beside_cluster <- function(group, settings) {
   if (!is.null(group) && settings$method == "svi") {
-    abort_argument(
-      settings$method, "method", "for groups of rows of a cluster \"ep\" or \"vb\""
-    )
+    abort_argument(settings$method, "method", "for groups of rows of a cluster \"ep\" or \"vb\"")
   }
   if (!is.null(settings$cluster)) {
     bk_abort(

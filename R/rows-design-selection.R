@@ -96,7 +96,7 @@ list_terms <- function(labels) {
 # Codes the factors of some terms by one indicator for each level: 2 in the matrix of factors is
 # what model.matrix() reads so. A variable of `two` levels stays one column against its reference:
 # two columns that say the same would share what it is worth.
-full_indicators <- function(terms, chosen, two = character()) {
+full_indicators <- function(terms, chosen, two) {
   factors <- attr(terms, "factors")
   if (length(chosen) && length(factors)) {
     part <- factors[, chosen, drop = FALSE]

@@ -78,7 +78,7 @@ is_measured <- function(y) {
     is.null(declared_levels(y)) && length(unique(y[!is.na(y)])) > 2L
 }
 
-read_numbers <- function(y, name, rows, kind = "gaussian") {
+read_numbers <- function(y, name, rows, kind) {
   if (!is.numeric(y) || is.factor(y) || length(dim(y)) > 1L) {
     own <- kind == "number"
     abort_family(
@@ -100,7 +100,7 @@ read_numbers <- function(y, name, rows, kind = "gaussian") {
 }
 
 # Numbers of the classes that occur, and their names.
-read_classes <- function(y, name, kind, rows = NULL) {
+read_classes <- function(y, name, kind, rows) {
   refuse_label_type(y, name, kind)
   check_labels_there(y, name, rows)
   levels <- declared_levels(y)
@@ -254,7 +254,7 @@ known_codes <- function(y, levels) {
 # The number of the class of each of `n` new rows. `y` may be a vector, the name of a column, or
 # NULL: what the formula has on its left. `declared`: with the levels that no row of the fit has,
 # see known_levels().
-new_labels <- function(object, newdata, y, n, declared = FALSE) {
+new_labels <- function(object, newdata, y, n, declared) {
   columns <- if (is.list(newdata)) names(newdata)
   if (is_string(y) && n != 1L && !is.null(columns)) {
     if (!(y %in% columns)) {
@@ -288,7 +288,7 @@ is_counts <- function(y) is.matrix(y) && !is.object(y) && is.numeric(y) && ncol(
 # cbind(successes, failures): each row becomes a row of either class whose weights are its counts,
 # none for a count of zero. `at` are the rows that they come from. NULL if the response is no such
 # matrix.
-spread_counts <- function(y, name, n, kind, weights = NULL) {
+spread_counts <- function(y, name, n, kind, weights) {
   if (!is_counts(y) || !isTRUE(response_kinds[[kind]]$counts)) return(NULL)
   check_labels_there(y, name)
   wrong <- which(rowSums(y < 0 | y != trunc(y)) > 0)

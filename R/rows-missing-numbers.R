@@ -168,7 +168,7 @@ fill_cells <- function(x, cells, part) {
 # Holes of new rows from the predictors `values` (data scale) and the cells of x and of each z;
 # `factors` as missing_model() takes them. A row where two unknowns are multiplied, or are made of
 # one variable, has no normal latent value and counts as incomplete.
-new_missing <- function(info, values, cells, complete, factors = NULL) {
+new_missing <- function(info, values, cells, complete, factors) {
   mask <- is.na(if (is.null(factors)) values else cbind(values, factors$codes))
   own <- missing_factors(info, factors, values)
   twice <- function(part) part$row[duplicated(cbind(part$row, part$column))]

@@ -52,7 +52,7 @@ forget_groups <- function(object, random, all = FALSE) {
 
 # Variables of random terms alone need not be there; for `new` groups only their factors: a row that
 # does not tell its group has one of its own.
-without_groups <- function(info, newdata, new = FALSE) {
+without_groups <- function(info, newdata, new) {
   if (!is.list(newdata)) return(newdata)
   alone <- group_variables(info, !new)
   absent <- setdiff(alone, names(newdata))
@@ -79,12 +79,6 @@ group_variables <- function(info, slopes = FALSE) {
     all.vars(info$offset), if (!slopes) of_slopes
   )
   unique(setdiff(c(factors, if (slopes) of_slopes), elsewhere))
-}
-
-# What the fit knows of each variable that names groups.
-group_names_of <- function(object, names) {
-  known <- lapply(object$design$random, `[[`, "leaf_levels")
-  lapply(names, function(name) unlist(lapply(known, `[[`, name)))
 }
 
 # Names of groups, so that rows of one unseen group share its effect.
@@ -255,7 +249,10 @@ block_values <- function(object, source, block) {
   if (object$design$type == "matrix") return(block$x)
   x <- as.data.frame(block$x)
   x[source$raw] <- if (source$type == "text") {
-    Map(text_groups_like, block$raw, group_names_of(object, source$raw))
+    known <- lapply(object$design$random, `[[`, "leaf_levels")
+    Map(function(values, name) {
+      text_groups_like(values, unlist(lapply(known, `[[`, name)))
+    }, block$raw, source$raw)
   } else {
     block$raw
   }

@@ -99,7 +99,7 @@ check_spaces <- function(x, y) {
 }
 
 # Spaces and response in the order of the first that has names.
-match_spaces <- function(x, kernels, y = NULL, weights = NULL) {
+match_spaces <- function(x, kernels, y, weights) {
   kernel <- vapply(kernels, is_precomputed, NA)
   known <- Map(object_names, x, kernel)
   first <- Position(Negate(is.null), known)
@@ -248,7 +248,7 @@ check_gram <- function(k, name = NULL) {
 
 # New rows ---------------------------------------------------------------------
 
-new_space_rows <- function(info, newdata, first = 0) {
+new_space_rows <- function(info, newdata, first) {
   names <- names(info$spaces)
   alone <- length(names) == 1L &&
     (is.matrix(newdata) || is.data.frame(newdata) || !is.list(newdata))

@@ -192,7 +192,7 @@ predictors_of_design <- function(model, design, settings) {
 
 # Models whose kernels combine the predictors know no other terms, but for random `intercepts` in
 # some.
-refuse_linear_terms <- function(design, model, intercepts = FALSE) {
+refuse_linear_terms <- function(design, model, intercepts) {
   slopes <- Filter(function(term) {
     !intercepts || !identical(term$columns, "(Intercept)")
   }, design$random)
@@ -444,10 +444,10 @@ kernel_matrix_rows <- function(given, kind) {
 # Row sources -----------------------------------------------------------------
 
 # The source is read once, into a temporary file.
-source_rows <- function(model, source, settings, formula = NULL) {
+source_rows <- function(model, source, settings, formula) {
   apart <- identical(source$type, "cluster")
   methods <- model$rows$source
-  if (apart && length(methods)) methods <- cluster_methods(model$rows)
+  if (apart && length(methods)) methods <- c("ep", "vb", "svi")
   if (!all(settings$method %in% methods)) {
     abort_argument(
       settings$method, "method",
@@ -479,9 +479,7 @@ source_rows <- function(model, source, settings, formula = NULL) {
     if (model$rows$response(settings) == "number") {
       number_coder(source$response, text)
     } else {
-      label_coder(
-        source$response, text, if (model$name == "bkm") "file_any" else "file"
-      )
+      label_coder(source$response, text, if (model$name == "bkm") "file_any" else "file")
     }, layout$plain %||% length(source$columns)
   )
   # Its first column is an intercept.

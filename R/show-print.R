@@ -61,7 +61,7 @@ print.bayeskernel_varcorr <- function(x, digits = default_digits(), ...) {
 }
 
 # One line a random column; correlations with the columns above it on its right.
-print_varcorr <- function(x, digits = default_digits()) {
+print_varcorr <- function(x, digits) {
   sizes <- vapply(x, nrow, 1L)
   sd <- unlist(lapply(x, attr, "stddev"), use.names = FALSE)
   text <- cbind(

@@ -82,7 +82,7 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
   rows <- parameters(object, 0.95)
   exp <- check_flag(exp, "exp")
   if (exp) rows <- odds_ratios(object, rows, "exp")
-  tables <- parameter_tables(rows, object$partial_range)
+  tables <- parameter_tables(object, rows)
   matrices <- lapply(tables, function(table) {
     if (nrow(table) > 0L) parameter_matrix(table)
   })
@@ -100,28 +100,28 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
   )
 }
 
-# Rows of parameters() by the table that they are in.
-# `ranges`: of the partial effects of the predictors, by which those without an inclusion stand.
-parameter_tables <- function(rows, ranges = NULL) {
+# Rows of parameters() by the table that they are in: scales of kernels that do not tell how much a
+# predictor matters with the range of its partial effect.
+parameter_tables <- function(object, rows) {
   names <- c("coefficients", "selection", "scales", "variances", "parameters")
   tables <- split(rows, factor(table_of_row(rows), names))
   for (name in c("selection", "scales")) {
     own <- tables[[name]]
     inclusion <- ifelse(is.na(own$inclusion), 0, own$inclusion)
-    if (name == "scales" && length(ranges)) own$range <- unname(ranges[own$term])
+    if (any(own$effect == "scale")) own$range <- unname(partial_ranges(object)[own$term])
     tables[[name]] <- own[order(-inclusion, -abs(own$range %||% own$estimate)), ]
   }
   tables
 }
 
 # What both a fit and its summary print.
-shown_parts <- function(object, tables) {
+shown_parts <- function(object, tables, only = NULL) {
   # They belong to the curve, whose table says more.
   curves <- length(object$smooths) > 0L
   hidden <- if (curves) smooth_columns(object)
   tables$coefficients <- tables$coefficients[!(rownames(tables$coefficients) %in% hidden), ]
   list(
-    smooths = if (curves) smooth_table(object), rows = tables, facts = facts(object),
+    smooths = if (curves) smooth_table(object), rows = tables, facts = facts(object, only),
     call = object$call, levels = object$levels, diagnostics = fit_quality(object),
     elapsed = object$elapsed
   )
@@ -184,14 +184,15 @@ print_head <- function(x) {
 
 # Facts that are not at the head, or those of `names`.
 print_rest <- function(facts, names = NULL) {
-  head <- c("title", "Posterior", "Rows", "Groups", "Smooths")
-  facts <- Filter(length, facts[setdiff(names(facts), head)])
+  facts <- Filter(length, facts[setdiff(names(facts), c(facts_at_head, "Smooths"))])
   if (!is.null(names)) facts <- facts[intersect(names(facts), names)]
   if (length(facts)) {
     print_facts(facts)
     cat("\n")
   }
 }
+
+facts_at_head <- c("title", "Posterior", "Rows", "Groups")
 
 # What print() of a fit says in addition to its tables.
 facts_in_short <- c(
@@ -204,8 +205,10 @@ facts_in_short <- c(
 print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
   digits <- check_digits(digits)
   check_whole(x)
-  tables <- parameter_tables(parameters(x, 0.95), x$partial_range)
-  parts <- shown_parts(x, tables)
+  # Of variances there are estimates alone.
+  rows <- if (is_linear(x)) fixed_parameters(x, 0.95) else parameters(x, 0.95)
+  tables <- parameter_tables(x, rows)
+  parts <- shown_parts(x, tables, c(facts_at_head, "Penalty", facts_in_short))
   print_head(parts)
   # What the chains are worth is said in one line below.
   parts$rows <- lapply(parts$rows, function(rows) {
@@ -215,7 +218,7 @@ print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
   print_tables(parts, digits, max_rows = 15L)
   if (length(x$posterior$random) > 0L) {
     cat("Variance components:\n")
-    print_varcorr(varcorr_of(x, tables$variances), digits)
+    print_varcorr(VarCorr.bayeskernel_fit(x), digits)
     cat("\n")
   }
   facts <- parts$facts
@@ -248,8 +251,6 @@ print_tables <- function(x, digits, max_rows) {
       "Predictors, by their share of the learned directions:"
     } else if (!all(is.na(rows$scales$inclusion))) {
       "Predictors, by probability of being in the model (kernel scales):"
-    } else if (is.null(rows$scales$range)) {
-      "Predictors, by their kernel scale, which says how narrow a kernel is:"
     } else {
       "Predictors, by the range of their partial effects (kernel scales):"
     }, rows$scales, digits, max_rows)

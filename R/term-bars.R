@@ -52,7 +52,7 @@ check_distinct_bars <- function(bars) {
 # One entry of `random` of the design, from a frame with 1 in the holes of the predictors that
 # `mask` (n x predictors) marks, and a level in those of the factors that `gone` marks. The element
 # `info` is what prediction needs of it; `made` and `cells` are for missing_model().
-random_term <- function(bar, frame, standardize, rows, gaps = NULL) {
+random_term <- function(bar, frame, standardize, rows, gaps) {
   names <- vapply(bar$leaves, deparse1, "")
   group <- group_index(unclass(frame)[names], bar$label)
   z <- plain_model_matrix(bar$terms, frame)

@@ -5,7 +5,7 @@
 # stay as they are; columns `apart` have a prior that can tell them from others. Missing values are
 # filled with the column's centre.
 fixed_columns <- function(x, standardize, drop_aliased, rows, moments = observed_moments(x),
-                          penalised = logical(ncol(x)), apart = logical(ncol(x)), holes = FALSE) {
+                          penalised = logical(ncol(x)), apart, holes) {
   p <- ncol(x)
   columns <- colnames(x)
   intercept <- p > 0L && columns[1] == "(Intercept)"

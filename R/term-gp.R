@@ -293,7 +293,10 @@ place_process <- function(x, term, d, center, scale, coded) {
     nearest <- apply(z, 1L, function(center) which.min(colSums((t(distinct) - center)^2)))
     z <- unique(distinct[nearest, , drop = FALSE])
   }
-  list(kernel = unit_variance(kernel), free = free, z = z)
+  # The variance of a single kernel is the term's own; of sums and products those within are
+  # relative to it.
+  if (is.null(kernel$children)) kernel$variance <- 1
+  list(kernel = kernel, free = free, z = z)
 }
 
 # Columns that categorical() alone looks at, and so may be factors.
@@ -308,13 +311,6 @@ category_columns <- function(kernel, d, names) {
     unlist(lapply(leaves[kinds == "categorical"], at)),
     unlist(lapply(leaves[kinds != "categorical"], at))
   )
-}
-
-# The variance of a single kernel is the term's own; of sums and products those within are relative
-# to it.
-unit_variance <- function(kernel) {
-  if (is.null(kernel$children)) kernel$variance <- 1
-  kernel
 }
 
 # Which of kernel_parameters() are length-scales, or of projections, that were left open.
@@ -367,7 +363,7 @@ default_process_inducing <- function(n, d) {
 
 # Features of rows on the scale of the data, a number `by` in the last column: without `centre`, n x
 # m, and what they leave open of the variance 1.
-process_features <- function(process, x, inside, threads = 1L) {
+process_features <- function(process, x, inside, threads) {
   x <- scale_columns_by(x, process$center, process$scale)
   d <- ncol(process$z)
   by <- if (process$number) x[, d + 1L] else inside

@@ -127,7 +127,7 @@ smooth_kind <- function(term) {
 
 # The smooths of a design from a frame without holes in their variables. A factor in `by` makes one
 # smooth for each level.
-build_smooths <- function(smooths, frame, rows, standardize = TRUE, intercept = TRUE) {
+build_smooths <- function(smooths, frame, rows, standardize, intercept) {
   built <- unlist(lapply(smooths, function(term) {
     smooth_kind(term)$build(term, frame, rows, standardize = standardize, centred = intercept)
   }), recursive = FALSE)

@@ -40,7 +40,7 @@ join_arrays <- function(arrays, along) {
 }
 
 # The same names and sizes, and finite numbers; only the latter for elements called as in `free`.
-same_shape <- function(x, pattern, free = character()) {
+same_shape <- function(x, pattern, free) {
   if (!is.list(pattern)) {
     sizes <- function(x) if (is.null(dim(x))) length(x) else dim(x)
     return(

@@ -11,3 +11,6 @@
 }
 
 .onUnload <- function(libpath) library.dynam.unload("bayeskernel", libpath)
+
+# This file is read last: tables of functions of other files are made now, not by the first fit.
+invisible(mget(ls(environment(), pattern = "_(model|arguments)$"), environment()))

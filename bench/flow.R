@@ -1,6 +1,6 @@
 # The way of one plain fit through R/: how many functions run, in how many
 # files, and how many of the calls, each pair of caller and callee counted once,
-# go from one file to another.
+# go from one file to another. `%||%` is not counted: R has it from 4.4.
 #
 #   Rscript bench/flow.R            counts
 #   Rscript bench/flow.R bsvm       and the functions of that step, by file
@@ -19,6 +19,7 @@ home <- unlist(lapply(files, function(file) {
   names <- vapply(code, function(e) as.character(e[[2]]), "")
   stats::setNames(rep(basename(file), length(names)), names)
 }))
+home <- home[names(home) != "%||%"]
 
 # Each function of the package tells when it begins and ends.
 trail <- new.env()
@@ -38,6 +39,7 @@ watched <- function(f, name) {
   }, list(ENTER = enter, LEAVE = leave, NAME = name, BODY = body(f)))
   f
 }
+bare <- told <- list()
 for (name in intersect(names(home), ls(space, all.names = TRUE))) {
   f <- get(name, space)
   # What runs by on.exit() or reads the frames would be another function.
@@ -45,10 +47,26 @@ for (name in intersect(names(home), ls(space, all.names = TRUE))) {
         any(c("on.exit", "sys.function", "match.call", "missing") %in% all.names(body(f)))) {
     next
   }
+  bare[[name]] <- f
   f <- watched(f, name)
+  told[[name]] <- f
   unlockBinding(name, space)
   assign(name, f, space)
   if (exists(name, methods, inherits = FALSE)) assign(name, f, methods)
+}
+# Lists of functions, as models are, have them, too.
+watched_list <- function(x) {
+  for (k in seq_along(x)) {
+    if (is.list(x[[k]])) x[[k]] <- watched_list(x[[k]])
+    at <- if (is.function(x[[k]])) Position(function(f) identical(f, x[[k]]), bare)
+    if (length(at) && !is.na(at)) x[[k]] <- told[[at]]
+  }
+  x
+}
+for (name in ls(space, pattern = "_(model|arguments)$")) {
+  if (!is.list(get(name, space))) next
+  unlockBinding(name, space)
+  assign(name, watched_list(get(name, space)), space)
 }
 
 steps <- list(

@@ -12,9 +12,7 @@ cut_open <- function(data, begin, y = "y") {
     end <- c(begin, nrow(data) + 1)[part + 1] - 1
     bayeskernel::row_source(data[begin[part]:end, , drop = FALSE], y = y)
   }
-  environment(open) <- list2env(
-    list(data = data, begin = begin, y = y), parent = globalenv()
-  )
+  environment(open) <- list2env(list(data = data, begin = begin, y = y), parent = globalenv())
   open
 }
 

@@ -48,7 +48,7 @@ toy_methods <- list(
       c(q$mean, sigma = q$sigma), c(sqrt(diag(q$cov)), 0), level = level
     ))
   },
-  facts = function(object) list(title = "Linear regression", Prior = "flat")
+  facts = function(object, only = NULL) list(title = "Linear regression", Prior = "flat")
 )
 for (name in names(toy_methods)) {
   registerS3method(name, "toy", toy_methods[[name]], asNamespace("bayeskernel"))

@@ -63,9 +63,7 @@ test_that("calibration takes labels from the new rows or from y", {
   expect_equal(
     by_frame, drawn(plot(fits$two, "calibration", newdata = d, y = d$two, bins = 4))$value
   )
-  expect_equal(
-    by_frame, calibration(d$two, predict(fits$two, d, "prob"), 4)
-  )
+  expect_equal(by_frame, calibration(d$two, predict(fits$two, d, "prob"), 4))
   expect_equal(
     drawn(plot(fits$three, "fit", bins = 4))$value, calibration(d$three, fitted(fits$three), 4)
   )

@@ -117,9 +117,7 @@ test_that("loo() sums the cavities, which are what refits predict", {
   expect_equal(loo::loo(counts)$estimates[1, 1], sum(pointwise))
   # That of a pseudo-likelihood is of the probabilities of predict().
   expect_equal(loo::loo(hinge)$estimates["elpd_loo", "Estimate"], sum(hinge$link$log_prob))
-  expect_bk_error(
-    loo::loo(update(hinge, method = "vb")), "argument", "pseudo-likelihood"
-  )
+  expect_bk_error(loo::loo(update(hinge, method = "vb")), "argument", "pseudo-likelihood")
 })
 
 log_lik_of <- function(object, ...) asNamespace("bayeskernel")$log_lik.bayeskernel_fit(object, ...)

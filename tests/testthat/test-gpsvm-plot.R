@@ -156,18 +156,14 @@ test_that("calibration of new rows is that of calibration()", {
   y <- ifelse(runif(50) < 0.5, "yes", "no")
   table <- NULL
   drawn(table <- plot(two, "calibration", newdata = rows, y = y, bins = 4))
-  expect_equal(
-    table, calibration(factor(y, two$levels), predict(two, rows, "prob"), bins = 4)
-  )
+  expect_equal(table, calibration(factor(y, two$levels), predict(two, rows, "prob"), bins = 4))
   y <- replace(y, 3, NA)
   drawn(table <- plot(two, "calibration", newdata = rows, y = y, bins = 4))
   expect_equal(sum(table$rows), 49L)
   rows <- cbind(u = rnorm(50, sd = 3), v = 0, w = 0)
   y <- sample(three$levels, 50, TRUE)
   drawn(table <- plot(three, "calibration", newdata = rows, y = y))
-  expect_equal(
-    table, calibration(factor(y, three$levels), predict(three, rows, "prob"))
-  )
+  expect_equal(table, calibration(factor(y, three$levels), predict(three, rows, "prob")))
 })
 
 test_that("calibration of the fit's rows sets their labels beside predict()", {

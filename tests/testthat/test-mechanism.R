@@ -81,9 +81,7 @@ test_that("a slope that is held stays, and 0 is missing at random", {
   fit <- bkm(y ~ x + z, d, missing = mnar(x ~ x, slope = c(x = 0)), threads = 1)
   expect_identical(mechanism(fit)$estimate[2], 0)
   expect_identical(mechanism(fit)$sd[2], NA_real_)
-  expect_equal(
-    coef(fit), coef(bkm(y ~ x + z, d, missing = "model", threads = 1)), tolerance = 0.02
-  )
+  expect_equal(coef(fit), coef(bkm(y ~ x + z, d, missing = "model", threads = 1)), tolerance = 0.02)
   # New rows are averaged under the mechanism: those that miss x have large ones.
   large <- bkm(y ~ x + z, d, missing = mnar(x ~ x, slope = c(x = 2)), threads = 1)
   new <- data.frame(x = NA_real_, z = 0)

@@ -256,9 +256,7 @@ test_that("a boundary of two numbers holds factors and others where most rows ar
 test_that("an unknown type is answered with those that this fit has", {
   fit <- bkm(Sepal.Length ~ Petal.Length, iris, threads = 1)
   error <- expect_bk_error(plot(fit, "waffle"), "argument", "partial")
-  expect_setequal(
-    error$expected, c("coef", "fit", "partial", "residuals", "qq", "predictive")
-  )
+  expect_setequal(error$expected, c("coef", "fit", "partial", "residuals", "qq", "predictive"))
   smooth <- bkm(Sepal.Length ~ s(Petal.Length), iris, threads = 1)
   expect_bk_error(plot(smooth, "coef"), "argument", "smooth")
   expect_gt(nrow(plot_data(smooth, "coef", pars = names(coef(smooth)))), 5)
