@@ -79,7 +79,7 @@ test_that("chains of the linear model draw what they drew", {
     0.183584378972, -0.210467270685, 1.645407738990, -0.069093329340
   ))
   expect_numbers(summary_of(core_draws(y ~ a + b + c, d, select = TRUE)), c(
-    79.361469479028, -0.139740815226, 1.418151978885, 0
+    406.469803421162, -0.144937051148, 1.388042195684, 0
   ))
   d$b[seq(3, 240, by = 5)] <- NA
   d$c[seq(3, 240, by = 10)] <- NA
