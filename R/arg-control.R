@@ -11,8 +11,8 @@
 #'
 #' @param warmup,thin For `"gibbs"`: discarded sweeps, default 1000; sweeps per
 #'   kept draw, default 1.
-#' @param resume A fit by a sampler to the same model and data: its chains are continued until they
-#'   hold `ndraws` draws each, in all; with as many already nothing is left to do.
+#' @param resume A fit by a sampler to the same model and data. Its chains are continued until each
+#'   holds `ndraws` draws in all. Chains that hold as many are left as they are.
 #' @param tol,max_iter When to stop. For `"ep"`: once no site moves by more than `tol` posterior
 #'   standard deviations, 1e-3. Each set of variances has at most `max_iter` passes, 100. For
 #'   `"vb"`: once a step gains less than `tol * (1 + abs(elbo) / 1000)`, 1e-6, and at most
@@ -29,8 +29,10 @@
 #'   tried from the four starts, and columns change places while the bound rises. Where no
 #'   column can be excluded, all are looked at, up to 3000 of them.
 #' @param polish For `"vb"` with selection: where the inclusion probabilities that are reported
-#'   ([inclusion()]) come from. `TRUE`, the default: 4 x (50 + 250) sweeps of the sampler from the
-#'   optimum, whose 1000 draws the fit keeps; coefficients, predictions and all else are theirs,
+#'   ([inclusion()]) come from. `TRUE`, the default: four chains of the sampler from the optimum,
+#'   whose 1000 draws the fit keeps. They have 50 + 250 sweeps, and more, up to 4000, where R-hat is
+#'   above 1.05, of more than 100,000 numbers above 1.15. Above 1.2 there is a warning.
+#'   Coefficients, predictions and all else are theirs,
 #'   too. After a search from none it visits the columns that are in and those that can stand in for
 #'   them, some 60; of more than 2000 columns the fit keeps draws of these alone. `"ep"`:
 #'   expectation propagation with messages to the columns, on a grid of the scale of their Laplace
@@ -43,10 +45,10 @@
 #'   memory with many groups; predictions then treat every group as new.
 #' @param keep_imputed Store draws of the missing values too. Default `FALSE`:
 #'   their means and standard deviations, which [imputed()] gives.
-#' @param cluster A cluster such as [parallel::makePSOCKcluster()] makes, also one of packages
-#'   parallelly, snow or mirai, or a list of clusters, with bayeskernel installed on its workers,
-#'   which share the chains, or, where the model's page says so, the rows; the fit is the same as
-#'   without.
+#' @param cluster A cluster such as [parallel::makePSOCKcluster()] makes, or a list of clusters.
+#'   Clusters of packages parallelly, snow and mirai work, too. Its workers have bayeskernel
+#'   installed. They share the chains or, where the model's page says so, the rows. The fit is the
+#'   same as without.
 #' @param progress Show progress and time left. For chains that run in rounds (`until`) each round
 #'   has a line, and in a script these are all.
 #' @param on_interrupt What Ctrl-C does: `"stop"` goes back to the prompt; `"keep"` returns the
@@ -137,27 +139,29 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, ma
 #' of [mkprobit()]. A plain list with some of these names does as well.
 #'
 #' @inheritParams bkm_control
-#' @param weights_method How variational Bayes learns the weights of `coefficients = "weights"`; of
-#'   a process by `"loo"` alone: `"loo"`, each object is predicted from the others (default; with
-#'   `tune`, `"profile"`), of a sum with weights of any size, of subsets for their probabilities
-#'   (greedy above ten kernels); `"profile"`, the bound is maximized over the weights, which of a
-#'   sum add up to 1; `"map"`, their mode given the rest, pass by pass; `"is"`, their posterior in
-#'   the bound by importance sampling, with `tune` also that of the length-scales, and `"slice"`
-#'   (sum alone), by steps of a sampler, which give standard deviations and limits; `"enumerate"`,
-#'   subsets (binary) by the bound. The sampler draws them.
+#' @param weights_method How variational Bayes learns the weights of `coefficients = "weights"`. The
+#'   sampler draws them, and a process has `"loo"` alone.
+#'   * `"loo"` (default): each object is predicted from the others. The weights of a sum may have
+#'     any size; subsets have probabilities. Above ten kernels the search of subsets is greedy.
+#'   * `"profile"` (default with `tune`): the bound is maximized over the weights. Those of a sum
+#'     add up to 1.
+#'   * `"map"`: the mode of the weights given the rest, pass by pass.
+#'   * `"is"`: their posterior in the bound, by importance sampling. It has standard deviations and
+#'     limits. With `tune` the length-scales have a posterior, too.
+#'   * `"slice"`: the same for a sum, by steps of a sampler.
+#'   * `"enumerate"`: subsets (`combine = "binary"`) by the bound.
 #' @param class_weights For a process: `"none"` (default), `"balanced"`, which gives every class
 #'   the same share of the likelihood, or positive numbers named by classes. The likelihood of a row
 #'   is raised to the weight of its class. With `method = "vb"`.
-#' @param latent_scales For `coefficients = "weights"`, the precision of the coefficients:
-#'   `"class"`, one for every class and regressor; `"shared"` by the classes, which costs one
-#'   factorization a pass instead of one a class; `"fixed"` at `alpha0` of the prior, which costs
-#'   one in all.
+#' @param latent_scales For `coefficients = "weights"`: the precision of the coefficients. `"class"`
+#'   has one for every class and regressor, and each pass factorizes a matrix for each class.
+#'   `"shared"` has one for every regressor, and one matrix a pass. `"fixed"` has `alpha0` of the
+#'   prior, and one matrix in all.
 #' @param sparse For `coefficients = "weights"`. `TRUE`: a prior that shrinks regressors
-#'   (multi-class relevance vectors). Variational Bayes leaves out those whose precision has grown
-#'   beyond all bounds, of each class, or with `latent_scales = "shared"` of all classes at once:
-#'   passes become cheaper, and `print()` and the element `relevant` of the fit say how many are
-#'   left. The bound is then known up to a constant, and its trace begins anew where regressors
-#'   leave.
+#'   (multi-class relevance vectors). Variational Bayes leaves out regressors whose precision has
+#'   grown beyond all bounds. It does so for each class, or with `latent_scales = "shared"` for all
+#'   classes at once. `print()` and the element `relevant` of the fit say how many are left. The
+#'   bound is then known up to a constant, and its trace begins anew where regressors leave.
 #' @param bias Add a constant to the function of each class. `NULL`, the default,
 #'   is `TRUE` with a process and `FALSE` with `"weights"`, as in the paper.
 #' @param normalize Divide every kernel by its mean over the diagonal: for
@@ -169,14 +173,14 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, ma
 #' @param is_target What `"is"` weighs its points by: `"exact"`, or `"point"`, the paper's printed
 #'   weights, which drop a variance: for comparison only.
 #' @param tol,tolw,max_iter Variational Bayes stops once the bound changes by less than `tol` times
-#'   itself and no coefficient by more than `tolw`; cap on the passes, which warns. `NULL`, the
-#'   default of `tol` and `max_iter`: 0.001, as in the paper, and 100; 1e-6 and 2000 with `sparse`,
-#'   whose bound has large constants.
+#'   itself and no coefficient by more than `tolw`. After `max_iter` passes it stops with a warning.
+#'   Defaults are 0.001, as in the paper, no limit, and 100 passes. With `sparse` the bound has
+#'   large constants, and they are 1e-6 and 2000 passes.
 #' @param collapsed For `"gibbs"`: draw weights and length-scales with the
 #'   coefficients integrated out, which mixes far better. Default `TRUE`.
 #' @param allow_empty For `"enumerate"`: count the empty subset, too.
-#' @param force Tune length-scales together with learned weights of a product, from
-#'   which they cannot be told.
+#' @param force Tune length-scales together with learned weights of a product. The data do not
+#'   distinguish the two.
 #' @inherit bkm_control return
 #' @inheritSection bkm_control Errors
 #' @seealso [mkprobit()], [mkprobit_prior()], [kernel_weights()].
@@ -189,12 +193,12 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, ma
 #'   than some thousand objects or with `inducing`, `"profile"` costs less.
 #'
 #'   Standard deviations of `"is"` and `"slice"` are those of a factor of the posterior, given the
-#'   means of the rest: too small, by far where weights and coefficients are tied together. `"is"`
-#'   draws 3000 sets of weights once and weighs them anew in every pass, so that the bound rises;
-#'   when fewer than 50 of them count, others are drawn near the mode, and the trace of the bound
-#'   begins anew. Weights below some thousandths, where a kernel is out, are beyond the reach of
-#'   such points. A product has 200 sets, each of which costs a product of matrices. Its kernels are
-#'   taken at the mean weights, as in the paper, and the bound may fall. `"slice"` has no such
+#'   means of the rest. They are too small, by far where weights and coefficients are correlated.
+#'   `"is"` draws 3000 sets of weights once and weighs them anew in every pass, so that the bound
+#'   rises. When fewer than 50 of them count, others are drawn near the mode, and the trace of the
+#'   bound begins anew. Weights below some thousandths, where a kernel is out, are beyond the reach
+#'   of such points. A product has 200 sets, each of which costs a product of matrices. Its kernels
+#'   are taken at the mean weights, as in the paper, and the bound may fall. `"slice"` has no such
 #'   limits; its bound has the error of simulation. The number of sets that count is
 #'   `diagnostics$weights_ess` of the fit.
 #'

@@ -1,4 +1,4 @@
-#' Go on with more rows
+#' Add rows to a fit
 #'
 #' The same model with more rows; the old ones are no longer needed.
 #'

@@ -154,7 +154,8 @@ bark_joint_draws <- function(object, x, level, random, take) {
 
 # Slopes of the plane that is closest to f, without random effects, over the rows of the fit, draws
 # x predictors: kernels can say what the linear part says, so that neither's coefficients are slopes
-# of f by themselves.
+# of f by themselves. Of planes that are equally close, as with an indicator of each level of a
+# factor, the one with the smallest slopes.
 bark_slopes <- function(object, most = 400L) {
   own <- object$posterior$x
   x <- own[spread_over(nrow(own), most), , drop = FALSE]
@@ -162,7 +163,10 @@ bark_slopes <- function(object, most = 400L) {
   f <- with_seed(object$seed %||% 1L, {
     bark_joint_draws(object, x, NULL, NULL, take)$f
   })
-  slopes <- qr.coef(qr(cbind(1, x)), t(f))[-1L, , drop = FALSE]
+  parts <- svd(sweep(x, 2L, colMeans(x)))
+  kept <- which(parts$d > 1e-8 * parts$d[1L])
+  along <- crossprod(parts$u[, kept, drop = FALSE], t(f)) / parts$d[kept]
+  slopes <- parts$v[, kept, drop = FALSE] %*% along
   out <- t(slopes / object$transform$scale)
   colnames(out) <- sprintf("slope[%s]", object$columns)
   out

@@ -38,9 +38,9 @@
 #' @return An object of class `c("bsvm", "bayeskernel_fit")`, a plain list that survives
 #'   [saveRDS()]. Use its methods rather than its fields: [summary()],
 #'   [predict()][predict.bayeskernel_fit], [plot()][plot.bayeskernel_fit], [coef()], [confint()],
-#'   [ranef()], [inclusion()] and those of [fit-arguments]. Fields of use are `method`, `levels`
-#'   (the classes), `n`, `link` (the calibration of probabilities), `learning_rate`, and `draws`
-#'   (with `"gibbs"`).
+#'   [ranef()], [inclusion()] and those of [fit-arguments]. Fields of use are `method`, `n`,
+#'   `levels` (the classes), `link` (the calibration of probabilities), `learning_rate`, and, with
+#'   `"gibbs"`, `draws`.
 #'
 #' @section Model: With labels \eqn{y_i = \pm 1}{y_i = -1, +1}, weights
 #'   \eqn{\omega_i}{w_i} and latent values \eqn{f_i = o_i + x_i'\beta + z_i'u},

@@ -83,7 +83,7 @@ fit_model <- function(model, call, front, ...) {
       warn_until(fit$diagnostics)
     }
   }
-  # The draws of a selection that began at a variational optimum are few on purpose, but agree.
+  # The draws of a selection that began at a variational optimum are few on purpose, and agree.
   if (!sampled && !is.null(fit$draws)) {
     warn_convergence(fit$diagnostics$table, max_rhat = 1.2, min_ess = 0)
   }

@@ -411,12 +411,7 @@ check_rows_given <- function(rows) {
 # `newdata` if `y` is NULL. NA where it is missing.
 new_response <- function(object, newdata, y, n, declared = FALSE) {
   if (!is_regression(object)) return(new_labels(object, newdata, y, n, declared))
-  if (is.null(y) && is.list(newdata)) {
-    y <- tryCatch(
-      eval(read_text(object$response, names(newdata)), newdata, environment(object$formula)),
-      error = function(e) NULL
-    )
-  }
+  if (is.null(y) && is.list(newdata)) y <- response_at(object, newdata)
   if (is.null(y) || length(y) != n || !is.numeric(y) || is.factor(y)) {
     bk_abort(
       "argument", "The response of `newdata` is not known.", paste("Found:", describe_value(y)),

@@ -28,18 +28,18 @@
 #'   given. [stop_at()]: until the chains agree as it says. `NULL`: one round.
 #' @param ... Passed to methods. An argument that no method knows is an error, and so is `weights`.
 #' @return An object of class `c("klr", "bayeskernel_fit")`: a plain list that survives [saveRDS()].
-#'   It has `draws` (array, draws x chains x variables), `rank`, `ranks` (data frame of `rank`,
-#'   `log_loss`, `error`, with several ranks), `levels`, `columns`, `reference` (numbers of the rows
-#'   at which the draws have f), `n`, `dropped`, `acceptance`. [projection()] has the directions.
-#'   The methods of every fit are listed in [fit-arguments].
+#'   Fields of use are `draws` (array, draws x chains x variables), `rank`, `levels`, `columns`,
+#'   `n`, `dropped` and `acceptance`. With several ranks, `ranks` is a data frame with their
+#'   `log_loss` and `error`. `reference` has the numbers of the rows at which the draws have f.
+#'   [projection()] has the directions. The methods of every fit are listed in [fit-arguments].
 #'
 #' @section Model: \eqn{P(y_i = 1) = 1 / (1 + e^{-f(x_i)})}{P(y_i = 1) = 1 / (1
 #'   + exp(-f(x_i)))} with
 #'   \deqn{f(x) = b_0 + \sum_j b_j \exp\{-\frac12 \sum_{l=1}^r \lambda_{jl}
 #'   (u_l'(x - c_j))^2\}}{f(x) = b_0 + sum_j b_j exp(-1/2 sum_l lambda_jl
 #'   (u_l'(x - c_j))^2)}
-#'   (equation 2.5), centers \eqn{c_j}{c_j} among the rows, and \eqn{U = (u_1,
-#'   \ldots, u_r)}{U = (u_1, ..., u_r)} uniform among the matrices with
+#'   (equation 2.5). The centers \eqn{c_j}{c_j} are rows. \eqn{U = (u_1,
+#'   \ldots, u_r)}{U = (u_1, ..., u_r)} is uniform among the matrices with
 #'   orthonormal columns. Each kernel has r scales of its own. A scale lambda is
 #'   a length-scale of \eqn{1 / \sqrt{\lambda}}{1 / sqrt(lambda)} in [rbf()].
 #'
@@ -58,11 +58,14 @@
 #'   by `inclusion(bsvm(x, y, select = TRUE))`. A warning, `bayeskernel_warning_identification`,
 #'   says if the draws do not agree on any direction.
 #'
-#' @section Draws: Variables of `fit$draws`, of which each means the same in every draw: `intercept`
-#'   (b_0); `J`, the number of kernels; `mu` and `sd`, mean and standard deviation of the log
-#'   scales; `log_lik`; `f[k]`, the latent function at the rows `fit$reference`, at most ten;
-#'   `P[name]`, the share of a predictor in the learned directions, that is the squared length of
-#'   its row of U: between 0 and 1, with sum r.
+#' @section Draws: `fit$draws` has variables that mean the same in every draw:
+#'   * `intercept`: b_0;
+#'   * `J`: the number of kernels;
+#'   * `mu`, `sd`: mean and standard deviation of the log scales;
+#'   * `log_lik`: the log likelihood;
+#'   * `f[k]`: the latent function at the rows `fit$reference`, at most ten;
+#'   * `P[name]`: the share of a predictor in the learned directions. It is the squared length of
+#'     its row of U, between 0 and 1; all add up to r.
 #'
 #' @section Errors: All inherit from `bayeskernel_error`: `_response`, `_missing`, `_dimension`,
 #'   `_prior`, `_argument` (among them a `rank` above the number of predictors), `_numeric`,
@@ -368,17 +371,21 @@ extras.klr <- function(object) {
 
 #' Learned directions of a fit
 #'
-#' Columns of U may change sign and place without any change of the model of [klr()]: only the space
-#' that they span is known. Its posterior mean is that of the projection matrix UU', and the space
-#' nearest to all draws is spanned by the leading eigenvectors of that.
+#' Along which combinations of the predictors do the classes differ? The columns of U of [klr()] may
+#' change sign and order without a change of the model, so only the space that they span is known.
+#' The reported directions are the leading eigenvectors of the posterior mean of UU'. They span the
+#' space nearest to all draws.
 #'
 #' @param object A fit by [klr()].
 #' @param ... No further arguments.
-#' @return A list of class `klr_projection`: `directions`, p x r: these eigenvectors, the largest
-#'   entry of each positive, for standardized predictors; `mean`, p x p, the posterior mean of UU';
-#'   `values`, its eigenvalues: r ones where the space is known; `angles`, draws x r, in degrees,
-#'   the principal angles between the space of each draw and that of `directions`, smallest first;
-#'   `coordinates`, n x r, the rows of the fit in these directions.
+#' @return A list of class `klr_projection`:
+#'   * `directions`, p x r: these eigenvectors, for standardized predictors. The largest entry of
+#'     each is positive.
+#'   * `mean`, p x p: the posterior mean of UU'.
+#'   * `values`: its eigenvalues. If the space is known, r of them are 1 and the others 0.
+#'   * `angles`, draws x r: the principal angles between the space of each draw and that of
+#'     `directions`, in degrees, smallest first.
+#'   * `coordinates`, n x r: the rows of the fit in these directions.
 #' @section Errors: `bayeskernel_error_argument` for fits without a projection.
 #' @seealso [klr()]; `vignette("dimension-reduction")`.
 #' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD

@@ -25,6 +25,7 @@ follow_rows <- function(object, newdata, threads) {
   if (length(info$smooths) == 0L || NROW(newdata) == 0L) {
     return(list(object = object, outside = numeric()))
   }
+  newdata <- as_trained(newdata, info$kinds, info$variables)
   frame <- stats::model.frame.default(info$frame_terms, newdata, na.action = stats::na.pass)
   outside <- numeric()
   for (k in seq_along(info$smooths)) {

@@ -16,7 +16,7 @@ abort_family_link <- function(given, name, accepted) {
   )
 }
 
-#' The pseudo-likelihood of support vector machines as a family
+#' The hinge loss of support vector machines as a family
 #'
 #' For `family` of [bkm()], with the two arguments that the other families do
 #' not have: `bkm(y ~ x, d, family = hinge(class_weights = "balanced"))`.

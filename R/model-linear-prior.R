@@ -1,90 +1,103 @@
 #' Priors of the linear models
 #'
-#' Every constant of the prior of [bkm()], and of [bsvm()], which has fewer. They refer to the scale
-#' on which the model is fitted, that of the standardized predictors and, in a regression, the
-#' standardized response, unless `standardize = FALSE`.
+#' @description
+#' `bkm_prior()` makes the prior of [bkm()] and `bsvm_prior()` that of [bsvm()]. The defaults are
+#' weak and suit most data. Give only what you want to change:
+#' ```
+#' data("bdf", package = "nlme")
+#' # Log odds ratios of one standard deviation of a predictor: about normal, mean 0, sd 1.
+#' prior <- bkm_prior(beta_var = 1)
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf, prior = prior)
+#' fit$prior   # the prior of the fit, with its numbers
+#' ```
+#'
+#' @section All arguments: Numbers are on the scale of the fit: every predictor has standard
+#'   deviation 1, and a numeric response, too. With `standardize = FALSE` this is the scale of the
+#'   data, and `sd_scale` and `noise_rate` have defaults in the unit of the response. Variances are
+#'   in squared units. IG is the inverse gamma distribution.
+#' `bsvm_prior()` has no arguments for noise and slab.
+#'
+#' | argument | prior of | form | default |
+#' |---|---|---|---|
+#' | `beta_mean`, `beta_var` | coefficients | normal: mean, variance | 0; by family, see below |
+#' | `intercept_var` | intercept | normal: variance | by family, see below |
+#' | `sd_scale` | standard deviation of a random effect | half t: scale | 2.5 (probit: 1.47) |
+#' | `var_shape`, `var_rate` | variances of smooths, processes, correlated units | IG | 0.01, 0.01 |
+#' | `cov_df`, `cov_scale` | covariance of correlated effects | inverse Wishart | not used |
+#' | `noise_shape`, `noise_rate` | variance of the noise, `"gaussian"` | IG | 0.01, 1e-6 |
+#' | `slab_shape`, `slab_rate` | variance of selected coefficients | IG | not used |
+#' | `rho` | inclusion in the model, `select` | probability | 0.01 |
+#' | `rho_beta` | `rho` | Beta(a1, a0) | not used |
+#' | `inclusion` | what is selected | `"term"`, `"column"` | `"term"` |
+#' | `x_mean_var` | means of predictors, `missing = "model"` | normal: variance | 1e8 |
+#' | `x_df`, `x_scale` | their P x P covariance | inverse Wishart | P + 1, 0.01 |
+#'
+#' Where the table says "not used", the argument replaces a default of another form:
+#' * Correlated random effects: each standard deviation is half t with 2 degrees of freedom and
+#'   scale `sd_scale`. Each correlation is uniform (Huang and Wand 2013). The intercept among them
+#'   is that at the means of the predictors.
+#' * A random intercept, or a random slope alone: half t with 4 degrees of freedom.
+#' * Selected coefficients and a learned penalty: their scale is half t with 4 degrees of freedom
+#'   and scale 1.
+#' * `rho` is known.
 #'
 #' @section The default prior of the coefficients:
-#' It is weak but not flat, for a flat prior is no prior as soon as a column or a
-#' level separates the classes. Coefficients without a penalty are
-#' \eqn{N(0, (2.5 / s)^2)}, s the standard deviation of the column, as in package
-#' rstanarm; the intercept, at the means of the predictors, is
-#' \eqn{N(0, 10^2)}. Both are 1.7 times smaller for `family = "probit"`, whose
-#' latent values are. That holds with `standardize = FALSE`, too. A change of one standard deviation
-#' then rarely moves f by more than 5, from one class well into the other (Gelman et al. 2008).
+#' s is the standard deviation of a column and t that of a numeric response. The prior is the same
+#' with `standardize = FALSE`.
 #'
-#' Where more than 99 % of the rows share one value of a column, as with a
-#' rare level, s is not below what a share of 1 % gives: a dummy's coefficient
-#' has a standard deviation of 25 at most, however many rows there are.
+#' | family | sd of a coefficient | sd of the intercept |
+#' |---|---|---|
+#' | `"logit"`, `"hinge"` | 2.5 / s | 10 |
+#' | `"probit"` | 1.47 / s | 5.9 |
+#' | `"gaussian"` | 25 t / s | 1e4 t |
 #'
-#' A numeric response cannot be separated, and its coefficients need less: they have standard
-#' deviation 25 t / s and the intercept has 1e4 t, t the standard deviation of the response, which
-#' moves estimates of ordinary data by less than 1 % of their standard deviations. Without an
-#' intercept t is the root of the response's mean square.
+#' For two classes this is weak but not flat: a flat prior has no use where a column separates the
+#' classes. One standard deviation of a predictor rarely moves the latent value by more than 5
+#' (Gelman et al. 2008). For numbers the prior moves estimates of ordinary data by less than 1 % of their
+#' standard deviations. The intercept is that at the means of the predictors.
 #'
-#' A product, such as `year:arm`, or a power may be nearly a combination of the columns before it
-#' that are made of its variables: these explain more than 75 % of its variance. Its prior is then
-#' that of the part that it adds to them, so that fits do not depend on where predictors have their
-#' zeros. The same holds for a column of `poly(year, 2, raw = TRUE)` of which the earlier ones
-#' explain more than 95 %. With a penalty, selection, modeled missing values, `beta_var`, a matrix
-#' of predictors or a [row_source()] the prior is of the columns as they are. In these cases a
-#' warning of class `bayeskernel_warning_identification` says so where it matters. Then subtract a
-#' typical value from the predictor.
+#' * **Rare levels.** Where more than 99 % of the rows share one value, s is that of a share of 99
+#'   %. The coefficient of a dummy variable then has a standard deviation of 25 at most.
+#' * **Products and powers** such as `year:arm` may be nearly a combination of earlier columns of
+#'   their variables. If these explain more than 75 % of the variance, the prior is of what the
+#'   column adds to them. For a column of `poly(year, 2, raw = TRUE)` the limit is 95 %. Fits then
+#'   do not depend on where a predictor has its zero.
+#' * **Exceptions.** With a penalty, selection, modeled missing values, `beta_var`, a matrix of
+#'   predictors or a [row_source()] the prior is of the columns as they are. A warning of class
+#'   `bayeskernel_warning_identification` says so where it matters. Then subtract a typical value
+#'   from the predictor.
 #'
-#' These priors are proper: [log_evidence()] does not reward the lack of a term for a width that
-#' nobody meant, as variances of 1e8 did by some 6 to 8 for each column.
-#'
-#' @param beta_var Variance of the fixed coefficients but the intercept, on the scale of the fit:
-#'   one positive number; or one per unpenalized fixed column in the order of the design, the
-#'   intercept first. `NULL`, the default: as the family has it, see below.
-#' @param intercept_var Variance of the intercept, read unless `beta_var` has one number for each
-#'   column. `NULL`, the default: as the family has it; with `beta_var` given, or with a penalty,
-#'   1e8 for `"gaussian"` and `"hinge"`. With `bsvm_prior(beta_var = )` it is `beta_var`.
-#' @param var_shape,var_rate Shape A and rate B, both positive, of the inverse
-#'   gamma prior \eqn{\sigma^2 \sim IG(A, B)} of every variance component: of
-#'   random intercepts, smooths, the penalty. `NULL`, the default: 0.01 each for
-#'   smooths, processes and correlated units, while the standard deviation of a
-#'   random intercept, or of a random slope alone, and the scale of the penalty
-#'   are half a t variable of 4 degrees of freedom, with scale `sd_scale` and 1.
-#'   With one of the two given the other is 0.01.
-#' @param cov_df,cov_scale Degrees of freedom and scale S of an inverse Wishart prior of the
-#'   covariance of r correlated random effects. `NULL`, the default: each of their standard
-#'   deviations is half a t variable of 2 degrees of freedom and scale `sd_scale`, and each
-#'   correlation is uniform (Huang and Wand 2013). They are those of standardized predictors: of an
-#'   intercept, the standard deviation at the means of the predictors. With one of the two given
-#'   there is that prior: `cov_df` is a number above r - 1 (r + 1), `cov_scale` a positive number s
-#'   for S = s I (0.02), or a symmetric positive definite r x r matrix.
-#' @param beta_mean Mean of the fixed coefficients, one number or one per
-#'   unpenalized fixed column. Default 0.
-#' @param slab_shape,slab_rate The same of the variance of selected coefficients. `NULL`, the
-#'   default: their scale is that half t variable. With vague ones it runs away while nothing is
-#'   selected, and inclusions fall below their prior.
-#' @param sd_scale Scale of that half t variable, a positive number. `NULL`, the default: 2.5, with
-#'   `"probit"` 2.5 / 1.7, of a numeric response times its standard deviation. Where each group has
-#'   one row, or rows of one class, the data do not bound the standard deviation: under IG(0.01,
-#'   0.01) it then runs away, and the coefficients with it. Not read with `var_shape` or `var_rate`,
-#'   of correlated effects with `cov_df` or `cov_scale`.
-#' @param rho Prior probability, strictly between 0 and 1, that a column under
-#'   selection is in the model. Default 0.01.
-#' @param rho_beta `NULL` (default: `rho` is known), or `c(a1, a0)`, both
-#'   positive, for a Beta(a1, a0) prior on it.
-#' @param inclusion `"term"`: the columns of a term, such as the levels of a factor or `poly(x, 3)`,
-#'   share an indicator; they are all in or all out, `rho` is the probability of a term, and the
-#'   effects of one that is in have independent Laplace priors. `"column"`: each column has an
-#'   indicator of its own, so each level of a factor. `NULL`, the default: `"term"`; `"column"` by
-#'   `method = "vb"` with `polish = "ep"` or `FALSE`, which know no other. A factor of two levels is
-#'   one column against its first level either way.
-#' @param x_mean_var Variance of the prior of the means of predictors with
-#'   modeled missing values. Default 1e8.
-#' @param x_df,x_scale Degrees of freedom and scale of the inverse Wishart prior of the covariance
-#'   of these P predictors. `NULL`, the default of `x_df`, means P + 1; `x_scale` is a positive
-#'   number times I (default 0.01) or a symmetric positive definite P x P matrix.
-#' @param noise_shape,noise_rate The same of the variance of a numeric response around its mean.
-#'   Default 0.01 and, `NULL`, 1e-6 times the variance of the response, which is far below the noise
-#'   of any regression that explains less than 99.99 %.
+#' @param beta_var Variance of the coefficients except the intercept: one positive number. Or one
+#'   for each unpenalized fixed column in the order of the design, the intercept first.
+#' @param beta_mean Mean of the coefficients: one number, or one for each such column.
+#' @param intercept_var Variance of the intercept. Not used if `beta_var` has a number for each
+#'   column. With `beta_var`, or with a penalty, the default of `"gaussian"` and `"hinge"` is 1e8.
+#'   That of `bsvm_prior(beta_var = )` is `beta_var`.
+#' @param var_shape,var_rate Shape and rate, positive. If given, they are also those of random
+#'   intercepts, single random slopes and the penalty, instead of half t. If one is given, the other
+#'   is 0.01.
+#' @param slab_shape,slab_rate Shape and rate, positive. Vague ones let the variance grow while
+#'   nothing is selected; inclusions then fall below their prior.
+#' @param noise_shape,noise_rate Shape and rate, positive. The default rate is far below the noise
+#'   of any regression that explains less than 99.99 % of the variance.
+#' @param cov_df,cov_scale Degrees of freedom, above r - 1 (r + 1 if only `cov_scale` is given). The
+#'   scale is a positive number times the identity (0.02 if only `cov_df` is given), or a symmetric
+#'   positive definite r x r matrix.
+#' @param rho Probability, strictly between 0 and 1.
+#' @param rho_beta `c(a1, a0)`, both positive, or `NULL`.
+#' @param x_mean_var A positive number.
+#' @param x_df,x_scale Degrees of freedom; a positive number times the identity, or a symmetric
+#'   positive definite matrix.
+#' @param inclusion `"term"`: the columns of a factor or of `poly(x, 3)` are all in or all out. If
+#'   in, their effects have independent Laplace priors. `"column"`: each column has its own
+#'   indicator, the default of `method = "vb"` with `polish = "ep"` or `FALSE`, which know no other.
+#'   A factor of two levels is one column either way.
+#' @param sd_scale A positive number. Not used with `var_shape` or `var_rate`; for correlated
+#'   effects not with `cov_df` or `cov_scale`. It matters where each group has one row, or rows of
+#'   one class: there the data do not bound the standard deviation.
 #' @param ... Not used: what is not among these arguments is an error.
-#' @return An object of class `c("bkm_prior", "bayeskernel_prior")`, or of `"bsvm_prior"` in its
-#'   place, a list with the arguments as elements.
+#' @return A list with the arguments as elements, of class `c("bkm_prior", "bayeskernel_prior")` or
+#'   `c("bsvm_prior", "bayeskernel_prior")`.
 #' @section Errors: `bayeskernel_error_prior` names the argument, what was found and what would be
 #'   accepted. Lengths that depend on the design are checked by the fit.
 #' @references
@@ -94,6 +107,7 @@
 #'
 #' Huang, A. and Wand, M. P. (2013). Simple marginally noninformative prior
 #' distributions for covariance matrices. *Bayesian Analysis* 8, 439-452.
+#' @seealso [bkm()], [bsvm()], [inclusion()] for `rho`, [imputed()] for missing predictors.
 #' @examples
 #' bkm_prior()
 #' bkm_prior(beta_var = 1, intercept_var = 25)
@@ -118,7 +132,7 @@ bsvm_prior <- function(beta_var = NULL, beta_mean = 0, var_shape = NULL, var_rat
   new_prior("bsvm_prior", as.list(environment()))
 }
 
-#' Bounds for the tuning of gpsvm()
+#' Prior of gpsvm(): bounds for tuning
 #'
 #' The box inside which `gpsvm(tune = TRUE)` looks for kernel parameters. Without one the
 #' pseudo-likelihood has degenerate optima, such as a constant function of unbounded length-scale.
@@ -244,22 +258,22 @@ bark_prior <- function(alpha = 1, gamma = NULL, epsilon = NULL, lambda_shape = 1
 #'   both are 1e-6 unless they are given.
 #' @param alpha0 The precision itself with `latent_scales = "fixed"`, a positive
 #'   number, default 1; otherwise where the iteration starts.
-#' @param weights Prior of the kernels' weights. For a sum `c(mu, lambda)`, shape and rate of the
-#'   gamma prior of the Dirichlet's parameters; of a product `c(h_pi, h_chi)`, rates of the
-#'   exponential priors of shape and rate of the gamma prior of each; both 1 by default. For a
-#'   binary composite the probability, default 0.5, that a kernel is in it. With `weight_hyper =
-#'   "fixed"` see there.
-#' @param weight_hyper `"learned"`, the default: the parameters of the prior of learned weights have
-#'   the priors that `weights` gives. `"fixed"`: they are numbers. Weights of a product are then
-#'   Gamma(`weights[1]`, `weights[2]`), shape and rate; those of a sum Dirichlet, with `weights` as
-#'   the parameter of each, one number, or the ratio of two, the mean of its prior. Default 1 each.
-#'   With learned parameters the posterior mean of a product's weights does not exist: their prior
-#'   has none.
+#' @param weights Prior of the kernels' weights, with `weight_hyper = "learned"`.
+#'   * A sum: `c(mu, lambda)`, default `c(1, 1)`, shape and rate of the gamma prior of the
+#'     Dirichlet's parameters.
+#'   * A product: `c(h_pi, h_chi)`, default `c(1, 1)`. Each weight is gamma; its shape and rate have
+#'     exponential priors with these rates.
+#'   * `combine = "binary"`: the probability that a kernel is in the sum, default 0.5.
+#' @param weight_hyper `"learned"` (default): the parameters of the prior of the weights are
+#'   learned. `"fixed"`: they are numbers, default 1 each. Weights of a product are then
+#'   Gamma(`weights[1]`, `weights[2]`), shape and rate. Those of a sum are Dirichlet with the
+#'   parameter `weights`, one number, or `weights[1] / weights[2]`. With learned parameters the
+#'   prior of a product's weights has no mean, and neither has the posterior.
 #' @param theta Shape and rate of the gamma prior of theta = 1 / (2 l^2) for
 #'   each length-scale l that is learned. Default 1 each.
-#' @param variance,intercept For `coefficients = "process"`, to which the others
-#'   do not apply: variance of the process and standard deviation of the constant
-#'   of each class, positive numbers. `NULL`, the default: tuned, from 16 and 3.
+#' @param variance,intercept With `coefficients = "process"`: variance of the process, and standard
+#'   deviation of the constant of each class, positive numbers. `NULL`, the default: tuned, from 16
+#'   and 3. A process has these and `groups` alone.
 #' @param groups With `coefficients = "process"`: variance of the effects of every grouping
 #'   factor, `(1 | g)`, a positive number. `NULL`, the default: tuned, one each, from 1.
 #' @param ... Not used: what is not among these arguments is an error.

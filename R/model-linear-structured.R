@@ -153,8 +153,13 @@ marginal_start <- function(job) {
 
 is_gaussian <- function(settings) settings$family == "gaussian"
 
-# The sampler's short word on a variational selection, whose optimum it starts from: four streams of
-# 50 sweeps that are forgotten and 250 that count. NULL when interrupted.
+# Chains from the optimum of a variational selection are short: 50 sweeps that are forgotten and 250
+# draws, and where they disagree as many draws of more sweeps. Of small data less is left open.
+polish_goal <- function(x) {
+  list(rhat = if (length(x) <= 1e5) 1.05 else 1.15, sweeps = 4000, seconds = Inf)
+}
+
+# The sampler's word on a variational selection. NULL when interrupted.
 polish_selection <- function(job, core) {
   settings <- job$settings
   settings["keep_imputed"] <- FALSE
@@ -175,8 +180,16 @@ polish_selection <- function(job, core) {
     keep_imputed = FALSE, chain_id = 1:4, seed = settings$seed %||% 1
   ))
   control$start <- start
-  out <- core_call(linear_chains(control, job$data, job$shared$prior))
-  if (is.null(out$draws) || isTRUE(out$status$interrupted)) return(NULL)
+  goal <- polish_goal(job$data$x)
+  repeat {
+    out <- core_call(linear_chains(control, job$data, job$shared$prior))
+    if (is.null(out$draws) || isTRUE(out$status$interrupted)) return(NULL)
+    if (until_reached(goal, convergence_table(out$draws))) break
+    longer <- next_round(goal, control, 0, out$status$seconds)
+    if (is.null(longer) || is.null(out$states)) break
+    control <- longer
+    control$states <- out$states
+  }
   names <- draw_names(job$design, job$blocks, job$data, settings)
   columns <- colnames(job$design$x)[job$data$selection$columns + 1L]
   at <- match(inclusion_names(columns), names)
@@ -184,7 +197,7 @@ polish_selection <- function(job, core) {
   dim(streams) <- c(4L, length(at))
   list(
     polished = colMeans(streams), range = apply(streams, 2L, max) - apply(streams, 2L, min),
-    chains = out, names = names
+    chains = out, names = names, run = control[c("warmup", "draws", "thin")]
   )
 }
 
@@ -194,7 +207,7 @@ collect_polish <- function(fit, core, job) {
   job$names <- polish$names
   job$settings$keep_imputed <- FALSE
   fit$draws <- linear_draws_of(polish$chains, job)
-  fit$sampler <- list(chains = 4L, warmup = 50L, draws = 250L, thin = 1L)
+  fit$sampler <- c(chains = 4L, polish$run)
   fit$diagnostics$table <- convergence_table(watched_draws(model_of(fit), fit$draws))
   fit <- collect_gibbs(fit, polish$chains, job)
   fit$posterior$selection$range <- polish$range

@@ -260,7 +260,10 @@ settle_composite <- function(spaces, settings) {
       column = "kernel_weights", found = given
     )
   }
-  start <- rep(if (combine == "sum") 1 / count else 1, count)
+  # A product of many kernels is nothing but a diagonal, from which no search finds its way.
+  shared <- combine == "sum" ||
+    (combine == "product" && settings$learn && settings$coefficients == "process")
+  start <- rep(if (shared) 1 / count else 1, count)
   if (is.numeric(given)) {
     fits <- length(given) == count &&
       (is.null(names(given)) || setequal(names(given), names(spaces)))
@@ -441,7 +444,9 @@ mkprobit_collect <- function(fit, core, job, rows) {
     fit$trace <- list(elbo = core$status$bound)
     # Of an object that counts several times one is left out.
     log_prob <- core$left_out[match(seq_len(fit$n), job$at)]
-    if (length(log_prob) && !anyNA(log_prob)) fit$loo <- log_prob
+    if (length(log_prob) && !anyNA(log_prob)) {
+      fit$loo <- lapsed(log_prob, process, length(rows$levels))
+    }
     fit$diagnostics <- c(
       core$status[c(
         "passes", "rejected", "converged", "largest_fall", "seconds", "interrupted", "qr", "active"

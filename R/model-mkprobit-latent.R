@@ -14,6 +14,8 @@ latent.mkprobit <- function(object, rows = NULL, links = character(),
   } else {
     kept_latent(object, links)
   }
+  # Draws have the effects of new groups, averages over draws of known ones have not.
+  if (any(level_codes(rows$random) == 0L)) out$prob_sd <- NULL
   c(out[c("mean", "var", "log_prob")], list(
     prob = stats::setNames(rep(list(out$prob), length(links)), links),
     prob_sd = if (!is.null(out$prob_sd)) {
@@ -35,7 +37,8 @@ points_of_fit <- function(object) {
 }
 
 # Sources at points, in parts of some million kernel values, and the roots of noise variances by
-# which a process's are divided (NULL: 1). `f` is given the sources and how they are combined.
+# which a process's are divided (NULL: 1). `f` is given the sources, how they are combined, which
+# points they are and these roots.
 mkprobit_parts <- function(object, points, width, threads, f) {
   n <- ncol(points[[1]])
   process <- object$posterior$process
@@ -43,10 +46,11 @@ mkprobit_parts <- function(object, points, width, threads, f) {
     own <- if (length(at) == n) points else lapply(points, function(x) x[, at, drop = FALSE])
     if (is.null(process)) {
       sources <- unname(Map(space_source, object$spaces, own))
-      return(list(value = f(sources, object$combine)))
+      return(list(value = f(sources, object$combine, at, 1)))
     }
     features <- mkprobit_features(process, object$spaces, own, threads)
-    list(value = f(list(list(kind = "matrix", k = features$phi)), "sum"), noise = features$noise)
+    sources <- list(list(kind = "matrix", k = features$phi))
+    list(value = f(sources, "sum", at, features$noise), noise = features$noise)
   })
   noise <- unlist(lapply(parts, `[[`, "noise"))
   list(values = lapply(parts, `[[`, "value"), noise = if (any(noise != 1)) noise)
@@ -64,7 +68,7 @@ mkprobit_moments <- function(object, points, threads) {
   m <- ncol(object$spaces[[1]]$z) %||% n
   made <- mkprobit_parts(
     object, points, m * length(object$spaces), threads,
-    function(sources, combine) {
+    function(sources, combine, at, noise) {
       core_call(mkprobit_predict_cpp(
         object$posterior$core, sources, combine,
         list(nodes = object$posterior$nodes, threads = threads, progress = FALSE)
@@ -77,12 +81,23 @@ mkprobit_moments <- function(object, points, threads) {
     out
   }
   out <- lapply(stats::setNames(nm = c("mean", "var", "prob", "log_prob", "prob_sd")), bind)
+  if (!is.null(object$posterior$process$lapse)) {
+    out$log_prob <- lapsed(out$log_prob, object$posterior$process, classes)
+    out$prob[] <- exp(out$log_prob)
+  }
   if (!is.null(made$noise)) {
     out$mean <- out$mean * made$noise
     out$var <- out$var * made$noise^2 + made$noise^2 - 1
   }
   if (classes > 2L) return(Filter(Negate(is.null), out))
   difference_moments(object, out, points, threads)
+}
+
+# Log probabilities of classes where a share of the rows is of any class.
+lapsed <- function(log_prob, process, classes) {
+  share <- process$lapse
+  if (is.null(share)) return(log_prob)
+  log((1 - share) * exp(log_prob) + share / classes)
 }
 
 # Of the difference of two classes; their functions are independent under q, not under the posterior
@@ -105,7 +120,8 @@ difference_moments <- function(object, out, points, threads) {
 # Draws x rows x classes of the functions or of the probabilities; the same seed gives the same
 # functions. Of type "mean" without what a process's regressors leave open, whose variance is the
 # attribute `rest`.
-mkprobit_values <- function(object, points, take, seed, type, threads) {
+# added: draws x rows x classes, to be added to the functions, or NULL.
+mkprobit_values <- function(object, points, take, seed, type, threads, added = NULL) {
   classes <- length(object$levels)
   n <- ncol(points[[1]])
   sampled <- object$method == "gibbs"
@@ -117,15 +133,17 @@ mkprobit_values <- function(object, points, take, seed, type, threads) {
   width <- max(m * length(object$spaces), count * classes)
   kind <- if (type == "mean") "link" else type
   made <- mkprobit_parts(
-    object, points, width, threads, function(sources, combine) {
+    object, points, width, threads, function(sources, combine, at, noise) {
+      own <- if (is.null(added)) numeric() else added[, at, ] / rep(noise, each = count)
       core_call(mkprobit_draws_cpp(core, sources, combine, list(
-        draws = as.double(count), seed = as.double(seed), type = kind,
+        draws = as.double(count), seed = as.double(seed), type = kind, added = as.double(own),
         nodes = object$posterior$nodes, threads = threads
       )))$values
     }
   )
   parts <- made$values
   out <- if (length(parts) == 1L) parts[[1]] else join_arrays(parts, 2L)
+  if (kind == "prob") out[] <- exp(lapsed(log(out), object$posterior$process, classes))
   noise <- made$noise %||% rep(1, n)
   if (kind == "link" && any(noise != 1)) {
     out <- out * rep(noise, each = count)
@@ -154,12 +172,32 @@ latent_draws.mkprobit <- function(object, rows = NULL, take = NULL, response = F
                                   threads = getOption("bayeskernel.threads", 2L)) {
   points <- if (is.null(rows)) points_of_fit(object) else points_of_rows(object, rows)
   seed <- if (object$method == "gibbs") 0 else sample.int(2^31 - 1, 1L)
-  values <- function(type) mkprobit_values(object, points, take, seed, type, threads)
+  added <- new_group_effects(object, rows, draw_count(object, take))
+  if (!is.null(added)) points[[length(points)]][points[[length(points)]] == 0L] <- -1L
+  values <- function(type) mkprobit_values(object, points, take, seed, type, threads, added)
   f <- values("link")
   if (length(object$levels) > 2L) return(list(f = f, probability = function() values("prob")))
   one <- (f[, , 2, drop = FALSE] - f[, , 1, drop = FALSE]) / sqrt(2)
   dim(one) <- dim(f)[1:2]
   list(f = one, mean = if (object$method == "gibbs") colMeans(one))
+}
+
+# Effects of groups that the fit has not seen, draws x rows x classes: a draw's is the same in all
+# rows of a group. NULL if there are none.
+new_group_effects <- function(object, rows, count) {
+  codes <- level_codes(rows$random)
+  if (!any(codes == 0L)) return(NULL)
+  classes <- length(object$levels)
+  variance <- object$posterior$process$groups$variance
+  out <- array(0, c(count, nrow(codes), classes))
+  for (t in seq_along(variance)) {
+    at <- which(codes[, t] == 0L)
+    name <- (rows$random[[t]]$name %||% seq_len(nrow(codes)))[at]
+    size <- c(count, length(unique(name)), classes)
+    u <- sqrt(variance[t]) * array(stats::rnorm(prod(size)), size)
+    out[, at, ] <- out[, at, ] + u[, match(name, unique(name)), ]
+  }
+  out
 }
 
 #' @exportS3Method

@@ -6,9 +6,9 @@
 #' @param object A fit of [mkprobit()].
 #' @param ... Unused.
 #' @return Data frame, a row for each feature space: `space`; `mean` and `sd` of the posterior of
-#'   its weight, `sd` `NA` where the weights are held or are point estimates
-#'   (`weights_method = "is"` and `"slice"` of variational Bayes and the sampler have a spread);
-#'   `lower`, `upper`, limits of 95 %; `median`, where there is a spread. The weights of a product
+#'   its weight; `lower` and `upper`, limits of 95 %; `median`. The sampler has a spread, and so
+#'   have `weights_method = "is"` and `"slice"`. Where the weights are held or are point estimates,
+#'   `sd` is `NA` and there is no median. The weights of a product
 #'   drawn with `"gibbs"` have no mean unless [mkprobit_prior()] has `weight_hyper = "fixed"`: then
 #'   `mean` and `sd` are `NA`, and summaries have the median. For a binary composite the mean is the
 #'   probability that the kernel is in it, and the attribute `states` holds the subsets with their
@@ -233,7 +233,7 @@ extras.mkprobit <- function(object) {
 
 # Several fits as one ----------------------------------------------------------
 
-#' Several classifiers as one
+#' Combine several classifiers
 #'
 #' Combines the class probabilities of fits to the same classes, one for each feature space as a
 #' rule: what [mkprobit()] combines kernels instead.

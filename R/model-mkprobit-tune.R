@@ -5,6 +5,9 @@
 tuning_rows <- 500L
 # Classes x rows^3 of all evaluations together, of which there are at least 40.
 process_work <- 5e10
+# Evaluations by folds at most, and rows x classes^2 of all of them.
+fold_evaluations <- 12
+fold_work <- 5e4
 
 # Directions in which the search steps: each a list of `kind`, and where they are of a space, its
 # number and the numbers of its kernel's parameters.
@@ -37,6 +40,7 @@ tuning_directions <- function(spaces, settings) {
     unlist(lapply(seq_along(spaces), function(s) {
       lapply(terms[[s]], function(k) one("term", s, k))
     }), recursive = FALSE),
+    if (settings$learn && settings$combine == "product") list(one("powers")),
     if (settings$learn) lapply(seq_along(spaces), function(s) one("weight", s)),
     if (is.null(held$intercept) && settings$bias) list(one("intercept")),
     if (is.null(held$groups)) {
@@ -92,6 +96,8 @@ move_along <- function(moves, direction, step, open) {
     at <- direction$at
     s <- direction$space
     moves$scale[[s]][at] <- moves$scale[[s]][at] + step
+  } else if (kind == "powers") {
+    moves$weight <- moves$weight + step
   } else if (kind %in% c("weight", "groups")) {
     s <- direction$space
     moves[[kind]][s] <- moves[[kind]][s] + step
@@ -151,7 +157,8 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
   start <- start_moves(spaces, process$groups)
   shown <- tuning_progress(settings$progress)
   on.exit(shown$done())
-  free <- vapply(directions, `[[`, "", "kind") %in% c("variance", "slope")
+  kinds <- vapply(directions, `[[`, "", "kind")
+  free <- kinds %in% c("variance", "slope")
   # With the variance where it is, and from there with all; of large variances one step of Newton's
   # thinks too well, and folds decide.
   search <- climb_moves(start, directions[!free], open, score$left_out, count / 2, shown)
@@ -165,24 +172,38 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
     search[c("moves", "log_loss")], first[c("moves", "log_loss")],
     list(moves = start, log_loss = first$start)
   ))
-  # Of few rows two divisions say little, and both have half a say.
-  best <- -Inf
-  folds <- NULL
-  interrupted <- search$interrupted
-  for (end in ends) {
-    found <- if (!interrupted) score$folds(end$moves)
-    own <- if (!is.null(found)) score$left_out(end$moves)
-    interrupted <- is.null(own)
-    if (interrupted) break
-    if (found$score + own$score > best) {
-      best <- found$score + own$score
-      folds <- found
-      search[c("moves", "log_loss")] <- end
+  # One step of Newton's and folds have half a say each: the first thinks too well of large
+  # variances, the second have fewer rows.
+  both <- function(moves) {
+    folds <- score$folds(moves)
+    own <- if (!is.null(folds)) score$left_out(moves)
+    if (!is.null(own)) {
+      list(score = folds$score + own$score, loss = own$loss, folds = folds)
     }
   }
+  best <- NULL
+  interrupted <- search$interrupted
+  for (end in ends) {
+    found <- if (!interrupted) both(end$moves)
+    interrupted <- is.null(found)
+    if (interrupted) break
+    if (is.null(best) || found$score > best$score) {
+      best <- c(found, end["moves"])
+    }
+  }
+  few <- min(fold_evaluations, fold_work / (length(at) * classes^2))
+  near <- c(directions[free], directions[!free & kinds %in% c("all", "scale")][1L])
+  if (!interrupted && any(free) && few >= 4) {
+    best <- climb_moves(best$moves, near[lengths(near) > 0L], open, both, few, shown)
+    interrupted <- best$interrupted
+    search$evaluations <- search$evaluations + best$evaluations
+  }
+  folds <- best$folds
+  if (!is.null(best)) search[c("moves", "log_loss")] <- best[c("moves", "loss")]
   if (interrupted) stop_or_keep_tuning(settings)
   found <- moved_process(process, spaces, search$moves)
   found$process$sharpness <- folds$sharpness %||% 1
+  found$process$lapse <- score$lapse
   found$tuned <- list(
     by = "loo", rows = length(at), evaluations = search$evaluations, log_loss = search$log_loss,
     start_log_loss = first$start, fold_log_loss = folds$loss %||% NA_real_,
@@ -231,22 +252,36 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
     phi <- pivoted_root(k, tuning_rank)$features
     list(phi = process_design(moved$process, phi, numeric(length(y)))$phi, place = rowSums(k))
   }
+  # Of two classes the probability is the probit of their difference.
+  lapse <- if (settings$method == "vb" && classes > 2L) usual_lapse / length(at)
+  many <- length(spaces) > 1L
   judged <- function(log_prob, moves) {
-    sums <- colSums(share * log_prob[counted, , drop = FALSE])
+    log_prob <- lapsed(log_prob[counted, , drop = FALSE], list(lapse = lapse), classes)
+    sums <- colSums(share * log_prob)
     sums[!is.finite(sums)] <- -1e300
     best <- best_sharpness(sums, control$sharpness)
     list(
-      # Weak: a factor of e costs as much as an eighth of a unit of log probability.
-      score = best$score - sum(unlist(moves, use.names = FALSE)^2) / 8,
+      # Weak: a factor of e costs as much as an eighth of a unit of log probability. Of several
+      # spaces, with as many more to choose, a unit.
+      score = best$score - sum(unlist(moves, use.names = FALSE)^2) / (if (many) 1 else 8),
       sharpness = best$sharpness, loss = -best$sum / sum(share)
     )
   }
+  top <- -Inf
   list(
+    lapse = lapse,
     left_out = function(moves) {
       core <- core_call(mkprobit_left_out_cpp(
         design_at(moves)$phi, as.integer(y), classes, control
       ))
-      if (!core$interrupted) judged(core$log_prob, moves)
+      if (core$interrupted) return(NULL)
+      found <- judged(core$log_prob, moves)
+      # A step from the best so far begins where that ended.
+      if (found$score > top) {
+        top <<- found$score
+        control$latent <<- core$latent
+      }
+      found
     },
     folds = function(moves) {
       design <- design_at(moves)
@@ -298,6 +333,9 @@ fold_log_prob <- function(phi, y, classes, fold, control) {
 # functions may vary. By how much, left-out rows say; few say little, and on most sets it is a
 # factor of about 2.
 usual_sharpness <- 2
+# Normal tails make the probability of another class than that of a row's twin nothing, which no
+# number of rows can show. Rows that are of any class, in all of those looked at:
+usual_lapse <- 0.1
 sharpness_grid <- 2^seq(-1, 4, by = 0.5)
 # Seeds of the divisions.
 chance_folds <- list(1, 2)
@@ -386,7 +424,7 @@ climb_moves <- function(moves, directions, open, score, most, shown) {
     }
   }
   list(
-    moves = best$moves, log_loss = best$loss, start = start, evaluations = evaluations,
-    interrupted = interrupted, settled = !any(steps > least_step)
+    moves = best$moves, log_loss = best$loss, loss = best$loss, folds = best$folds, start = start,
+    evaluations = evaluations, interrupted = interrupted, settled = !any(steps > least_step)
   )
 }

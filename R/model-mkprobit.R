@@ -39,8 +39,8 @@
 #'   Length-scales refer to the scaled columns.
 #' @param weights Counts, whole numbers, length n: how often each row occurs. Default 1.
 #' @return An object of class `c("mkprobit", "bayeskernel_fit")`: a plain list that survives
-#'   [saveRDS()]. It has `combine`, `spaces` (name, kernel, columns and transform of each), `kernel`
-#'   (with the length-scales that were chosen), `weights_table` (see [kernel_weights()]),
+#'   [saveRDS()]. It has `combine`, `spaces` (name, kernel, columns and transform of each),
+#'   `kernel` (with the length-scales that were chosen), `weights_table` (see [kernel_weights()]),
 #'   `coefficients` (`mean`, `var`, `alpha`), `method`, `levels`, `n`. The methods of every fit are
 #'   listed in [fit-arguments]. [predict()][predict.bayeskernel_fit] takes new rows in the form of
 #'   `x`.
@@ -53,8 +53,9 @@
 #'
 #'   Hyperparameters, and weights with `kernel_weights = "learn"`, maximize the leave-one-out log
 #'   probability on at most 500 rows, without refitting. Random folds then decide between the start
-#'   and the optimum. Subsets are not learned. Variational means are too near to zero, so the folds
-#'   also choose a factor of the means, which `print()` shows.
+#'   and the optimum, from which a few steps lead on. Subsets are not learned. Variational means are
+#'   too near to zero, so the folds also choose a factor of the means, which `print()` shows. No
+#'   class of three or more has probability 0: a share of 0.1 / rows is divided evenly.
 #'
 #' @section Groups: `y ~ x1 + x2 + (1 | g)` adds to each latent function an effect of the row's
 #'   group, \eqn{u_{cg} \sim N(0, v_g)}{u_cg ~ N(0, v_g)}. There may be several grouping factors,

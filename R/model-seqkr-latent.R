@@ -163,7 +163,7 @@ seqkr_centres <- function(object) {
   out
 }
 
-# The function of the only predictor, or the probability, with bands, the rows that the stream has
+# The function of the only predictor, or the probability, with intervals, the rows that the stream has
 # kept, and a tick where there are centres.
 curve_data <- function(x, threads) {
   to_data <- function(z) z * x$transform$scale + x$transform$center
@@ -183,9 +183,9 @@ curve_data <- function(x, threads) {
 
 curve_title <- function(x) {
   sprintf("Function, 90 %% %s", if (is_regression(x)) {
-    "credible and prediction bands"
+    "credible and prediction intervals"
   } else {
-    "credible band"
+    "credible interval"
   })
 }
 

@@ -23,8 +23,8 @@
 #' @param particles Number of particles. Default 250.
 #' @param moves `"rj"` (default): every new input joins the centers with its exact conditional
 #'   probability, and reversible jumps follow. `"corrected"`: the paper's moves with a valid weight.
-#'   `"printed"`: with the weight as the paper prints it, which warns: it makes no valid sampler,
-#'   and its `log_evidence` means nothing.
+#'   `"printed"`: with the weight as the paper prints it. It warns, for it is no valid sampler and
+#'   its `log_evidence` has no meaning.
 #' @param sweeps Reversible jumps for each particle and row, with `"rj"`. Default 3. More are more
 #'   accurate and slower.
 #' @param order `"random"` (default): the rows are taken in random order. `"given"`: in their own
@@ -39,25 +39,24 @@
 #'   (default). [extend()] keeps the scale.
 #' @param ... Passed to methods. An argument that no method knows is an error, and so is `weights`.
 #' @return An object of class `c("seqkr", "bayeskernel_fit")`: a plain list that survives
-#'   [saveRDS()]. It has `posterior` (the particles), `reservoir` (up to 500 rows, for tuning in
-#'   [extend()]), `state` (of the stream), `trace$steps` (a row for each row of the data:
-#'   `log_evidence`, `ess`, `stages`, `resampled`, `kernels`, `noise`, `seconds`), `kernel`,
-#'   `family`, `levels`, `columns`, `n`, `log_evidence`, `order`. The methods of every fit are
-#'   listed in [fit-arguments].
+#'   [saveRDS()]. Fields of use are `kernel`, `family`, `levels`, `columns`, `n`, `order`,
+#'   `log_evidence`, and `posterior`, the particles. `trace$steps` has a row for each row of the
+#'   data: `log_evidence`, `ess`, `stages`, `resampled`, `kernels`, `noise`, `seconds`. `reservoir`
+#'   has up to 500 rows, for tuning in [extend()]. The methods of every fit are listed in
+#'   [fit-arguments].
 #'
 #' @section Model: \eqn{y = b_0 + \sum_{c \in U} b_c k(x, c) + e}{y = b_0 +
 #'   sum_c b_c k(x, c) + e}, \eqn{e \sim N(0, \sigma^2)}{e ~ N(0, sigma^2)}, or
 #'   \eqn{P(y = 1) = \Phi(.)}{P(y = 1) = Phi(.)} of that sum. U is a set of
-#'   inputs seen so far: their number is Poisson, cut at `kmax`, and sets of one
-#'   size are equally probable; coefficients are normal with a common variance,
-#'   and variances inverse gamma variables, see [seqkr_prior()]. Coefficients
-#'   are integrated out.
+#'   inputs seen so far. Its size is Poisson, cut at `kmax`; sets of one size are equally probable.
+#'   Coefficients are normal with a common variance, and are integrated out. Variances are inverse
+#'   gamma, see [seqkr_prior()].
 #'
 #' @section Precision: With wide kernels the columns of centers are almost equal and their
 #'   coefficients large. Where a factor shows that double precision has lost their differences, sums
-#'   of products and factors are kept to twice as many digits, which costs time. Not so for more
-#'   than 100 candidates of a matrix `grid` or once `grid_max` is reached: there the coefficients
-#'   are held back a little.
+#'   of products and factors are kept to twice as many digits, which costs time. For more than 100
+#'   candidates of a matrix `grid`, or once `grid_max` is reached, the coefficients are shrunk a
+#'   little instead.
 #'
 #' @section The printed algorithm: The algorithm of the paper, `moves = "printed"`, is not a valid
 #'   sampler, whatever the number of particles. See `vignette("streaming")`.
@@ -123,7 +122,7 @@ check_grid <- function(grid, name) {
   grid
 }
 
-#' Constants of the prior of seqkr()
+#' Prior of sequential kernel regression
 #'
 #' They refer to the standardized predictors and response, if these are.
 #'

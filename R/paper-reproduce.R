@@ -7,10 +7,10 @@
 #' `system.file("papers", package = "bayeskernel")`, which uses exported functions only. The paper's
 #' numbers are in `published.csv` next to it, the results of an earlier run in `results.csv`.
 #'
-#' A number of the paper and ours agree where they differ by less than two standard errors of the
-#' difference, or half a unit of the paper's last digit beyond it. The standard error of the paper's
+#' Two numbers agree if they differ by less than two standard errors of the difference plus half a
+#' unit of the paper's last digit. The standard error of the paper's
 #' number is known where it prints a standard deviation over folds or trials. Folds and splits of
-#' one data set overlap: their standard errors are those of the average over splits, not of a new
+#' one data set overlap, so their standard errors are those of the average over splits, not of a new
 #' sample.
 #'
 #' @param paper,item A name of the list that `reproduce()` gives. Without `item`
@@ -19,17 +19,19 @@
 #'   sizes; or `"stored"`, the results that came with the package, which takes no time.
 #' @param seed A whole number, from which all random numbers follow.
 #' @param threads Threads of every fit, default 1, at which times are compared.
-#' @return Without `item` a data frame with a row an item: `paper`, `item`, `title`, `where` in the
-#'   paper, CPU minutes of size `quick` and `paper_size` (of the stored run, else expected), `data`
-#'   (sets of [paper_data()]), `packages` that it needs, `ready`, whether all of these are here.
+#' @return Without `item` a data frame with a row for each item: `paper`, `item`, `title`, and
+#'   `where` it is in the paper. `quick` and `paper_size` are CPU minutes, of the stored run or
+#'   expected. The item needs `data` (sets of [paper_data()]) and `packages`; `ready` says if all of
+#'   them are here.
 #'
 #'   With `item` a data frame of class `reproduction`: `quantity`, `paper`, `ours`, `mc_error` (its
 #'   Monte Carlo standard error), `verdict` and `note`. The verdict is `"agrees"`, `"better"` or
-#'   `"worse"`, or `"differs"` where neither can be said, and empty where the paper has no number. A
-#'   claim that the paper makes in words, such as that one error is below another, is a difference
-#'   whose sign is compared: `"undecided"` is one of the opposite sign that is less than two
-#'   standard errors from 0. Only such claims can be compared for figures without
-#'   printed numbers, such as boxplots. `plot()` draws the figure.
+#'   `"worse"`, or `"differs"` where neither can be said. It is empty where the paper has no number.
+#'
+#'   A claim in words, such as that one error is below another, is a difference, and its sign is
+#'   compared. The verdict is `"undecided"` for an opposite sign within two standard errors of 0. Figures
+#'   without printed numbers, such as boxplots, have claims alone. `plot()` draws
+#'   the figure.
 #' @section Errors: `bayeskernel_error_argument` for other names;
 #'   `bayeskernel_error_data` where data or a package is missing.
 #' @seealso [published()], [paper_data()].

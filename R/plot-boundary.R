@@ -2,14 +2,29 @@
 
 boundary_data <- function(x, columns, newdata, y, link) {
   columns <- check_boundary_columns(x, columns)
-  points <- boundary_points(x, columns, newdata %||% drawn_rows(x), y)
+  newdata <- newdata %||% drawn_rows(x)
+  points <- boundary_points(x, columns, newdata, y)
   held <- held_row(x)
   field <- boundary_field(x, columns, points$at, link, held = held)
   out <- expand.grid(stats::setNames(field[c("x", "y")], columns))
   out$sd <- field$sd
   out[paste0("prob_", x$levels)] <- field$prob
   others <- held[setdiff(names(held), c(columns, x$dropped, group_variables(x$design)))]
-  structure(out, points = points, held = held_note(others))
+  shown <- of_levels(newdata, others)
+  note <- held_note(others)
+  if (!all(shown)) note <- paste0(note, "; rows of other levels left out")
+  points <- list(at = points$at[shown, , drop = FALSE], class = points$class[shown])
+  structure(out, points = points, held = note)
+}
+
+# Which rows have the levels of factors for which the surface is drawn.
+of_levels <- function(rows, held) {
+  out <- rep(TRUE, NROW(rows))
+  levels <- names(held)[!vapply(held, is.numeric, NA)]
+  for (name in intersect(levels, names(rows))) {
+    out <- out & rows[[name]] %in% held[[name]]
+  }
+  out
 }
 
 # What is said of the predictors that are held.

@@ -123,7 +123,7 @@ average_rows <- function(values, count) {
   rowsum(values, rep(seq_len(count), each = each), reorder = FALSE) / each
 }
 
-# The average of predictions at each value, with a 90 % band over 400 draws, 150 of more than two
+# The average of predictions at each value, with 90 % intervals over 400 draws, 150 of more than two
 # classes; without one for a posterior mode.
 data_curve <- function(x, rows, values, threads) {
   count <- length(values)

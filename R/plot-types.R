@@ -26,7 +26,7 @@
 #'     Each row is predicted from the others where the fit can, as of two classes with `"ep"`; else
 #'     the title says that its own rows look too good: give `newdata`;
 #'   * `"partial"`, first with fewer than three coefficients: the mean of the response, or the
-#'     probability of the positive class, as one predictor changes, with 90 % bands. It is an
+#'     probability of the positive class, as one predictor changes, with 90 % intervals. It is an
 #'     average over up to 200 rows of the fit, or of `newdata`, in which everything else stays what
 #'     it is. The subtitle says for which groups, see `re.form`;
 #'   * `"bound"`: the variational bound (a lower bound of the log evidence,
@@ -39,7 +39,7 @@
 #'     value. Points are the rows of the fit, and + the inducing points if they are few. With more
 #'     classes the most probable one is shown, paler where it is less probable;
 #'   * `"calibration"`, `"partial"` (with more classes of each; a posterior mode
-#'     has no bands), `"bound"`, `"trace"`;
+#'     has no intervals), `"bound"`, `"trace"`;
 #'   * `"lengthscales"`: of the kernel, for standardized predictors, shortest
 #'     first, with the median distance between rows as a dashed line: a
 #'     predictor with a length-scale far above it hardly matters. If there is only one, the curve
@@ -50,7 +50,7 @@
 #'     whose names are the axis if they are numbers;
 #'   * `"partial"`: as above, by the columns of the predictors, in
 #'     rows that the fit has kept. Within a draw the errors of the rows are taken to be common to
-#'     all, which makes the bands a little too wide;
+#'     all, which makes the intervals a little too wide;
 #'   * `"scales"`: kernel scales of the standardized predictors: median,
 #'     quartiles, and whiskers from 5 % to 95 %. One outside the model has 0;
 #'   * `"fit"`: for regressions observed against fitted values with 90 %
@@ -76,8 +76,8 @@
 #'   there are more than can be read, the largest are shown and a note counts the others.
 #' @param newdata,y For `"calibration"` and `"fit"`: other rows and their response, which may be
 #'   left out when `newdata` contains it. For `"boundary"`: rows that are drawn as points, gray
-#'   without labels, and set the range of the axes; default: those of the fit. For `"partial"`: the
-#'   rows to average over.
+#'   without labels, and set the range of the axes; default: those of the fit. Rows of other factor
+#'   levels than the surface's are left out. For `"partial"`: the rows to average over.
 #' @param columns For `"boundary"`: names of two numeric predictors, the axes. The others are held
 #'   at their median or most frequent level, of a fit whose data are not to be had at their mean;
 #'   the subtitle says where. Default: the two there are.
@@ -132,7 +132,7 @@ plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL, y 
 #' @param ... Arguments of [plot()][plot.bayeskernel_fit]: `pars`, `newdata`, `y`, `columns`,
 #'   `scale`, `link`, `bins`, `re.form`, `main`, `threads`.
 #' @return A data frame. Intervals are `estimate`, `lower`, `upper`, of 90 %, and `lower_50`,
-#'   `upper_50`; bands are `fit`, `lwr`, `upr`. `autoplot()` returns an object of class `ggplot`, to
+#'   `upper_50`; intervals are `fit`, `lwr`, `upr`. `autoplot()` returns an object of class `ggplot`, to
 #'   which scales, themes and facets can be added.
 #' @section Errors: `bayeskernel_error_argument` for a type that does not apply to the fit.
 #' @examples

@@ -61,6 +61,8 @@ new_frame_rows <- function(info, newdata) {
   newdata <- check_newdata(info, newdata)
   n <- .row_names_info(newdata, 2L)
   if (n == 0L) return(no_new_rows(info))
+  newdata <- as_trained(newdata, info$kinds, info$variables)
+  warn_across(info$across)
   frame <- tryCatch(
     stats::model.frame.default(info$frame_terms, newdata, na.action = stats::na.pass),
     error = function(e) {

@@ -193,6 +193,9 @@ design_info_formula <- function(parsed, built, data, offset) {
   if (!is.null(offset)) offset <- stored_offset(offset)
   predictors <- stats::delete.response(attr(built$frame, "terms"))
   needed <- needed_variables(predictors, offset, data, parsed$env, built$n)
+  across <- read_across(predictors, offset, needed, data, parsed$env, built$n)
+  attr(predictors, "predvars") <- across$predvars
+  offset <- across$offset
   env <- lean_environment(
     list(attr(predictors, "variables"), attr(predictors, "predvars"), offset),
     parsed$env, c(needed, if (is.list(data)) names(data))
@@ -200,7 +203,9 @@ design_info_formula <- function(parsed, built, data, offset) {
   list(
     type = "formula", env = env, variables = needed,
     terms = `environment<-`(stats::delete.response(parsed$terms), env),
-    frame_terms = `environment<-`(predictors, env), offset = offset
+    frame_terms = `environment<-`(predictors, env), offset = offset,
+    kinds = across$kinds, across = across$names,
+    left = kept_response(parsed, data, built$n)
   )
 }
 

@@ -158,11 +158,13 @@ inform_empty_levels <- function(rows) {
 }
 
 # A message of numbers without a family that look like counts, or like shares of as many trials as
-# the weights say.
+# the weights say. Codes of two classes are refused by the models themselves.
 inform_counts <- function(rows) {
   y <- rows$y
   whole <- function(x) is.numeric(x) && all(abs(x - round(x)) < 1e-6, na.rm = TRUE)
-  if (!is.numeric(y) || !all(y >= 0, na.rm = TRUE)) return(invisible())
+  if (!is.numeric(y) || !all(y >= 0, na.rm = TRUE) || all(y %in% c(0, 1, NA))) {
+    return(invisible())
+  }
   name <- rows$response %||% "y"
   shares <- length(rows$weights) == length(y) && all(y <= 1, na.rm = TRUE) && whole(rows$weights) &&
     whole(y * rows$weights)
@@ -251,6 +253,13 @@ known_codes <- function(y, levels) {
   codes
 }
 
+# The left side of the formula in new rows, NULL where it cannot be computed.
+response_at <- function(object, newdata) {
+  left <- object$design$left %||% read_text(object$response, names(newdata))
+  env <- if (is.null(object$formula)) emptyenv() else environment(object$formula)
+  tryCatch(eval(left, newdata, env), error = function(e) NULL)
+}
+
 # The number of the class of each of `n` new rows. `y` may be a vector, the name of a column, or
 # NULL: what the formula has on its left. `declared`: with the levels that no row of the fit has,
 # see known_levels().
@@ -262,13 +271,7 @@ new_labels <- function(object, newdata, y, n, declared) {
     }
     y <- newdata[[y]]
   } else if (is.null(y) && !is.null(columns) && !is.null(object$response)) {
-    y <- tryCatch(
-      eval(
-        read_text(object$response, columns), newdata,
-        if (is.null(object$formula)) emptyenv() else environment(object$formula)
-      ),
-      error = function(e) NULL
-    )
+    y <- response_at(object, newdata)
   }
   if (is.null(y) || !is.atomic(y)) {
     bk_abort(

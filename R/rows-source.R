@@ -1,16 +1,14 @@
 #' Row sources: data larger than memory, read block by block
 #'
-#' A row source stands for the predictors and labels of a data set that need not fit in memory: the
-#' result of a database query, files on disk, a matrix, or rows that the workers of a cluster keep.
-#' Fitting functions such as [bsvm()] take one instead of a matrix, and
-#' [predict()][predict.bayeskernel_fit] instead of new data; rows are read in blocks, never all at
-#' once.
+#' A row source stands for a data set that need not fit in memory. It may be a database query, files
+#' on disk, a matrix, or rows that the workers of a cluster keep. Fitting functions such as [bsvm()]
+#' take one instead of a matrix, and [predict()][predict.bayeskernel_fit] instead of new data. Rows
+#' are read in blocks, never all at once.
 #'
-#' @param x A connection of package DBI; or the names of one or more files, which are read one after
-#'   another; or a numeric matrix or data frame; or a cluster, see below. Files are text with
-#'   comma-separated values, whose first line names the columns (compressed ones too). Parquet and
-#'   large text are read faster by a connection of package duckdb,
-#'   `"select * from 'rows.parquet'"`.
+#' @param x A connection of package DBI, the names of files, a numeric matrix or data frame, or a
+#'   cluster (see below). Several files are read one after another. They have comma-separated
+#'   values, the first line names the columns, and they may be compressed. For Parquet and large
+#'   text a connection of package duckdb is faster, with the query `"select * from 'rows.parquet'"`.
 #' @param query For a connection: one statement that reads, as text: `SELECT`,
 #'   `WITH`, `VALUES` or `TABLE`. Others are not sent.
 #' @param y The response: the name of a column; for a matrix or data frame also a vector of labels.
@@ -26,13 +24,14 @@
 #'
 #' @section Columns: Predictors are numbers or logical values; code text and factors as numbers in
 #'   the query. A column that names groups, of a random term in a formula of [bkm()], may be text.
-#'   The response may be logical, 0/1, -1/+1, a factor, or text with two values in alphabetical
-#'   order (by code point, the same in every locale); the second is the positive class. In a text
-#'   file an empty cell is a missing number, but a text of its own for classes and groups.
-#' @section How the rows are read: A fit reads the source once, checks every value and keeps the
-#'   rows in a temporary file of 8 bytes a value (of [tempdir()], hence of the environment variable
-#'   `TMPDIR`), from which all further passes read. So a query need not return its rows in the same
-#'   order twice. With a random term the file is sorted by group. It is removed when the fit ends.
+#'   The response may be logical, 0/1, -1/+1, a factor, or text with two values. The positive class
+#'   is the second one; texts are in alphabetical order by code point, the same in every locale. In
+#'   a text file an empty cell is a missing number, but a text of its own for classes and groups.
+#' @section How the rows are read: A fit reads the source once and checks every value. It keeps the
+#'   rows in a temporary file of 8 bytes a value, from which all further passes read. The file is in
+#'   [tempdir()], which the environment variable `TMPDIR` decides. So a query need not return its
+#'   rows in the same order twice. With a random term the file is sorted by group. It is removed
+#'   when the fit ends.
 #'
 #'   The columns of a query are those of `select * from (query)`. Postgres,
 #'   MariaDB and MySQL read it in a transaction that only reads, unless you are
@@ -40,14 +39,13 @@
 #'   database first counts numbers beyond 2147483647, which are an error.
 #'
 #'   Only one block of a query is in memory at a time, as far as the driver goes along: RSQLite
-#'   does, by [DBI::dbFetch()]. Where a driver has Arrow chunks of its own, as adbi and duckdb since
-#'   1.5.0, and package nanoarrow is there, rows are taken in these; without nanoarrow duckdb puts
-#'   the whole result in memory.
+#'   does, by [DBI::dbFetch()]. Drivers adbi, and duckdb since 1.5.0, have Arrow chunks; package
+#'   nanoarrow is needed to read them. Without nanoarrow duckdb puts the whole result in memory.
 #' @section Rows that never meet: `row_source(cluster, open, y)` stands for rows that no one
-#'   computer has. Each worker of the cluster opens a source of its own, such as one partition of a
-#'   table or the files of one folder, and keeps its rows in its own temporary file. The cluster is
-#'   one of package parallel or snow, or a list of clusters of one daemon each of package mirai;
-#'   bayeskernel is installed on all workers. `y` may be left to the workers' sources. All parts
+#'   computer has. Each worker opens a source of its own, such as one partition of a table or the
+#'   files of one folder. It keeps its rows in its own temporary file. The cluster is one of package
+#'   parallel or snow, or a list of mirai clusters of one daemon each. All workers have bayeskernel
+#'   installed. `y` may be left to the workers' sources. All parts
 #'   have the same columns, and a group of a random term is in one part.
 #'
 #'   [bkm()], [bsvm()] and [gpsvm()] fit such rows with `method = "ep"`, `"vb"` and `"svi"`. A
@@ -64,9 +62,9 @@
 #'   the order of the parts, and with `"ep"` of numbers or of the hinge, it is equal to rounding.
 #'   A tuned kernel is equal to the tolerance of its search. Other parts have other minibatches.
 #'
-#'   Rows come to the session only as a sample, of 20,000 or of 20 for each inducing point, for the
-#'   points, tuning and link of `gpsvm()`, and for the link of the hinge. The messages of `"ep"`
-#'   stay with the workers. At the end `gpsvm()` gets the leave-one-out `loo` of each row.
+#'   Rows come to the session only as a sample of 20,000, or of 20 for each inducing point.
+#'   `gpsvm()` uses it for points, tuning and link, and the hinge for its link. The messages of
+#'   `"ep"` stay with the workers. At the end `gpsvm()` gets the leave-one-out `loo` of each row.
 #'   [predict()][predict.bayeskernel_fit] lets each worker predict its rows and returns one vector
 #'   of all, in the order of the parts. [extend()] takes further parts. Refused are `"gibbs"`,
 #'   [gp()] terms, `"svi"` with a random term, learning rates other than 1, exact processes and
@@ -74,10 +72,11 @@
 #'
 #'   If a worker dies, the fit stops with `bayeskernel_error_cluster`, and the session goes on; make
 #'   a new cluster. An error of a worker's rows says in which part they are.
-#' @section Errors: `bayeskernel_error_argument` for a connection or file that cannot be read, also
-#'   when it breaks off midway, and for a column that is not numeric; `bayeskernel_error_response`;
-#'   `bayeskernel_error_missing` with the row; `bayeskernel_error_dimension` for a source without
-#'   rows and for columns that differ between files or from what they were.
+#' @section Errors: All inherit from `bayeskernel_error`:
+#'   * `_argument`: a connection or file cannot be read, or not to its end; a column is not numeric;
+#'   * `_response`;
+#'   * `_missing`, with the row;
+#'   * `_dimension`: a source without rows; columns that differ between files or have changed.
 #'
 #' @seealso [bayeskernel-large]; `vignette("large-data")`.
 #' @examples

@@ -133,11 +133,14 @@ mfeat_spaces <- function() {
 }
 
 # Proteins in 27 folds, 311 to train, 383 to test: the first six of the views of the authors' data,
-# 27 coordinates each, every row divided by its norm.
-protein_spaces <- function() {
+# or all twelve, 27 coordinates each, every row divided by its norm.
+protein_spaces <- function(all = FALSE) {
   labels <- utils::read.csv(data_file("protein_fold_features.csv"))
   table <- utils::read.csv(data_file("protein_fold_kpca12.csv.gz"))
-  names <- c("composition", "structure", "hydrophobicity", "volume", "polarity", "polarizability")
+  names <- c(
+    "composition", "structure", "hydrophobicity", "volume", "polarity", "polarizability",
+    if (all) c("L1", "L4", "L14", "L30", "BLOSUM62", "PAM50")
+  )
   spaces <- lapply(stats::setNames(seq_along(names), names), function(view) {
     x <- as.matrix(table[startsWith(names(table), sprintf("v%02d_", view))])
     x / sqrt(rowSums(x^2))

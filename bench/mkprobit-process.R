@@ -5,9 +5,9 @@
 #   Rscript bench/mkprobit-process.R                    all, one thread
 #   Rscript bench/mkprobit-process.R sets 5 mkprobit    some sets' machines
 #   Rscript bench/mkprobit-process.R table FILE 1:5 [set ...]  tuned machines beside it, a row a
-#                                                       split added to a CSV file
+#                                                       split added to a CSV file that lacks it
 #   Rscript bench/mkprobit-process.R summary FILE       their means
-#   Rscript bench/mkprobit-process.R proteins | sizes
+#   Rscript bench/mkprobit-process.R proteins [job ...] | sizes [rows] | numerals [1:10]
 
 options(bayeskernel.progress = FALSE)
 suppressPackageStartupMessages(library(bayeskernel))
@@ -120,6 +120,11 @@ divided <- function(y, split) {
 # Columns that vary among the rows of the fit.
 varying <- function(x) apply(x, 2, function(column) length(unique(column)) > 1L)
 
+# What a table has already.
+had_rows <- function(file) {
+  if (file.exists(file)) with(utils::read.csv(file), paste(set, split, machine))
+}
+
 add_to_table <- function(file, sets, splits) {
   for (set in sets) {
     data <- damoulas_data(set)
@@ -129,6 +134,7 @@ add_to_table <- function(file, sets, splits) {
       at <- divided(y, split)
       x <- data$x[, varying(data$x[at$own, ])]
       for (name in names(tuned_machines)) {
+        if (paste(set, split, name) %in% had_rows(file)) next
         set.seed(split)
         time <- proc.time()
         prob <- tuned_machines[[name]](x[at$own, ], y[at$own], x[at$out, ])[, levels(y)]
@@ -178,7 +184,8 @@ compare_proteins <- function(which) {
   test <- which(!data$train)
   jobs <- list(
     composition = list(data$spaces["composition"]), structure = list(data$spaces["structure"]),
-    six = list(data$spaces), learned = list(data$spaces, kernel_weights = "learn"),
+    six = list(data$spaces), twelve = list(protein_spaces(all = TRUE)$spaces),
+    learned = list(data$spaces, kernel_weights = "learn"),
     product = list(data$spaces, combine = "product"),
     "learned product" = list(data$spaces, combine = "product", kernel_weights = "learn")
   )
@@ -196,6 +203,38 @@ compare_proteins <- function(which) {
       class_log_loss(data$y[test], prob), time[["elapsed"]], sum(time[c("user.self", "sys.self")])
     ))
   }
+}
+
+# Twenty and twenty objects of each numeral: percent error of learned sums and products, of single
+# spaces and of their combined classifiers.
+compare_numerals <- function(trials) {
+  data <- mfeat_spaces()
+  y <- factor(data$y)
+  rows <- vapply(trials, function(trial) {
+    set.seed(trial)
+    drawn <- lapply(split(seq_along(y), y), sample, 40)
+    train <- unlist(lapply(drawn, utils::head, 20))
+    test <- unlist(lapply(drawn, utils::tail, 20))
+    spaces <- spaces_at(data$spaces, train)
+    new <- spaces_at(data$spaces, test)
+    wrong <- function(class) 100 * mean(class != y[test])
+    fit <- function(x, ...) suppressWarnings(mkprobit(x, y[train], threads = 1, seed = 1, ...))
+    single <- lapply(stats::setNames(nm = names(spaces)), function(name) fit(spaces[name]))
+    parts <- lapply(stats::setNames(nm = names(spaces)), function(name) new[name])
+    rules <- c("product", "mean", "max", "majority")
+    c(
+      sum = wrong(predict(fit(spaces), new)),
+      "learned sum" = wrong(predict(fit(spaces, kernel_weights = "learn"), new)),
+      "learned product" = wrong(predict(
+        fit(spaces, combine = "product", kernel_weights = "learn"), new
+      )),
+      mapply(function(fit, new) wrong(predict(fit, new)), single, parts),
+      vapply(stats::setNames(nm = paste("classifiers,", rules)), function(rule) {
+        wrong(predict(combine_classifiers(single, sub(".*, ", "", rule)), parts))
+      }, 0)
+    )
+  }, numeric(3 + 2 * 4))
+  print(round(cbind(error = rowMeans(rows), sd = apply(rows, 1, stats::sd)), 2))
 }
 
 # 100,000 rows in three spaces and ten classes.
@@ -244,8 +283,11 @@ if (what %in% c("all", "proteins")) {
   compare_proteins(if (length(arguments) > 1L) {
     arguments[-1L]
   } else {
-    c("composition", "structure", "six", "learned", "product", "learned product")
+    c("composition", "structure", "six", "twelve", "learned", "product", "learned product")
   })
+}
+if (what == "numerals") {
+  compare_numerals(if (length(arguments) > 1L) eval(str2lang(arguments[2L])) else 1:10)
 }
 if (what %in% c("all", "sizes")) {
   compare_sizes(if (length(arguments) > 1L) as.numeric(arguments[2L]) else 1e5)

@@ -5,12 +5,9 @@
 #include "bark/averages.hpp"
 #include "glue_chains.h"
 
-namespace {
+using namespace bayeskernel;
 
-using bayeskernel::BarkCheckpoint;
-using bayeskernel::DrawPredictor;
-using bayeskernel::KeptDraw;
-using bayeskernel::KeptKernels;
+namespace {
 
 Rcpp::List checkpoint_list(const BarkCheckpoint& from) {
   Rcpp::List out =
@@ -64,7 +61,7 @@ void check_scales(const CheckedList& list, const BarkCheckpoint& at,
 
 // A state for a chain that was not started.
 BarkCheckpoint read_checkpoint(SEXP from, BarkChain& chain,
-                               const bayeskernel::ChainPlan& plan) {
+                               const ChainPlan& plan) {
   const CheckedList list(from, kState);
   const BarkState& state = chain.state;
   const BarkPrior& prior = state.prior;
@@ -74,7 +71,7 @@ BarkCheckpoint read_checkpoint(SEXP from, BarkChain& chain,
   out.location =
       list.indices("location", CheckedList::kAnyLength, 0.0,
                    static_cast<double>(state.data.locations()) - 1.0);
-  const Index m = static_cast<Index>(out.location.size());
+  const Index m = count_of(out.location);
   out.count =
       list.indices("count", m, 1.0, static_cast<double>(prior.max_kernels));
   const Index kernels =
@@ -87,7 +84,7 @@ BarkCheckpoint read_checkpoint(SEXP from, BarkChain& chain,
   check_kernels(list, out, prior);
   const std::vector<double> lambda =
       list.numbers("lambda", state.scales(), 0.0);
-  out.lambda = Eigen::Map<const VectorXd>(lambda.data(), state.scales());
+  out.lambda = VectorMap(lambda.data(), state.scales());
   check_scales(list, out, state.setting);
   const bool fixed = prior.phi.kind == PrecisionPrior::Kind::fixed;
   out.phi = list.number("phi", fixed ? prior.phi.value : kSmallest,
@@ -120,11 +117,9 @@ BarkCheckpoint read_checkpoint(SEXP from, BarkChain& chain,
   out.q0 = inclusion[1];
   out.q1 = inclusion[2];
   const BarkCheckpoint now = chain.checkpoint();
-  out.log_steps = list.numbers(
-      "steps", static_cast<Index>(now.log_steps.size()), -10.0, 5.0);
+  out.log_steps = list.numbers("steps", count_of(now.log_steps), -10.0, 5.0);
   if (!now.learned.empty()) {
-    out.learned =
-        list.numbers("learned", static_cast<Index>(now.learned.size()));
+    out.learned = list.numbers("learned", count_of(now.learned));
     if (out.learned[0] < 0.0) list.refuse("learned", "out of range");
   }
   out.sweeps = list.index("sweep", 0.0, static_cast<double>(plan.sweeps()));
@@ -132,7 +127,7 @@ BarkCheckpoint read_checkpoint(SEXP from, BarkChain& chain,
 }
 
 // Where the draws of all chains go; each chain writes to its own places.
-class Record : public MoveRecord<BarkChain, bayeskernel::BarkMove> {
+class Record : public MoveRecord<BarkChain, BarkMove> {
  public:
   Record(const ChainRun<BarkChain>& run, const BarkData& reference, Index most)
       : MoveRecord(run),
@@ -231,9 +226,8 @@ class Record : public MoveRecord<BarkChain, bayeskernel::BarkMove> {
   DrawArray scalars_, lambda_;
 };
 
-bayeskernel::BarkTraining read_training(const Rcpp::List& from,
-                                        const Eigen::Map<const MatrixXd>& x,
-                                        Index vectors) {
+BarkTraining read_training(const Rcpp::List& from, const MatrixMap& x,
+                           Index vectors) {
   const BlockFacts facts = read_block_facts(from);
   return {x, read_weights(from), facts,
           facts.blocks() > 0 ? read_levels(from["blocks"], "level")
@@ -243,27 +237,26 @@ bayeskernel::BarkTraining read_training(const Rcpp::List& from,
 
 Rcpp::IntegerVector read_whole(SEXP x) {
   if (TYPEOF(x) != INTSXP) {
-    throw bayeskernel::ArgumentError("the draws of the fit are damaged");
+    throw ArgumentError("the draws of the fit are damaged");
   }
   return x;
 }
 
 // Sets the number of vectors of scales of `train`.
-bayeskernel::BarkDraws read_draws(const Rcpp::List& from,
-                                  bayeskernel::BarkTraining& train) {
+BarkDraws read_draws(const Rcpp::List& from, BarkTraining& train) {
   const Rcpp::List kernels = from["kernels"];
   const CheckedList list(kernels, "the draws of the fit");
   const Rcpp::IntegerVector size = read_whole(kernels["size"]);
   const Rcpp::IntegerVector location = read_whole(kernels["location"]);
-  bayeskernel::BarkDraws out{{0},
-                             location.begin(),
-                             nullptr,
-                             nullptr,
-                             nullptr,
-                             nullptr,
-                             map_matrix(from["lambda"]),
-                             map_matrix(from["cuts"]),
-                             map_vector(from["phi"])};
+  BarkDraws out{{0},
+                location.begin(),
+                nullptr,
+                nullptr,
+                nullptr,
+                nullptr,
+                map_matrix(from["lambda"]),
+                map_matrix(from["cuts"]),
+                map_vector(from["phi"])};
   for (const int kernels_of_one : size) {
     if (kernels_of_one < 0) list.refuse("size", "out of range");
     out.begin.push_back(out.begin.back() + kernels_of_one);
@@ -306,8 +299,8 @@ struct Kept {
       : train(read_training(list, map_matrix(x), 1)),
         draws(read_draws(list, train)) {}
 
-  bayeskernel::BarkTraining train;
-  bayeskernel::BarkDraws draws;
+  BarkTraining train;
+  BarkDraws draws;
 };
 
 }  // namespace
@@ -319,7 +312,7 @@ Rcpp::List bark_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     ChainRun<BarkChain> run(settings);
     const auto x = map_matrix(data["x"]);
     const auto vectors = read<Index>(settings, "vectors");
-    const bayeskernel::BarkTraining train = read_training(data, x, vectors);
+    const BarkTraining train = read_training(data, x, vectors);
     const BarkData rows = train.rows();
     const auto at = map_matrix(settings["reference"]);
     const BarkData reference(
@@ -370,9 +363,9 @@ Rcpp::List bark_predict_cpp(const Rcpp::List& draws,
   return guarded([&] {
     const Kept kept(draws, x);
     RcppParallelExecutor executor(threads);
-    const bayeskernel::BarkAverages at = bayeskernel::average_draws(
-        kept.draws, kept.train, map_matrix(newx), read_levels(level),
-        executor.ask(), executor.looks());
+    const BarkAverages at =
+        average_draws(kept.draws, kept.train, map_matrix(newx),
+                      read_levels(level), executor.ask(), executor.looks());
     return r_list({{"mean", at.mean},
                    {"var", at.variance},
                    {"prob", at.probability},
@@ -390,9 +383,9 @@ Rcpp::List bark_latent_cpp(const Rcpp::List& draws,
   return guarded([&] {
     const Kept kept(draws, x);
     RcppParallelExecutor executor(threads);
-    const bayeskernel::BarkLatent at = bayeskernel::latent_by_draw(
-        kept.draws, kept.train, map_matrix(newx), read_levels(level),
-        executor.ask(), executor.looks());
+    const BarkLatent at =
+        latent_by_draw(kept.draws, kept.train, map_matrix(newx),
+                       read_levels(level), executor.ask(), executor.looks());
     return r_list({{"mean", at.mean}, {"var", at.variance}});
   });
 }
@@ -401,13 +394,11 @@ Rcpp::List bark_latent_cpp(const Rcpp::List& draws,
 // approximations of the Levy prior.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List levy_cpp(double alpha, double gamma, double epsilon) {
-  const auto parts = [](const bayeskernel::LevyApproximation& from) {
+  const auto parts = [](const LevyApproximation& from) {
     using Rcpp::Named;
     return Rcpp::NumericVector::create(Named("kernels") = from.kernels,
                                        Named("error") = from.error);
   };
-  return r_list({{"continuous",
-                  parts(bayeskernel::continuous_levy(alpha, gamma, epsilon))},
-                 {"truncated",
-                  parts(bayeskernel::truncated_levy(alpha, gamma, epsilon))}});
+  return r_list({{"continuous", parts(continuous_levy(alpha, gamma, epsilon))},
+                 {"truncated", parts(truncated_levy(alpha, gamma, epsilon))}});
 }

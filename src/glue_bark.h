@@ -1,25 +1,10 @@
 // R's lists to the core's structures, for every export of bark().
-#ifndef BAYESKERNEL_GLUE_BARK_H
-#define BAYESKERNEL_GLUE_BARK_H
-
-#include <memory>
-#include <vector>
+#pragma once
 
 #include "bark/chain.hpp"
 #include "glue_common.h"
 
-using bayeskernel::BarkChain;
-using bayeskernel::BarkData;
-using bayeskernel::BarkPrior;
-using bayeskernel::BarkState;
-using bayeskernel::BlockFacts;
-using bayeskernel::InclusionPrior;
-using bayeskernel::IndicatorVector;
-using bayeskernel::PrecisionPrior;
-using bayeskernel::ScaleSetting;
-using Eigen::Index;
-using Eigen::MatrixXd;
-using Eigen::VectorXd;
+namespace bayeskernel {
 
 // Of the rows of a fit; none where all are 1.
 inline std::vector<double> read_weights(const Rcpp::List& from) {
@@ -34,7 +19,7 @@ inline BlockFacts read_block_facts(const Rcpp::List& from) {
   const Rcpp::IntegerVector levels = blocks["levels"];
   out.levels.assign(levels.begin(), levels.end());
   for (const Index size : out.levels) {
-    if (size < 0) throw bayeskernel::ArgumentError("levels are damaged");
+    if (size < 0) throw ArgumentError("levels are damaged");
   }
   return out;
 }
@@ -106,4 +91,4 @@ inline ScaleSetting read_setting(const Rcpp::List& settings) {
   return out;
 }
 
-#endif
+}  // namespace bayeskernel

@@ -1,10 +1,5 @@
 // R's lists to the core's structures and back, for every export of bsvm().
-#ifndef BAYESKERNEL_GLUE_BSVM_H
-#define BAYESKERNEL_GLUE_BSVM_H
-
-#include <algorithm>
-#include <memory>
-#include <utility>
+#pragma once
 
 #include "glue_settings.h"
 #include "likelihood/family.hpp"
@@ -16,28 +11,23 @@
 #include "rows/order.hpp"
 #include "rows/pack.hpp"
 
-using bayeskernel::Block;
-using bayeskernel::by_row;
-using bayeskernel::Index;
-using bayeskernel::MatrixXd;
-using bayeskernel::ModelRows;
-using bayeskernel::VectorXd;
+namespace bayeskernel {
 
-inline bayeskernel::ColumnData read_data(const Rcpp::List& data) {
-  bayeskernel::ColumnData out{map_matrix(data["x"]),
-                              map_vector(data["center"]),
-                              map_vector(data["scale"]),
-                              map_vector(data["y"]),
-                              map_vector(data["weights"]),
-                              map_vector(data["offset"]),
-                              {},
-                              {},
-                              {},
-                              map_matrix(data["z"]),
-                              map_vector(element(data, "residual"))};
+inline ColumnData read_data(const Rcpp::List& data) {
+  ColumnData out{map_matrix(data["x"]),
+                 map_vector(data["center"]),
+                 map_vector(data["scale"]),
+                 map_vector(data["y"]),
+                 map_vector(data["weights"]),
+                 map_vector(data["offset"]),
+                 {},
+                 {},
+                 {},
+                 map_matrix(data["z"]),
+                 map_vector(element(data, "residual"))};
   const SEXP variables = element(data, "variables");
   if (!Rf_isNull(variables)) {
-    new (&out.variables) Eigen::Map<const MatrixXd>(map_matrix(variables));
+    new (&out.variables) MatrixMap(map_matrix(variables));
   }
   const Rcpp::List kept = data["kept"];
   for (Index t = 0; t < kept.size(); ++t) {
@@ -50,30 +40,29 @@ inline bayeskernel::ColumnData read_data(const Rcpp::List& data) {
   }
   const Rcpp::IntegerVector group = data["group"];
   if (group.size() > 0 && group.size() != out.x.rows()) {
-    throw bayeskernel::ArgumentError("the groups are not of these rows");
+    throw ArgumentError("the groups are not of these rows");
   }
-  bayeskernel::GroupOrder by_group = bayeskernel::group_order(
-      group.begin(), out.x.rows(),
-      group.size() > 0 ? read<int>(data, "n_groups") : 0);
+  GroupOrder by_group =
+      group_order(group.begin(), out.x.rows(),
+                  group.size() > 0 ? read<int>(data, "n_groups") : 0);
   out.order = std::move(by_group.order);
   out.group_begin = std::move(by_group.begin);
   return out;
 }
 
 // The hinge where nothing is said.
-inline bayeskernel::Family read_family(const Rcpp::List& settings) {
-  using bayeskernel::Family;
+inline Family read_family(const Rcpp::List& settings) {
   const auto name = read_or<std::string>(settings, "family", "hinge");
   if (name == "hinge") return Family::hinge;
   if (name == "probit") return Family::probit;
   if (name == "logit") return Family::logit;
   if (name == "gaussian") return Family::gaussian;
-  throw bayeskernel::ArgumentError("unknown family: " + name);
+  throw ArgumentError("unknown family: " + name);
 }
 
 // Of a Gaussian family: list(shape, rate), or list(precision) where held.
-inline bayeskernel::NoisePrior read_noise(const Rcpp::List& settings) {
-  bayeskernel::NoisePrior out;
+inline NoisePrior read_noise(const Rcpp::List& settings) {
+  NoisePrior out;
   const SEXP from = element(settings, "noise");
   if (Rf_isNull(from)) return out;
   const Rcpp::List list(from);
@@ -89,14 +78,14 @@ inline bayeskernel::NoisePrior read_noise(const Rcpp::List& settings) {
 
 // Which family the rows are of, and by which bound: settings$rule is
 // "augmented" (where nothing is said) or "direct".
-inline bayeskernel::RowModel read_row_model(const Rcpp::List& settings) {
-  bayeskernel::RowModel out;
+inline RowModel read_row_model(const Rcpp::List& settings) {
+  RowModel out;
   out.family = read_family(settings);
   out.noise = read_noise(settings);
-  if (out.family != bayeskernel::Family::gaussian) out.noise.held = true;
+  if (out.family != Family::gaussian) out.noise.held = true;
   const auto name = read_or<std::string>(settings, "rule", "augmented");
   if (name != "direct" && name != "augmented") {
-    throw bayeskernel::ArgumentError("unknown rule: " + name);
+    throw ArgumentError("unknown rule: " + name);
   }
   out.direct = name == "direct";
   return out;
@@ -104,9 +93,9 @@ inline bayeskernel::RowModel read_row_model(const Rcpp::List& settings) {
 
 // Rows with missing values as units of completions: list(row, log_prior) by
 // row, or NULL, and there are none. Into the order of the core.
-inline bayeskernel::Completions read_completions(
-    SEXP from, const std::vector<Index>& order) {
-  bayeskernel::Completions out;
+inline Completions read_completions(SEXP from,
+                                    const std::vector<Index>& order) {
+  Completions out;
   if (Rf_isNull(from)) return out;
   const Rcpp::List list(from);
   const Rcpp::IntegerVector unit = list["row"];
@@ -114,7 +103,7 @@ inline bayeskernel::Completions read_completions(
   const std::size_t n = order.size();
   if (static_cast<std::size_t>(unit.size()) != n ||
       static_cast<std::size_t>(log_prior.size()) != n) {
-    throw bayeskernel::ArgumentError("completions are not of these rows");
+    throw ArgumentError("completions are not of these rows");
   }
   out.unit.resize(n);
   out.log_prior.resize(log_prior.size());
@@ -125,7 +114,7 @@ inline bayeskernel::Completions read_completions(
     out.log_prior[static_cast<Index>(i)] = log_prior[order[i]];
     if (i > 0 && out.unit[i - 1] == u) continue;
     if (u < 1 || u > static_cast<Index>(n) || seen[u]) {
-      throw bayeskernel::ArgumentError(
+      throw ArgumentError(
           "the completions of a row do not follow each other in one group");
     }
     seen[u] = true;
@@ -135,33 +124,33 @@ inline bayeskernel::Completions read_completions(
 
 // Residuals of rows that are multiples of variances: shares, n x the point
 // blocks of the prior, or NULL, and there are none.
-inline std::unique_ptr<bayeskernel::ConditionalVariance> read_open(
+inline std::unique_ptr<ConditionalVariance> read_open(
     SEXP from, const std::vector<Index>& order, VectorXd& residual,
-    const bayeskernel::Prior& prior) {
+    const Prior& prior) {
   if (Rf_isNull(from)) return nullptr;
   const auto share = map_matrix(from);
   MatrixXd own(share.rows(), share.cols());
-  if (share.rows() != static_cast<Index>(order.size())) {
-    throw bayeskernel::ArgumentError("residuals are not of these rows");
+  if (share.rows() != count_of(order)) {
+    throw ArgumentError("residuals are not of these rows");
   }
   for (Index i = 0; i < own.rows(); ++i) own.row(i) = share.row(order[i]);
-  return std::make_unique<bayeskernel::ConditionalVariance>(
-      residual, own.rows(), prior, std::move(own));
+  return std::make_unique<ConditionalVariance>(residual, own.rows(), prior,
+                                               std::move(own));
 }
 
 // list(half_t = c(df, scale)), or no such element.
-inline bayeskernel::HalfT read_half_t(const Rcpp::List& list) {
+inline HalfT read_half_t(const Rcpp::List& list) {
   const SEXP from = element(list, "half_t");
   if (Rf_isNull(from)) return {};
   const auto values = Rcpp::as<std::vector<double>>(from);
   if (values.size() != 2) {
-    throw bayeskernel::ArgumentError("half_t is not of a df and a scale");
+    throw ArgumentError("half_t is not of a df and a scale");
   }
   return {values[0], values[1]};
 }
 
-inline bayeskernel::Prior read_prior(const Rcpp::List& prior) {
-  bayeskernel::Prior out;
+inline Prior read_prior(const Rcpp::List& prior) {
+  Prior out;
   out.precision = map_vector(prior["precision"]);
   out.mean = map_vector(prior["mean"]);
   const Rcpp::List blocks = prior["blocks"];
@@ -211,21 +200,21 @@ struct LinearInput {
   LinearInput(const LinearInput&) = delete;
   LinearInput& operator=(const LinearInput&) = delete;
 
-  bayeskernel::ColumnData data;
-  bayeskernel::Prior prior;
-  bayeskernel::Completions units;
-  bayeskernel::RowModel model;
+  ColumnData data;
+  Prior prior;
+  Completions units;
+  RowModel model;
 };
 
 // Threads pay off only above about this much work in a pass.
-inline int useful_threads(const bayeskernel::RowSource& rows, int threads) {
+inline int useful_threads(const RowSource& rows, int threads) {
   const double width = static_cast<double>(rows.x_columns() + rows.z_columns());
   return static_cast<double>(rows.rows()) * width * width < 2e6 ? 1 : threads;
 }
 
 // Without selection `from` is NULL and the result has no columns.
-inline bayeskernel::Selection read_selection(SEXP from) {
-  bayeskernel::Selection out;
+inline Selection read_selection(SEXP from) {
+  Selection out;
   if (Rf_isNull(from)) return out;
   const Rcpp::List list(from);
   const Rcpp::IntegerVector columns = list["columns"];
@@ -247,7 +236,7 @@ inline bayeskernel::Selection read_selection(SEXP from) {
     out.start_precision = read<double>(list, "start_precision");
     if (out.start_b.size() != out.size() || !(out.start_b.minCoeff() > 0.0) ||
         !(out.start_precision > 0.0)) {
-      throw bayeskernel::ArgumentError("a start of other columns");
+      throw ArgumentError("a start of other columns");
     }
   }
   out.hidden = read_or<int>(list, "hidden", 0);
@@ -257,7 +246,7 @@ inline bayeskernel::Selection read_selection(SEXP from) {
   if (!Rf_isNull(unit)) {
     const Rcpp::IntegerVector of(unit);
     if (of.size() != columns.size()) {
-      throw bayeskernel::ArgumentError("indicators of other columns");
+      throw ArgumentError("indicators of other columns");
     }
     for (Index k = 0; k < of.size(); ++k) {
       const std::size_t at = static_cast<std::size_t>(of[k]);
@@ -271,7 +260,7 @@ inline bayeskernel::Selection read_selection(SEXP from) {
 // Codes of groups from 1, every one of which has rows.
 inline void read_groupings(const Rcpp::List& list,
                            const std::vector<Index>& order,
-                           bayeskernel::MissingPattern& out) {
+                           MissingPattern& out) {
   const Rcpp::IntegerVector where = list["where"];
   for (const int j : where) out.where.push_back(j - 1);
   out.between_df = read<double>(list, "between_df");
@@ -279,7 +268,7 @@ inline void read_groupings(const Rcpp::List& list,
   const Rcpp::List groups = list["groups"];
   for (R_xlen_t f = 0; f < groups.size(); ++f) {
     const Rcpp::IntegerVector code = groups[f];
-    bayeskernel::MissingPattern::Grouping own{{}, 0};
+    MissingPattern::Grouping own{{}, 0};
     for (const Index row : order) {
       own.code.push_back(code[row] - 1);
       own.groups = std::max<Index>(own.groups, code[row]);
@@ -290,9 +279,8 @@ inline void read_groupings(const Rcpp::List& list,
 
 // Missing predictors, rows in the order of the core. Without any `from` is NULL
 // and the result has none.
-inline bayeskernel::MissingPattern read_missing(
-    SEXP from, const std::vector<Index>& order) {
-  bayeskernel::MissingPattern out;
+inline MissingPattern read_missing(SEXP from, const std::vector<Index>& order) {
+  MissingPattern out;
   if (Rf_isNull(from)) return out;
   const Rcpp::List list(from);
   out.start_mean = map_vector(list["mean"]);
@@ -305,15 +293,15 @@ inline bayeskernel::MissingPattern read_missing(
   const Rcpp::IntegerVector predictor = list["use_predictor"];
   const auto base = map_vector(list["use_base"]);
   const auto slope = map_vector(list["use_slope"]);
-  std::vector<bayeskernel::RowUse> uses;
+  std::vector<RowUse> uses;
   for (R_xlen_t u = 0; u < row.size(); ++u) {
     uses.push_back({row[u], column[u], predictor[u], base[u], slope[u]});
   }
-  bayeskernel::set_pattern(map_matrix(list["x"]), std::move(uses), order, out);
+  set_pattern(map_matrix(list["x"]), std::move(uses), order, out);
   if (list.containsElementNamed("groups")) {
     read_groupings(list, order, out);
   }
   return out;
 }
 
-#endif
+}  // namespace bayeskernel

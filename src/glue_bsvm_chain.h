@@ -1,11 +1,12 @@
 // The linear model's chains: where they start, and their states as lists.
-#ifndef BAYESKERNEL_GLUE_BSVM_CHAIN_H
-#define BAYESKERNEL_GLUE_BSVM_CHAIN_H
+#pragma once
 
 #include "gibbs/recorder.hpp"
 #include "glue_bsvm.h"
 #include "glue_chains.h"
 #include "linear/gibbs.hpp"
+
+namespace bayeskernel {
 
 inline std::vector<MatrixXd> read_transforms(const Rcpp::List& prior) {
   const Rcpp::List from = prior["transforms"];
@@ -14,22 +15,20 @@ inline std::vector<MatrixXd> read_transforms(const Rcpp::List& prior) {
   return out;
 }
 
-inline Rcpp::List base_state_list(const bayeskernel::GibbsState& state,
-                                  const bayeskernel::RowModel& model) {
+inline Rcpp::List base_state_list(const GibbsState& state,
+                                  const RowModel& model) {
   Rcpp::List out = r_list({{"x", state.point.x},
                            {"group", state.point.group},
                            {"precision", state.precision},
                            {"sweep", static_cast<double>(state.sweep)}});
   if (state.latent.size() > 0) out["latent"] = to_r(state.latent);
-  if (model.family == bayeskernel::Family::gaussian) out["noise"] = state.noise;
+  if (model.family == Family::gaussian) out["noise"] = state.noise;
   return out;
 }
 
 // Into a state of the right shapes.
-inline void restore_base(const CheckedList& from,
-                         const bayeskernel::ChainPlan& plan,
-                         const bayeskernel::RowModel& model,
-                         bayeskernel::GibbsState& state) {
+inline void restore_base(const CheckedList& from, const ChainPlan& plan,
+                         const RowModel& model, GibbsState& state) {
   MatrixXd& group = state.point.group;
   state.point.x = from.vector("x", state.point.x.size());
   group = MatrixXd(from.matrix("group", group.rows(), group.cols()));
@@ -39,15 +38,14 @@ inline void restore_base(const CheckedList& from,
   if (state.latent.size() > 0) {
     state.latent = from.vector("latent", state.latent.size());
   }
-  if (model.family == bayeskernel::Family::gaussian) {
+  if (model.family == Family::gaussian) {
     state.noise = from.number("noise", 0.0);
   }
 }
 
 // Where all chains start if settings$start says so: list(precision, noise) with
 // 1 / sigma^2 or Psi^-1 of every block and 1 / v, and theta.
-inline void set_start(const Rcpp::List& settings,
-                      bayeskernel::GibbsState& state) {
+inline void set_start(const Rcpp::List& settings, GibbsState& state) {
   const SEXP start = element(settings, "start");
   if (Rf_isNull(start)) return;
   const Rcpp::List list(start);
@@ -57,40 +55,36 @@ inline void set_start(const Rcpp::List& settings,
   if (list.containsElementNamed("theta")) {
     const Rcpp::NumericVector theta = list["theta"];
     if (theta.size() != state.point.x.size()) {
-      throw bayeskernel::ArgumentError("a start is not of these columns");
+      throw ArgumentError("a start is not of these columns");
     }
     state.point.x = map_vector(theta);
   }
   const SEXP precision = element(list, "precision");
   if (Rf_isNull(precision)) return;
   const Rcpp::List blocks(precision);
-  const Index count = static_cast<Index>(state.precision.size());
+  const Index count = count_of(state.precision);
   if (blocks.size() != count) {
-    throw bayeskernel::ArgumentError("a start is not of these blocks");
+    throw ArgumentError("a start is not of these blocks");
   }
   for (Index l = 0; l < count; ++l) {
     MatrixXd& own = state.precision[l];
     const double* values = r_numbers(blocks[l]);
     if (Rf_xlength(blocks[l]) != own.size()) {
-      throw bayeskernel::ArgumentError("a start is not of these blocks");
+      throw ArgumentError("a start is not of these blocks");
     }
-    own = Eigen::Map<const MatrixXd>(values, own.rows(), own.cols());
+    own = MatrixMap(values, own.rows(), own.cols());
   }
 }
 
 // Of the rows' transforms; `blocks` and `wide` outlive it.
 template <class Chain>
-bayeskernel::Recorder read_recorder(const Rcpp::List& settings,
-                                    const Rcpp::List& prior,
-                                    const bayeskernel::ColumnData& input,
-                                    const bayeskernel::Prior& blocks,
-                                    const bayeskernel::WideBlock& wide,
-                                    const bayeskernel::RowModel& model,
-                                    const ChainRun<Chain>& run) {
-  return bayeskernel::Recorder(
-      input.center, input.scale, read<bool>(settings, "intercept"), blocks,
-      read_transforms(prior), wide, run.seed(),
-      read<bool>(settings, "keep_ranef"), model.learns_noise());
+Recorder read_recorder(const Rcpp::List& settings, const Rcpp::List& prior,
+                       const ColumnData& input, const Prior& blocks,
+                       const WideBlock& wide, const RowModel& model,
+                       const ChainRun<Chain>& run) {
+  return Recorder(input.center, input.scale, read<bool>(settings, "intercept"),
+                  blocks, read_transforms(prior), wide, run.seed(),
+                  read<bool>(settings, "keep_ranef"), model.learns_noise());
 }
 
 // How a run went, with what was added to the diagonals of its systems.
@@ -105,4 +99,4 @@ Rcpp::List jitter_status(const ChainRun<Chain>& run) {
   return out;
 }
 
-#endif
+}  // namespace bayeskernel

@@ -1,5 +1,3 @@
-#include <memory>
-
 #include "gibbs/missing_averages.hpp"
 #include "gibbs/missing_summary.hpp"
 #include "gibbs/model_recorder.hpp"
@@ -7,16 +5,9 @@
 #include "glue_influence.h"
 #include "prior/wide_block.hpp"
 
-namespace {
+using namespace bayeskernel;
 
-using bayeskernel::MissingAverages;
-using bayeskernel::MissingPattern;
-using bayeskernel::ModelAverages;
-using bayeskernel::ModelChain;
-using bayeskernel::ModelState;
-using bayeskernel::RowModel;
-using bayeskernel::RunningMoments;
-using bayeskernel::Selection;
+namespace {
 
 Rcpp::List moments_list(const RunningMoments& moments) {
   return r_list({{"count", moments.count},
@@ -68,9 +59,8 @@ Rcpp::List state_list(const ModelState& state, const RowModel& model,
   return out;
 }
 
-ModelState read_state(SEXP list, const bayeskernel::ChainPlan& plan,
-                      const RowModel& model, ModelState state,
-                      ModelAverages& all) {
+ModelState read_state(SEXP list, const ChainPlan& plan, const RowModel& model,
+                      ModelState state, ModelAverages& all) {
   const CheckedList from(list, kState);
   restore_base(from, plan, model, state.base);
   if (model.completions != nullptr) {
@@ -119,8 +109,7 @@ ModelState read_state(SEXP list, const bayeskernel::ChainPlan& plan,
 }
 
 // settings$start may also say list(selection = list(in, precision)).
-void start_selection(const Rcpp::List& settings,
-                     bayeskernel::SelectionState& state) {
+void start_selection(const Rcpp::List& settings, SelectionState& state) {
   const SEXP start = element(settings, "start");
   if (Rf_isNull(start)) return;
   const SEXP from = element(Rcpp::List(start), "selection");
@@ -128,20 +117,20 @@ void start_selection(const Rcpp::List& settings,
   const Rcpp::List list(from);
   const auto in = map_vector(list["in"]);
   if (in.size() != state.in.size()) {
-    throw bayeskernel::ArgumentError("a start is not of these columns");
+    throw ArgumentError("a start is not of these columns");
   }
   state.in = in;
   state.precision = read<double>(list, "precision");
 }
 
-Rcpp::List value_list(const bayeskernel::ValueSummary& from) {
+Rcpp::List value_list(const ValueSummary& from) {
   return r_list({{"row", from.row},
                  {"predictor", from.predictor},
                  {"mean", from.mean},
                  {"var", from.variance}});
 }
 
-Rcpp::List fitted_list(const bayeskernel::IncompleteRows& from) {
+Rcpp::List fitted_list(const IncompleteRows& from) {
   Rcpp::List out = r_list({{"row", from.row},
                            {"mean", from.mean},
                            {"var", from.variance},
@@ -157,10 +146,9 @@ Rcpp::List fitted_list(const bayeskernel::IncompleteRows& from) {
 }
 
 // Of the predictors with missing values on the scale of the data; NULL: none.
-bayeskernel::MissingScale read_scale(const Rcpp::List& settings,
-                                     SEXP predictors,
-                                     const bayeskernel::MissingPlaces& places) {
-  bayeskernel::MissingScale out;
+MissingScale read_scale(const Rcpp::List& settings, SEXP predictors,
+                        const MissingPlaces& places) {
+  MissingScale out;
   if (Rf_isNull(predictors)) return out;
   const Rcpp::List list(predictors);
   out.center = map_vector(list["center"]);
@@ -176,18 +164,18 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                           const Rcpp::List& settings) {
   return guarded([&] {
     LinearInput in(data, prior, settings);
-    const bayeskernel::ColumnData& input = in.data;
-    bayeskernel::Prior& blocks = in.prior;
+    const ColumnData& input = in.data;
+    Prior& blocks = in.prior;
     const RowModel& model = in.model;
     const Selection selection = read_selection(element(data, "selection"));
     const SEXP predictors = element(data, "holes");
     const MissingPattern missing = read_missing(predictors, input.order);
-    const bayeskernel::MissingPlaces places(missing, input.order);
+    const MissingPlaces places(missing, input.order);
     const bool incomplete = missing.predictors() > 0;
-    bayeskernel::PackedRows rows = bayeskernel::pack_rows(input);
-    bayeskernel::WideBlock wide;
+    PackedRows rows = pack_rows(input);
+    WideBlock wide;
     if (!incomplete && selection.size() == 0) {
-      wide = bayeskernel::reduce_wide(rows, blocks);
+      wide = reduce_wide(rows, blocks);
     }
     rows.finish(input.group_begin, in.units.unit);
 
@@ -214,7 +202,7 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
         });
     if (!started) return run.interrupted();
 
-    const bayeskernel::ModelRecorder recorder(
+    const ModelRecorder recorder(
         read_recorder(settings, prior, input, blocks, wide, model, run),
         selection, missing, read_scale(settings, predictors, places));
     const auto write = [&](Index c, double* out, Index stride) {
@@ -232,10 +220,10 @@ Rcpp::List bsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     Rcpp::List out = r_list(
         {{"draws", draws}, {"states", states}, {"status", jitter_status(run)}});
     if (incomplete) {
-      out["holes"] = value_list(
-          bayeskernel::summarize_values(all.missing, places, recorder));
-      out["fitted_holes"] = fitted_list(
-          bayeskernel::summarize_rows(all.missing, missing, input.order));
+      out["holes"] =
+          value_list(summarize_values(all.missing, places, recorder));
+      out["fitted_holes"] =
+          fitted_list(summarize_rows(all.missing, missing, input.order));
     }
     if (model.completions != nullptr) {
       out["share"] =
@@ -251,8 +239,7 @@ Rcpp::List stein_influence_cpp(const Rcpp::NumericMatrix& f,
                                const Rcpp::NumericVector& y,
                                const Rcpp::NumericVector& weight) {
   return guarded([&] {
-    return influence_list(bayeskernel::stein_influence(
-                              map_matrix(f), map_vector(y), map_vector(weight)),
-                          {});
+    return influence_list(
+        stein_influence(map_matrix(f), map_vector(y), map_vector(weight)), {});
   });
 }

@@ -1,15 +1,15 @@
 // What R reads of a mean-field fit of the linear model.
-#ifndef BAYESKERNEL_GLUE_BSVM_POSTERIOR_H
-#define BAYESKERNEL_GLUE_BSVM_POSTERIOR_H
+#pragma once
 
 #include "glue_bsvm.h"
 #include "glue_workers.h"
 #include "linear/mean_field.hpp"
 #include "prior/wide_block.hpp"
 
-inline Rcpp::List variance_list(
-    const bayeskernel::Prior& prior,
-    const std::vector<bayeskernel::BlockPosterior>& q) {
+namespace bayeskernel {
+
+inline Rcpp::List variance_list(const Prior& prior,
+                                const std::vector<BlockPosterior>& q) {
   Rcpp::List out(prior.blocks.size());
   for (std::size_t l = 0; l < prior.blocks.size(); ++l) {
     if (prior.blocks[l].kind == Block::Kind::unstructured) {
@@ -23,8 +23,8 @@ inline Rcpp::List variance_list(
   return out;
 }
 
-inline Rcpp::List status_list(const bayeskernel::MeanFieldResult& result,
-                              double jitter, double seconds) {
+inline Rcpp::List status_list(const MeanFieldResult& result, double jitter,
+                              double seconds) {
   Rcpp::List out = pass_status(result);
   out["jitter"] = jitter;
   out["seconds"] = seconds;
@@ -32,9 +32,9 @@ inline Rcpp::List status_list(const bayeskernel::MeanFieldResult& result,
 }
 
 // q of the noise variance of Gaussian rows; NULL for other families.
-inline Rcpp::RObject noise_list(const bayeskernel::RowModel& model,
-                                const bayeskernel::NoisePosterior& q) {
-  if (model.family != bayeskernel::Family::gaussian) return R_NilValue;
+inline Rcpp::RObject noise_list(const RowModel& model,
+                                const NoisePosterior& q) {
+  if (model.family != Family::gaussian) return R_NilValue;
   if (model.noise.held) {
     return r_list({{"precision", q.precision}});
   }
@@ -42,9 +42,8 @@ inline Rcpp::RObject noise_list(const bayeskernel::RowModel& model,
 }
 
 // q(theta, u) and the variances of a fit.
-inline Rcpp::List posterior_list(const bayeskernel::MeanFieldFit& fit,
-                                 const bayeskernel::Prior& prior,
-                                 const bayeskernel::WideBlock& wide) {
+inline Rcpp::List posterior_list(const MeanFieldFit& fit, const Prior& prior,
+                                 const WideBlock& wide) {
   return r_list({{"theta_mean", fit.posterior().mean.x},
                  {"theta_cov", fit.posterior().theta_covariance()},
                  {"group_mean", fit.posterior().mean.group},
@@ -60,7 +59,7 @@ inline Rcpp::List posterior_list(const bayeskernel::MeanFieldFit& fit,
 
 // E f, Var f and, of completions, their responsibilities, by row in R's order;
 // where others keep the rows, they are asked.
-inline void add_row_moments(const bayeskernel::MeanFieldFit& fit,
+inline void add_row_moments(const MeanFieldFit& fit,
                             const std::vector<Index>& order,
                             const RemoteRows* remote, Rcpp::List& out) {
   const bool completions = fit.model().completions != nullptr;
@@ -79,13 +78,11 @@ inline void add_row_moments(const bayeskernel::MeanFieldFit& fit,
 
 // By linear response, whose covariance of theta is more of the truth than q's;
 // NULL where it does not settle.
-inline Rcpp::RObject response_list(const bayeskernel::RowSource& rows,
-                                   const bayeskernel::Prior& prior,
-                                   bayeskernel::Executor& executor,
-                                   const bayeskernel::MeanFieldFit& fit,
+inline Rcpp::RObject response_list(const RowSource& rows, const Prior& prior,
+                                   Executor& executor, const MeanFieldFit& fit,
                                    const std::vector<Index>& order,
                                    const RemoteRows* remote = nullptr) {
-  bayeskernel::LinearResponse response(rows, prior, executor);
+  LinearResponse response(rows, prior, executor);
   if (remote != nullptr) response.delegate(remote->response());
   if (!response.run(fit.posterior(), fit.precisions())) return R_NilValue;
   if (remote != nullptr) remote->fetch(response.influence);
@@ -94,4 +91,4 @@ inline Rcpp::RObject response_list(const bayeskernel::RowSource& rows,
   return out;
 }
 
-#endif
+}  // namespace bayeskernel

@@ -1,22 +1,16 @@
-#include <memory>
-
 #include "gibbs/missing_summary.hpp"
 #include "glue_bsvm_posterior.h"
 #include "glue_process_rows.h"
 #include "selection/model_fit.hpp"
 #include "selection/screen.hpp"
 
-namespace {
+using namespace bayeskernel;
 
-using bayeskernel::ColumnSearch;
-using bayeskernel::MeanFieldFit;
-using bayeskernel::MissingPattern;
-using bayeskernel::ModelFit;
-using bayeskernel::Selection;
+namespace {
 
 Rcpp::List selection_list(const ColumnSearch& search,
                           const Selection& selection) {
-  const bayeskernel::IndicatorPosterior& q = search.indicators();
+  const IndicatorPosterior& q = search.indicators();
   return r_list({{"inclusion", search.inclusion()},
                  {"log_odds", search.log_odds()},
                  {"expected_b", search.expected_b()},
@@ -29,12 +23,12 @@ Rcpp::List selection_list(const ColumnSearch& search,
 
 Rcpp::List missing_list(const MeanFieldFit& fit, const MissingPattern& missing,
                         const std::vector<Index>& order) {
-  const bayeskernel::MissingPosterior& q = fit.accepted().missing;
-  const bayeskernel::MissingPlaces places(missing, order);
+  const MissingPosterior& q = fit.accepted().missing;
+  const MissingPlaces places(missing, order);
   return r_list({{"row", places.row},
                  {"predictor", places.predictor},
                  {"mean", q.mean},
-                 {"var", bayeskernel::value_variances(missing, q)},
+                 {"var", value_variances(missing, q)},
                  {"x_mean", q.center},
                  {"x_mean_cov", q.center_cov},
                  {"df", q.df},
@@ -43,9 +37,8 @@ Rcpp::List missing_list(const MeanFieldFit& fit, const MissingPattern& missing,
 
 // q over all columns, and the moments of the rows.
 Rcpp::List model_list(const ModelFit& model, const LinearInput& in,
-                      const bayeskernel::WideBlock& wide,
-                      const Selection& selection, const MissingPattern& missing,
-                      const RemoteRows* remote) {
+                      const WideBlock& wide, const Selection& selection,
+                      const MissingPattern& missing, const RemoteRows* remote) {
   const MeanFieldFit& fit = model.fit();
   Rcpp::List out = posterior_list(fit, in.prior, wide);
   add_row_moments(fit, in.data.order, remote, out);
@@ -77,11 +70,11 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     const MissingPattern missing = read_missing(element(data, "holes"), order);
     const bool fixed = missing.predictors() == 0 && selection.size() == 0;
     const std::unique_ptr<RemoteRows> remote = read_remote(settings);
-    LinearRows rows(in, data, settings, fixed, remote != nullptr);
+    FitRows rows(in, data, settings, fixed, remote != nullptr);
     in.model.open = rows.open();
     UserCallback user(read<bool>(settings, "progress"));
     const bool gradients = !Rf_isNull(element(settings, "pulls"));
-    bayeskernel::PackedRows seen;
+    PackedRows seen;
     if (gradients && selection.size() > 0) seen = rows.kept.packed;
     ModelFit model(rows.kept.packed, rows.rows(), in.prior, selection, missing,
                    rows.executor, remote == nullptr, in.model);
@@ -93,15 +86,15 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     if (selection.size() > 0) {
       inclusion = map_vector(Rcpp::List(selected)["start"]);
     }
-    bayeskernel::MeanFieldResult result = model.run(
-        read_mean_field_settings(settings), user.keep_going(), inclusion);
+    MeanFieldResult result = model.run(read_mean_field_settings(settings),
+                                       user.keep_going(), inclusion);
     const MeanFieldFit& fit = model.fit();
     const bool usable = !result.bound.empty();
     Rcpp::List out;
     if (usable) {
       out = model_list(model, in, rows.kept.wide, selection, missing,
                        remote.get());
-      if (in.model.family == bayeskernel::Family::hinge && fixed &&
+      if (in.model.family == Family::hinge && fixed &&
           in.model.completions == nullptr && in.model.open == nullptr &&
           !result.interrupted) {
         result.interrupted = !finished(rows.executor, [&] {
@@ -112,9 +105,9 @@ Rcpp::List bsvm_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     }
     if (gradients && usable) {
       // Of complete rows in memory alone.
-      const bayeskernel::RowGradient at(
-          model.search() ? seen : rows.kept.packed, in.model,
-          fit.accepted().noise.noise(), model.row_mean(), model.row_variance());
+      const RowGradient at(model.search() ? seen : rows.kept.packed, in.model,
+                           fit.accepted().noise.noise(), model.row_mean(),
+                           model.row_variance());
       out["kappa"] = to_r(by_row(at.kappa, order));
       out["pull"] = to_r(by_row(at.gradient, order));
     }
@@ -135,9 +128,9 @@ Rcpp::List column_sums_cpp(const Rcpp::NumericMatrix& x,
                            const Rcpp::NumericVector& weight,
                            const Rcpp::NumericMatrix& gradients) {
   return guarded([&] {
-    const bayeskernel::ColumnSums sums(
-        map_matrix(x), {columns.begin(), columns.end()}, map_vector(center),
-        map_vector(scale), map_vector(weight), map_matrix(gradients));
+    const ColumnSums sums(map_matrix(x), {columns.begin(), columns.end()},
+                          map_vector(center), map_vector(scale),
+                          map_vector(weight), map_matrix(gradients));
     return r_list({{"products", sums.products}, {"squares", sums.squares}});
   });
 }

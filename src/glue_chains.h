@@ -1,14 +1,12 @@
 // Chains of all samplers: made, run, and how R reads what came of them.
-#ifndef BAYESKERNEL_GLUE_CHAINS_H
-#define BAYESKERNEL_GLUE_CHAINS_H
-
-#include <memory>
-#include <utility>
+#pragma once
 
 #include "glue_settings.h"
 #include "glue_state.h"
 #include "mcmc/metropolis.hpp"
 #include "mcmc/runner.hpp"
+
+namespace bayeskernel {
 
 inline constexpr const char* kState = "the state to go on from";
 
@@ -16,8 +14,8 @@ inline constexpr const char* kState = "the state to go on from";
 inline Rcpp::List read_states(SEXP states, R_xlen_t chains) {
   if (TYPEOF(states) != VECSXP ||
       (Rf_xlength(states) != 0 && Rf_xlength(states) != chains)) {
-    throw bayeskernel::ArgumentError(std::string(kState) +
-                                     " is damaged: not one for each chain");
+    throw ArgumentError(std::string(kState) +
+                        " is damaged: not one for each chain");
   }
   return states;
 }
@@ -26,8 +24,6 @@ inline Rcpp::List read_states(SEXP states, R_xlen_t chains) {
 // side by side write to their own places.
 class DrawArray {
  public:
-  using Index = Eigen::Index;
-
   DrawArray(Index draws, Index chains, Index variables)
       : draws_(draws),
         stride_(draws * chains),
@@ -49,8 +45,6 @@ class DrawArray {
 template <class Chain>
 class ChainRun {
  public:
-  using Index = Eigen::Index;
-
   // Of chains that use one thread each.
   explicit ChainRun(const Rcpp::List& settings)
       : ChainRun(settings, read<int>(settings, "threads"), 1) {}
@@ -61,11 +55,11 @@ class ChainRun {
                  by_chain(settings) ? read<int>(settings, "threads") : 1,
                  by_chain(settings) ? 1 : useful) {}
 
-  const bayeskernel::ChainPlan& plan() const { return plan_; }
+  const ChainPlan& plan() const { return plan_; }
   std::uint64_t seed() const { return seed_; }
   // Inside a chain.
-  bayeskernel::Executor& executor() { return inner_; }
-  Index chains() const { return static_cast<Index>(chains_.size()); }
+  Executor& executor() { return inner_; }
+  Index chains() const { return count_of(chains_); }
   Chain& chain(Index c) const { return *chains_[c]; }
 
   // make(its number) gives a chain, which restore(chain, c, state) or
@@ -84,15 +78,15 @@ class ChainRun {
       }
       restore(chain, c, resume_[c]);
       if (chain.sweeps() != chains_[0]->sweeps()) {
-        throw bayeskernel::ArgumentError(
-            std::string(kState) + " is damaged: chains differ in sweeps");
+        throw ArgumentError(std::string(kState) +
+                            " is damaged: chains differ in sweeps");
       }
     }
     return true;
   }
   // The answer when they were.
   Rcpp::List interrupted() const {
-    bayeskernel::ChainStatus status;
+    ChainStatus status;
     status.interrupted = true;
     return r_list({{"status", chain_status(status, began_)}});
   }
@@ -102,8 +96,7 @@ class ChainRun {
   void run(Record&& record) {
     std::vector<Chain*> pointers;
     for (const auto& chain : chains_) pointers.push_back(chain.get());
-    status_ = bayeskernel::run_chains(pointers, plan_, outer_,
-                                      user_.keep_going(), record);
+    status_ = run_chains(pointers, plan_, outer_, user_.keep_going(), record);
   }
   // write(chain c, to, stride) puts the variables of a draw into draws x chains
   // x variables.
@@ -132,14 +125,14 @@ class ChainRun {
 
   const std::chrono::steady_clock::time_point began_ =
       std::chrono::steady_clock::now();
-  const bayeskernel::ChainPlan plan_;
+  const ChainPlan plan_;
   const std::uint64_t seed_;
   const Rcpp::IntegerVector id_;
   const Rcpp::List resume_;
   UserCallback user_;
   RcppParallelExecutor outer_, inner_;
   std::vector<std::unique_ptr<Chain>> chains_;
-  bayeskernel::ChainStatus status_;
+  ChainStatus status_;
 };
 
 // Where chains of Metropolis-Hastings moves were at their last kept draw, from
@@ -148,7 +141,6 @@ class ChainRun {
 template <class Chain, class Move>
 class MoveRecord {
  public:
-  using Index = Eigen::Index;
   using Checkpoint = decltype(std::declval<Chain&>().checkpoint());
 
   const Checkpoint& keep(Index c) {
@@ -169,7 +161,7 @@ class MoveRecord {
   }
   // Moves x 2 x chains.
   Rcpp::NumericVector acceptance() const {
-    constexpr int kMoves = bayeskernel::AcceptanceTable<Move>::kMoves;
+    constexpr int kMoves = AcceptanceTable<Move>::kMoves;
     Rcpp::NumericVector out(
         Rcpp::Dimension(kMoves, 2, static_cast<int>(run_.chains())));
     Rcpp::CharacterVector names(kMoves);
@@ -192,7 +184,7 @@ class MoveRecord {
 
  private:
   std::vector<Checkpoint> reached_;
-  std::vector<Eigen::ArrayXXd> proposed_;
+  std::vector<ArrayXXd> proposed_;
 };
 
-#endif
+}  // namespace bayeskernel

@@ -1,40 +1,37 @@
 // What every glue file shares: the executor on RcppParallel, the callback that
 // watches for an interrupt and draws the progress bar, and the way core
 // exceptions reach R.
-#ifndef BAYESKERNEL_GLUE_COMMON_H
-#define BAYESKERNEL_GLUE_COMMON_H
+#pragma once
 
 #include <R_ext/Utils.h>
 #include <Rcpp.h>
 
-#include <Eigen/Core>
-#include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstdint>
 #include <cstdio>
 #include <initializer_list>
 #include <new>
 #include <string>
 #include <type_traits>
-#include <vector>
 
+#include "eigen.hpp"
 #include "error.hpp"
 #include "optim/progress.hpp"
 #include "parallel/executor.hpp"
 
+namespace bayeskernel {
+
 // Copies for R. RcppEigen.h would do it too, and doubles the time and memory
 // of a compilation.
-inline Rcpp::NumericVector to_r(const Eigen::VectorXd& v) {
+inline Rcpp::NumericVector to_r(const VectorXd& v) {
   return Rcpp::NumericVector(v.data(), v.data() + v.size());
 }
 
-inline Rcpp::NumericMatrix to_r(const Eigen::MatrixXd& m) {
+inline Rcpp::NumericMatrix to_r(const MatrixXd& m) {
   return Rcpp::NumericMatrix(static_cast<int>(m.rows()),
                              static_cast<int>(m.cols()), m.data());
 }
 
-inline Rcpp::List to_r(const std::vector<Eigen::MatrixXd>& matrices) {
+inline Rcpp::List to_r(const std::vector<MatrixXd>& matrices) {
   Rcpp::List out(matrices.size());
   for (std::size_t k = 0; k < matrices.size(); ++k) out[k] = to_r(matrices[k]);
   return out;
@@ -46,11 +43,11 @@ struct NamedValue {
   NamedValue(const char* name, const T& value)
       : name(name), value(Rcpp::wrap(value)) {}
   NamedValue(const char* name, SEXP value) : name(name), value(value) {}
-  NamedValue(const char* name, const Eigen::VectorXd& value)
+  NamedValue(const char* name, const VectorXd& value)
       : name(name), value(to_r(value)) {}
-  NamedValue(const char* name, const Eigen::MatrixXd& value)
+  NamedValue(const char* name, const MatrixXd& value)
       : name(name), value(to_r(value)) {}
-  NamedValue(const char* name, const std::vector<Eigen::MatrixXd>& value)
+  NamedValue(const char* name, const std::vector<MatrixXd>& value)
       : name(name), value(to_r(value)) {}
 
   const char* name;
@@ -78,8 +75,7 @@ inline SEXP element(const Rcpp::List& list, const char* name) {
 template <class T>
 T read(const Rcpp::List& from, const char* name) {
   const SEXP x = from[name];
-  if constexpr (std::is_same_v<T, Eigen::Index> ||
-                std::is_same_v<T, std::uint64_t>) {
+  if constexpr (std::is_same_v<T, Index> || std::is_same_v<T, std::uint64_t>) {
     return static_cast<T>(Rcpp::as<double>(x));
   } else {
     return Rcpp::as<T>(x);
@@ -97,44 +93,43 @@ T read_or(const Rcpp::List& from, const char* name, T otherwise) {
 inline const double* r_numbers(SEXP x) {
   if (Rf_isNull(x)) return nullptr;
   if (TYPEOF(x) != REALSXP) {
-    throw bayeskernel::ArgumentError("something is not of numbers");
+    throw ArgumentError("something is not of numbers");
   }
   return REAL(x);
 }
 
-inline Eigen::Map<const Eigen::MatrixXd> map_matrix(SEXP x) {
+inline MatrixMap map_matrix(SEXP x) {
   const double* values = r_numbers(x);
   if (!Rf_isMatrix(x)) {
-    throw bayeskernel::ArgumentError("something is not a matrix");
+    throw ArgumentError("something is not a matrix");
   }
   // R takes the sizes from a file as they are.
   if (static_cast<double>(Rf_nrows(x)) * Rf_ncols(x) !=
       static_cast<double>(Rf_xlength(x))) {
-    throw bayeskernel::ArgumentError("a matrix has not the size that it says");
+    throw ArgumentError("a matrix has not the size that it says");
   }
-  return Eigen::Map<const Eigen::MatrixXd>(values, Rf_nrows(x), Rf_ncols(x));
+  return MatrixMap(values, Rf_nrows(x), Rf_ncols(x));
 }
 
-inline Eigen::Map<const Eigen::VectorXd> map_vector(SEXP x) {
-  return Eigen::Map<const Eigen::VectorXd>(r_numbers(x), Rf_xlength(x));
+inline VectorMap map_vector(SEXP x) {
+  return VectorMap(r_numbers(x), Rf_xlength(x));
 }
 
 inline Eigen::Map<const Eigen::VectorXi> map_integers(SEXP x) {
   // A coerced copy would be gone before the view.
   if (TYPEOF(x) != INTSXP) {
-    throw bayeskernel::ArgumentError("something is not of whole numbers");
+    throw ArgumentError("something is not of whole numbers");
   }
   return Eigen::Map<const Eigen::VectorXi>(INTEGER(x), Rf_xlength(x));
 }
 
 // Runs blocks on RcppParallel, whose headers glue_shared.cpp alone reads. TBB
 // does not survive a fork: a child process runs serially.
-class RcppParallelExecutor final : public bayeskernel::Executor {
+class RcppParallelExecutor final : public Executor {
  public:
   explicit RcppParallelExecutor(int threads);
   int threads() const override { return threads_; }
-  void run(Eigen::Index n_blocks,
-           const std::function<void(Eigen::Index)>& body) override;
+  void run(Index n_blocks, const std::function<void(Index)>& body) override;
 
   // From now on run() looks for an interrupt between blocks, which leaves by
   // PassInterrupted: for work that no UserCallback watches.
@@ -162,7 +157,7 @@ template <class Work>
 bool finished(Work&& work) {
   try {
     work();
-  } catch (const bayeskernel::PassInterrupted&) {
+  } catch (const PassInterrupted&) {
     return false;
   }
   return true;
@@ -196,15 +191,15 @@ class UserCallback {
     return interrupted_;
   }
 
-  bayeskernel::KeepGoing keep_going() {
-    return [this](const bayeskernel::Progress& now) { return ask(now); };
+  KeepGoing keep_going() {
+    return [this](const Progress& now) { return ask(now); };
   }
 
  private:
   using Clock = std::chrono::steady_clock;
 
   // An interrupt is final.
-  bool ask(const bayeskernel::Progress& now) {
+  bool ask(const Progress& now) {
     const auto time = Clock::now();
     if (interrupted_ || seconds(time - last_) < 0.1) return !interrupted_;
     last_ = time;
@@ -216,7 +211,7 @@ class UserCallback {
     return std::chrono::duration<double>(time).count();
   }
 
-  void draw(const bayeskernel::Progress& now, double elapsed) {
+  void draw(const Progress& now, double elapsed) {
     constexpr int kWidth = 30;
     const double share =
         now.total > 0.0 ? std::clamp(now.done / now.total, 0.0, 1.0) : 0.0;
@@ -256,11 +251,11 @@ auto guarded(Body&& body) -> decltype(body()) {
   };
   try {
     return body();
-  } catch (const bayeskernel::PassInterrupted&) {
+  } catch (const PassInterrupted&) {
     return failed("interrupt", "");
-  } catch (const bayeskernel::NumericError& error) {
+  } catch (const NumericError& error) {
     return failed("numeric", error.what());
-  } catch (const bayeskernel::Error& error) {
+  } catch (const Error& error) {
     return failed("argument", error.what());
   } catch (const Rcpp::index_out_of_bounds& error) {
     return failed("argument", error.what());  // a list has no such element
@@ -271,4 +266,4 @@ auto guarded(Body&& body) -> decltype(body()) {
   }
 }
 
-#endif
+}  // namespace bayeskernel

@@ -5,15 +5,17 @@
 #include "missing/completions/maker.hpp"
 #include "missing/grouped_mixture.hpp"
 
+using namespace bayeskernel;
+
 namespace {
 
-bayeskernel::Cells read_cells(const Rcpp::IntegerVector& sizes) {
-  return bayeskernel::Cells(std::vector<int>(sizes.begin(), sizes.end()));
+Cells read_cells(const Rcpp::IntegerVector& sizes) {
+  return Cells(std::vector<int>(sizes.begin(), sizes.end()));
 }
 
 // Levels from 1, NA missing, to levels from 0, -1 missing.
-bayeskernel::Codes read_codes(const Rcpp::IntegerMatrix& code) {
-  bayeskernel::Codes out(code.nrow(), code.ncol());
+Codes read_codes(const Rcpp::IntegerMatrix& code) {
+  Codes out(code.nrow(), code.ncol());
   for (int j = 0; j < code.ncol(); ++j) {
     for (int i = 0; i < code.nrow(); ++i) {
       out(i, j) = code(i, j) == NA_INTEGER ? -1 : code(i, j) - 1;
@@ -22,8 +24,8 @@ bayeskernel::Codes read_codes(const Rcpp::IntegerMatrix& code) {
   return out;
 }
 
-bayeskernel::Mixture read_mixture(const Rcpp::List& model) {
-  bayeskernel::Mixture out;
+Mixture read_mixture(const Rcpp::List& model) {
+  Mixture out;
   out.mixture_weight = map_vector(model["share"]);
   out.mean = map_matrix(model["mean"]);
   const Rcpp::List covariance = model["cov"];
@@ -38,15 +40,15 @@ bayeskernel::Mixture read_mixture(const Rcpp::List& model) {
 
 // Codes of groups by factor, from 1; 0 or NA for a group that is unknown.
 std::vector<std::vector<int>> read_groups(const Rcpp::List& groups,
-                                          Eigen::Index rows) {
+                                          Index rows) {
   std::vector<std::vector<int>> out;
   for (R_xlen_t f = 0; f < groups.size(); ++f) {
     const Rcpp::IntegerVector code = groups[f];
     if (code.size() != rows) {
-      throw bayeskernel::ArgumentError("groups of other rows");
+      throw ArgumentError("groups of other rows");
     }
     out.emplace_back(rows);
-    for (Eigen::Index i = 0; i < rows; ++i) {
+    for (Index i = 0; i < rows; ++i) {
       out.back()[i] = code[i] == NA_INTEGER ? -1 : code[i] - 1;
     }
   }
@@ -54,21 +56,20 @@ std::vector<std::vector<int>> read_groups(const Rcpp::List& groups,
 }
 
 // A predictor_model_cpp()'s effects, for rows of these groups.
-bayeskernel::GroupEffects read_effects(const Rcpp::List& model,
-                                       const Rcpp::List& groups,
-                                       Eigen::Index rows) {
-  bayeskernel::GroupEffects out;
+GroupEffects read_effects(const Rcpp::List& model, const Rcpp::List& groups,
+                          Index rows) {
+  GroupEffects out;
   if (!model.containsElementNamed("groups")) return out;
   const Rcpp::IntegerVector where = model["where"];
   for (const int j : where) out.where.push_back(j - 1);
   const auto codes = read_groups(groups, rows);
   const Rcpp::List parts = model["groups"];
   if (parts.size() != groups.size()) {
-    throw bayeskernel::ArgumentError("other groups than the model's");
+    throw ArgumentError("other groups than the model's");
   }
   for (R_xlen_t f = 0; f < parts.size(); ++f) {
     const Rcpp::List part = parts[f];
-    bayeskernel::GroupEffects::Factor factor;
+    GroupEffects::Factor factor;
     factor.code = codes[f];
     factor.mean = map_matrix(part["mean"]);
     factor.variance = map_matrix(part["var"]);
@@ -87,14 +88,14 @@ bayeskernel::GroupEffects read_effects(const Rcpp::List& model,
   return out;
 }
 
-void put_effects(const bayeskernel::GroupEffects& groups, Rcpp::List& out) {
+void put_effects(const GroupEffects& groups, Rcpp::List& out) {
   Rcpp::IntegerVector where(groups.where.size());
   for (R_xlen_t d = 0; d < where.size(); ++d) {
     where[d] = static_cast<int>(groups.where[d]) + 1;
   }
   out["where"] = where;
   Rcpp::List parts;
-  for (const bayeskernel::GroupEffects::Factor& factor : groups.factors) {
+  for (const GroupEffects::Factor& factor : groups.factors) {
     parts.push_back(r_list({{"mean", factor.mean},
                             {"var", factor.variance},
                             {"cov", factor.covariance}}));
@@ -129,16 +130,16 @@ Rcpp::List predictor_model_cpp(const Rcpp::NumericMatrix& predictors,
       component[i] = classes[i] - 1;
       components = std::max<int>(components, classes[i]);
     }
-    bayeskernel::GroupEffects effects;
+    GroupEffects effects;
     for (const int j : where) effects.where.push_back(j - 1);
     for (std::vector<int>& code : read_groups(groups, x.rows())) {
       effects.factors.push_back({std::move(code), {}, {}, {}, {}});
     }
-    const Eigen::VectorXd weight = map_vector(weights);
-    const bayeskernel::Codes code = read_codes(codes);
-    const bayeskernel::Cells cells = read_cells(sizes);
-    bayeskernel::GroupedMixtureFit fit([] { return !seen_interrupt(); });
-    const bayeskernel::GroupedMixture model =
+    const VectorXd weight = map_vector(weights);
+    const Codes code = read_codes(codes);
+    const Cells cells = read_cells(sizes);
+    GroupedMixtureFit fit([] { return !seen_interrupt(); });
+    const GroupedMixture model =
         fit.fit({x, component, components, code, cells,
                  weight.size() > 0 ? &weight : nullptr},
                 std::move(effects), response);
@@ -163,10 +164,10 @@ Rcpp::List predictor_effects_cpp(const Rcpp::NumericMatrix& predictors,
     const auto x = map_matrix(predictors);
     std::vector<int> component(x.rows(), 0);
     for (R_xlen_t i = 0; i < classes.size(); ++i) component[i] = classes[i] - 1;
-    bayeskernel::GroupedMixture at{read_mixture(model),
-                                   read_effects(model, groups, x.rows())};
-    const bayeskernel::Codes code = read_codes(codes);
-    bayeskernel::GroupedMixtureFit fit([] { return !seen_interrupt(); });
+    GroupedMixture at{read_mixture(model),
+                      read_effects(model, groups, x.rows())};
+    const Codes code = read_codes(codes);
+    GroupedMixtureFit fit([] { return !seen_interrupt(); });
     fit.effects({x, component, static_cast<int>(at.rows.classes()), code,
                  at.rows.cells, nullptr},
                 at);
@@ -187,17 +188,16 @@ Rcpp::List atoms_cpp(const Rcpp::NumericMatrix& predictors,
                      const Rcpp::List& groups) {
   return guarded([&] {
     const auto x = map_matrix(predictors);
-    const bayeskernel::Codes code = read_codes(codes);
-    const bayeskernel::Mixture mixture = read_mixture(model);
-    const bayeskernel::GroupEffects effects =
-        read_effects(model, groups, x.rows());
-    bayeskernel::CompletionMaker maker(
+    const Codes code = read_codes(codes);
+    const Mixture mixture = read_mixture(model);
+    const GroupEffects effects = read_effects(model, groups, x.rows());
+    CompletionMaker maker(
         mixture, effects.factors.empty() ? nullptr : &effects,
         model.containsElementNamed("nodes") ? read<int>(model, "nodes") : 7);
-    bayeskernel::CompletedRows completions;
-    for (Eigen::Index i = 0; i < x.rows(); ++i) {
+    CompletedRows completions;
+    for (Index i = 0; i < x.rows(); ++i) {
       if (i % 1024 == 1023 && seen_interrupt()) {
-        throw bayeskernel::PassInterrupted();
+        throw PassInterrupted();
       }
       maker.add(i, x.row(i).transpose(), code.row(i).transpose(), completions);
     }
@@ -213,11 +213,10 @@ Rcpp::List atoms_cpp(const Rcpp::NumericMatrix& predictors,
         levels(i, j) = completions.code[at] + 1;
       }
     }
-    const Eigen::Map<const Eigen::MatrixXd> values(completions.values.data(), p,
-                                                   n);
+    const MatrixMap values(completions.values.data(), p, n);
     return r_list({{"row", row},
                    {"log_prior", completions.log_prior},
-                   {"predictors", Eigen::MatrixXd(values.transpose())},
+                   {"predictors", MatrixXd(values.transpose())},
                    {"codes", levels}});
   });
 }
@@ -232,12 +231,12 @@ Rcpp::List atom_scores_cpp(const Rcpp::List& settings,
                            const Rcpp::NumericVector& variance,
                            double precision) {
   return guarded([&] {
-    const bayeskernel::Family family = read_family(settings);
-    const bayeskernel::DirectTerms terms;
-    const bayeskernel::Noise noise{precision, 0.0};
+    const Family family = read_family(settings);
+    const DirectTerms terms;
+    const Noise noise{precision, 0.0};
     const R_xlen_t n = y.size();
     if (weight.size() != n || mean.size() != n || variance.size() != n) {
-      throw bayeskernel::ArgumentError("moments of other rows");
+      throw ArgumentError("moments of other rows");
     }
     Rcpp::NumericVector score(n);
     for (R_xlen_t i = 0; i < n; ++i) {

@@ -4,12 +4,12 @@
 #include "linear/crossed/gibbs.hpp"
 #include "linear/crossed/pack.hpp"
 
+using namespace bayeskernel;
+
 namespace {
 
-using bayeskernel::CrossedRows;
-
-std::vector<bayeskernel::GivenTerm> read_terms(const Rcpp::List& from) {
-  std::vector<bayeskernel::GivenTerm> out;
+std::vector<GivenTerm> read_terms(const Rcpp::List& from) {
+  std::vector<GivenTerm> out;
   for (const Rcpp::List term : from) {
     out.push_back({static_cast<std::size_t>(read<int>(term, "block")),
                    read<int>(term, "members"),
@@ -25,11 +25,10 @@ struct CrossedInput {
       : data(read_data(lists)),
         prior(read_prior(priors)),
         model(read_row_model(settings)) {
-    const std::vector<bayeskernel::GivenTerm> terms =
-        read_terms(lists["crossed"]);
-    bayeskernel::sort_by_first(terms, data.order);
+    const std::vector<GivenTerm> terms = read_terms(lists["crossed"]);
+    sort_by_first(terms, data.order);
     units = read_completions(element(lists, "atoms"), data.order);
-    bayeskernel::pack_crossed(terms, data, units.unit, rows);
+    pack_crossed(terms, data, units.unit, rows);
     if (!units.unit.empty()) model.completions = &units;
   }
   CrossedInput(const CrossedInput&) = delete;
@@ -43,16 +42,16 @@ struct CrossedInput {
                : read<int>(settings, "threads");
   }
 
-  bayeskernel::ColumnData data;
-  bayeskernel::Prior prior;
-  bayeskernel::RowModel model;
+  ColumnData data;
+  Prior prior;
+  RowModel model;
   CrossedRows rows;
-  bayeskernel::Completions units;
+  Completions units;
 };
 
-Rcpp::List terms_list(const std::vector<bayeskernel::LevelMoments>& terms) {
+Rcpp::List terms_list(const std::vector<LevelMoments>& terms) {
   Rcpp::List out;
-  for (const bayeskernel::LevelMoments& term : terms) {
+  for (const LevelMoments& term : terms) {
     out.push_back(r_list({{"mean", term.mean},
                           {"cov", term.covariance},
                           {"loading", term.loading},
@@ -61,9 +60,9 @@ Rcpp::List terms_list(const std::vector<bayeskernel::LevelMoments>& terms) {
   return out;
 }
 
-Rcpp::List pairs_list(const std::vector<bayeskernel::LevelPairs>& terms) {
+Rcpp::List pairs_list(const std::vector<LevelPairs>& terms) {
   Rcpp::List out;
-  for (const bayeskernel::LevelPairs& term : terms) {
+  for (const LevelPairs& term : terms) {
     out.push_back(r_list({{"inner", term.inner},
                           {"outer", term.outer},
                           {"cov", term.covariance}}));
@@ -83,17 +82,16 @@ Rcpp::List bsvm_crossed_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     const std::vector<Index>& order = in.data.order;
     RcppParallelExecutor executor(in.threads(settings));
     UserCallback user(read<bool>(settings, "progress"));
-    bayeskernel::CrossedMeanField fit(rows, in.prior, executor, in.model);
-    const bayeskernel::MeanFieldResult result =
+    CrossedMeanField fit(rows, in.prior, executor, in.model);
+    const MeanFieldResult result =
         fit.run(read_mean_field_settings(settings), user.keep_going());
-    const bayeskernel::CrossedPosterior& q = fit.posterior();
+    const CrossedPosterior& q = fit.posterior();
     return r_list(
         {{"theta_mean", VectorXd(fit.theta().head(rows.x_columns()))},
          {"theta_cov", MatrixXd(q.whitener().transpose() * q.whitener())},
          {"shared_cov", q.omega()},
-         {"crossed",
-          terms_list(bayeskernel::level_moments(rows, fit.theta(), q))},
-         {"pairs", pairs_list(bayeskernel::level_pairs(rows, q))},
+         {"crossed", terms_list(level_moments(rows, fit.theta(), q))},
+         {"pairs", pairs_list(level_pairs(rows, q))},
          {"variance", variance_list(in.prior, fit.variances())},
          {"precision", fit.precisions()},
          {"noise", noise_list(fit.model(), fit.noise())},
@@ -110,9 +108,9 @@ Rcpp::List bsvm_crossed_gibbs_cpp(const Rcpp::List& data,
                                   const Rcpp::List& prior,
                                   const Rcpp::List& settings) {
   return guarded([&] {
-    using Chain = bayeskernel::CrossedGibbs;
+    using Chain = CrossedGibbs;
     if (!Rf_isNull(element(data, "atoms"))) {
-      throw bayeskernel::ArgumentError(
+      throw ArgumentError(
           "completions need random effects that are not crossed");
     }
     const CrossedInput in(data, prior, settings);
@@ -128,8 +126,8 @@ Rcpp::List bsvm_crossed_gibbs_cpp(const Rcpp::List& data,
         },
         [&](Chain& chain, std::uint64_t) { set_start(settings, chain.state); });
     if (!started) return run.interrupted();
-    const bayeskernel::WideBlock none;
-    const bayeskernel::Recorder recorder =
+    const WideBlock none;
+    const Recorder recorder =
         read_recorder(settings, prior, in.data, in.prior, none, in.model, run);
     const auto write = [&](Index c, double* out, Index stride) {
       const Chain& chain = run.chain(c);

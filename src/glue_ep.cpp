@@ -1,16 +1,12 @@
-#include <memory>
-
 #include "ep/check.hpp"
 #include "ep/linear.hpp"
 #include "ep/selection.hpp"
 #include "glue_bsvm_posterior.h"
 #include "glue_stream.h"
 
-namespace {
+using namespace bayeskernel;
 
-using bayeskernel::EpEngine;
-using bayeskernel::EpOutcome;
-using bayeskernel::EpPoint;
+namespace {
 
 const char* engine_name(EpEngine engine) {
   switch (engine) {
@@ -23,7 +19,7 @@ const char* engine_name(EpEngine engine) {
   }
 }
 
-Rcpp::List linear_moments_list(const bayeskernel::LinearMoments& from) {
+Rcpp::List linear_moments_list(const LinearMoments& from) {
   return r_list({{"theta_mean", from.theta_mean},
                  {"theta_cov", from.theta_cov},
                  {"group_mean", from.group_mean},
@@ -48,15 +44,14 @@ Rcpp::List point_list(const EpPoint& point, double weight, bool grid) {
 }
 
 // Without what there is of each row.
-Rcpp::List outcome_list(const EpOutcome& out, const bayeskernel::Prior& prior,
-                        const bayeskernel::WideBlock& wide,
-                        const bayeskernel::RowModel& model) {
+Rcpp::List outcome_list(const EpOutcome& out, const Prior& prior,
+                        const WideBlock& wide, const RowModel& model) {
   Rcpp::List list = linear_moments_list(out.moments);
   list["variance"] = variance_list(prior, out.variances.blocks);
   list["precision"] = to_r(out.precision);
   list["basis"] = to_r(wide.basis);
   list["basis_first"] = static_cast<int>(wide.first);
-  bayeskernel::NoisePosterior noise;
+  NoisePosterior noise;
   noise.shape = out.variances.noise.shape;
   noise.rate = out.variances.noise.rate;
   noise.precision = model.noise.precision;
@@ -86,7 +81,7 @@ Rcpp::List outcome_list(const EpOutcome& out, const bayeskernel::Prior& prior,
   return list;
 }
 
-void add_rows(const EpOutcome& out, const bayeskernel::RowModel& model,
+void add_rows(const EpOutcome& out, const RowModel& model,
               const std::vector<Index>& order, Rcpp::List& list) {
   const auto rows = [&](const VectorXd& v) { return to_r(by_row(v, order)); };
   list["mean"] = rows(out.rows.mean);
@@ -97,8 +92,8 @@ void add_rows(const EpOutcome& out, const bayeskernel::RowModel& model,
   }
   if (model.completions != nullptr) {
     list["loo_atom"] = list["loo"];
-    list["loo"] = to_r(bayeskernel::unit_leave_one_out(*model.completions,
-                                                       out.rows.leave_one_out));
+    list["loo"] =
+        to_r(unit_leave_one_out(*model.completions, out.rows.leave_one_out));
     list["share"] = rows(out.sites.responsibility);
   }
   list["sites"] =
@@ -111,7 +106,7 @@ void add_rows(const EpOutcome& out, const bayeskernel::RowModel& model,
 
 // The covariance of theta over samples, and what the rows imply of the learning
 // rate.
-Rcpp::List jackknife_list(const bayeskernel::Jackknife& from) {
+Rcpp::List jackknife_list(const Jackknife& from) {
   return r_list({{"cov", from.cov},
                  {"rate", from.total.curvature / from.total.variation}});
 }
@@ -128,9 +123,9 @@ Rcpp::List ep_status(const EpOutcome& outcome, bool interrupted, double jitter,
 
 // Messages of an earlier fit to the same rows, `sites` of its answer.
 void start_from(const Rcpp::List& messages, const std::vector<Index>& order,
-                bayeskernel::EpFit& fit) {
-  fit.start_from(bayeskernel::by_position(map_vector(messages["kappa"]), order),
-                 bayeskernel::by_position(map_vector(messages["b"]), order));
+                EpFit& fit) {
+  fit.start_from(by_position(map_vector(messages["kappa"]), order),
+                 by_position(map_vector(messages["b"]), order));
 }
 
 }  // namespace
@@ -145,28 +140,27 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     const auto start = std::chrono::steady_clock::now();
     LinearInput in(data, prior, settings);
     const std::vector<Index>& order = in.data.order;
-    const bayeskernel::RowModel& model = in.model;
+    const RowModel& model = in.model;
     const std::unique_ptr<RemoteRows> remote = read_remote(settings);
     // Evidence by group reads the rows here, again and again.
-    LinearRows kept(in, data, settings, true,
-                    remote != nullptr && in.data.group_begin.empty());
-    const bayeskernel::RowSource& rows = kept.rows();
+    FitRows kept(in, data, settings, true,
+                 remote != nullptr && in.data.group_begin.empty());
+    const RowSource& rows = kept.rows();
     UserCallback user(read<bool>(settings, "progress"));
-    const bayeskernel::EpSettings control = read_ep_settings(settings);
+    const EpSettings control = read_ep_settings(settings);
     const bool grid =
         read_or<std::string>(settings, "variances", "grid") == "grid";
-    bayeskernel::EpFit fit(rows, in.prior, kept.executor, model.family,
-                           model.completions, true, kept.open());
+    EpFit fit(rows, in.prior, kept.executor, model.family, model.completions,
+              true, kept.open());
     // Of what comes between and after the passes; leaves as they do.
     kept.executor.ask();
     fit.watch(user.keep_going());
     // Numbers by row, or none.
-    const auto by_position = [&](SEXP from) {
-      return Rf_isNull(from)
-                 ? VectorXd()
-                 : bayeskernel::by_position(map_vector(from), order);
+    const auto numbers = [&](SEXP from) {
+      return Rf_isNull(from) ? VectorXd()
+                             : by_position(map_vector(from), order);
     };
-    const VectorXd units = by_position(element(data, "units"));
+    const VectorXd units = numbers(element(data, "units"));
     fit.units.assign(units.data(), units.data() + units.size());
     if (remote) {
       remote->set_centres(kept.processes.centres());
@@ -177,15 +171,15 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     const bool whole = finished([&] {
       const SEXP messages = element(settings, "messages");
       if (!Rf_isNull(messages)) start_from(messages, order, fit);
-      outcome = bayeskernel::fit_linear_ep(
-          fit, model.noise, grid, control, read_or(settings, "by_group", false),
-          by_position(element(settings, "copies")));
+      outcome = fit_linear_ep(fit, model.noise, grid, control,
+                              read_or(settings, "by_group", false),
+                              numbers(element(settings, "copies")));
       out = outcome_list(outcome, in.prior, kept.kept.wide, model);
       add_rows(outcome, model, order, out);
       if (model.completions == nullptr) {
         // At the mode of a grid, where the fit is.
         Rcpp::List influence =
-            influence_list(bayeskernel::site_influence(outcome.sites), order);
+            influence_list(site_influence(outcome.sites), order);
         influence["cov"] = to_r(fit.posterior().theta_covariance());
         if (outcome.jackknife.size() > 0) {
           influence["jackknife"] = to_r(outcome.jackknife);
@@ -193,12 +187,12 @@ Rcpp::List linear_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
         out["influence"] = influence;
       }
       if (kept.processes.open() != nullptr && rows.groups() == 0 &&
-          model.family == bayeskernel::Family::hinge) {
-        out["jackknife"] = jackknife_list(bayeskernel::jackknife(
-            rows, kept.executor, fit.posterior(), fit.sites));
+          model.family == Family::hinge) {
+        out["jackknife"] = jackknife_list(
+            jackknife(rows, kept.executor, fit.posterior(), fit.sites));
       }
       if (read_or(settings, "check", true)) {
-        const double k = bayeskernel::importance_k(
+        const double k = importance_k(
             fit, kept.executor, read_or<std::uint64_t>(settings, "seed", 0));
         if (!std::isnan(k)) out["pareto_k"] = k;
       }
@@ -224,20 +218,19 @@ Rcpp::List linear_ep_stream_cpp(const Rcpp::List& stream,
   return guarded([&] {
     const auto start = std::chrono::steady_clock::now();
     StreamInput input(stream, read<int>(settings, "threads"));
-    const bayeskernel::Prior blocks = read_prior(prior);
-    const bayeskernel::RowModel model = read_row_model(settings);
+    const Prior blocks = read_prior(prior);
+    const RowModel model = read_row_model(settings);
     UserCallback user(read<bool>(settings, "progress"));
     const ProcessInput processes(stream, input.rows, input.executor, blocks);
-    const bayeskernel::RowSource& rows = processes.rows();
-    const bool labels = model.family == bayeskernel::Family::logit ||
-                        model.family == bayeskernel::Family::probit;
-    const bool few =
-        bayeskernel::Hyperparameters(blocks, model.noise).size() <= 2;
+    const RowSource& rows = processes.rows();
+    const bool labels =
+        model.family == Family::logit || model.family == Family::probit;
+    const bool few = Hyperparameters(blocks, model.noise).size() <= 2;
     const bool grid =
         (few || rows.groups() > 0) &&
         read_or<std::string>(settings, "variances", "grid") == "grid";
-    bayeskernel::EpFit fit(rows, blocks, input.executor, model.family, nullptr,
-                           grid && labels, processes.open());
+    EpFit fit(rows, blocks, input.executor, model.family, nullptr,
+              grid && labels, processes.open());
     const std::unique_ptr<RemoteRows> remote = read_remote(settings);
     if (remote) fit.delegate(remote->sites(fit), remote->messages(fit));
     input.executor.ask();
@@ -246,14 +239,13 @@ Rcpp::List linear_ep_stream_cpp(const Rcpp::List& stream,
     EpOutcome outcome;
     double margin = R_NaReal;
     const bool whole = finished([&] {
-      outcome = bayeskernel::fit_linear_ep(fit, model.noise, grid,
-                                           read_ep_settings(settings), true,
-                                           VectorXd(), false);
-      out = outcome_list(outcome, blocks, bayeskernel::WideBlock(), model);
-      const bayeskernel::Jackknife found =
+      outcome =
+          fit_linear_ep(fit, model.noise, grid, read_ep_settings(settings),
+                        true, VectorXd(), false);
+      out = outcome_list(outcome, blocks, WideBlock(), model);
+      const Jackknife found =
           remote ? remote->jackknife(fit)
-                 : bayeskernel::jackknife(rows, input.executor, fit.posterior(),
-                                          fit.sites);
+                 : jackknife(rows, input.executor, fit.posterior(), fit.sites);
       margin = found.total.margin;
       out["jackknife"] = jackknife_list(found);
     });
@@ -276,27 +268,26 @@ Rcpp::List selection_ep_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                             const Rcpp::List& settings) {
   return guarded([&] {
     const auto start = std::chrono::steady_clock::now();
-    const bayeskernel::ColumnData input = read_data(data);
-    const bayeskernel::Prior blocks = read_prior(prior);
-    const bayeskernel::Selection selection =
-        read_selection(element(data, "selection"));
-    const bayeskernel::RowModel model = read_row_model(settings);
-    bayeskernel::PackedRows rows = bayeskernel::pack_rows(input);
+    const ColumnData input = read_data(data);
+    const Prior blocks = read_prior(prior);
+    const Selection selection = read_selection(element(data, "selection"));
+    const RowModel model = read_row_model(settings);
+    PackedRows rows = pack_rows(input);
     rows.finish(input.group_begin);
     RcppParallelExecutor executor(
         useful_threads(rows, read<int>(settings, "threads")));
     UserCallback user(read<bool>(settings, "progress"));
-    bayeskernel::SelectionEpSettings control;
+    SelectionEpSettings control;
     control.passes.tolerance = read<double>(settings, "tol");
     control.passes.max_passes = read<int>(settings, "max_iter");
     control.scale = read_or(settings, "slab_scale", control.scale);
     control.from = read_or(settings, "from", control.from);
     const SEXP inclusion = element(settings, "inclusion");
     if (!Rf_isNull(inclusion)) control.inclusion = map_vector(inclusion);
-    bayeskernel::SelectionEp fit(rows, blocks, selection, executor,
-                                 model.family, model.noise, user.keep_going());
+    SelectionEp fit(rows, blocks, selection, executor, model.family,
+                    model.noise, user.keep_going());
     Rcpp::List out;
-    bayeskernel::SelectionEpOutcome found;
+    SelectionEpOutcome found;
     const bool whole = finished([&] {
       found = fit.run(control);
       out = r_list({{"inclusion", found.inclusion},

@@ -1,18 +1,17 @@
 // Stochastic epochs as R's lists say.
-#ifndef BAYESKERNEL_GLUE_EPOCHS_H
-#define BAYESKERNEL_GLUE_EPOCHS_H
+#pragma once
 
 #include "glue_common.h"
 #include "linear/epochs.hpp"
 
+namespace bayeskernel {
+
 // `usual`: rows of a minibatch where settings$batch_size is empty.
-inline bayeskernel::StochasticSettings read_stochastic(
-    const Rcpp::List& settings, Eigen::Index usual) {
-  using bayeskernel::StochasticSettings;
+inline StochasticSettings read_stochastic(const Rcpp::List& settings,
+                                          Index usual) {
   StochasticSettings out;
   const Rcpp::NumericVector batch = settings["batch_size"];
-  out.batch_rows =
-      batch.size() > 0 ? static_cast<Eigen::Index>(batch[0]) : usual;
+  out.batch_rows = batch.size() > 0 ? static_cast<Index>(batch[0]) : usual;
   out.epochs = read<int>(settings, "epochs");
   out.seed = read<std::uint64_t>(settings, "seed");
   if (read_or<std::string>(settings, "rate", "") == "adaptive") {
@@ -22,4 +21,4 @@ inline bayeskernel::StochasticSettings read_stochastic(
   return out;
 }
 
-#endif
+}  // namespace bayeskernel

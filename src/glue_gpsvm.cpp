@@ -11,17 +11,9 @@
 #include "linear/mode.hpp"
 #include "predict/process_moments.hpp"
 
-namespace {
+using namespace bayeskernel;
 
-using bayeskernel::Executor;
-using bayeskernel::Features;
-using bayeskernel::GaussianPosterior;
-using bayeskernel::MeanFieldFit;
-using bayeskernel::MeanFieldResult;
-using bayeskernel::PackedRows;
-using bayeskernel::Prior;
-using bayeskernel::RowSource;
-using bayeskernel::StochasticFit;
+namespace {
 
 Rcpp::List moments_list(const VectorXd& mean, const MatrixXd& whitener) {
   return r_list({{"mean", mean}, {"whitener", whitener}});
@@ -39,18 +31,16 @@ Rcpp::List fit_machine(const RowSource& rows, const BatchSource& batches,
                        Executor& executor, const Rcpp::List& settings,
                        const RemoteRows* remote, bool keep,
                        UserCallback& user) {
-  const Prior prior = bayeskernel::unit_prior(rows.x_columns());
+  const Prior prior = unit_prior(rows.x_columns());
   // Minibatches grow with the rows: a step of few pays for m^3 operations.
-  const bayeskernel::StochasticSettings stochastic = read_stochastic(
+  const StochasticSettings stochastic = read_stochastic(
       settings, std::max<Index>({256, 4 * rows.x_columns(),
                                  std::min<Index>(rows.rows() / 400, 2048)}));
   const auto absent = remote_minibatches(remote, rows.x_columns());
-  const bayeskernel::Epochs epochs = bayeskernel::run_epochs(
-      batches.rows, prior, executor, stochastic, batches.map,
-      bayeskernel::RowModel(), false, user.keep_going(),
-      absent ? &*absent : nullptr, batches.visit);
-  const bayeskernel::MeanFieldSettings passes =
-      read_mean_field_settings(settings);
+  const Epochs epochs = run_epochs(
+      batches.rows, prior, executor, stochastic, batches.map, RowModel(), false,
+      user.keep_going(), absent ? &*absent : nullptr, batches.visit);
+  const MeanFieldSettings passes = read_mean_field_settings(settings);
   MeanFieldResult result;
   Rcpp::List out;
   if (stochastic.epochs > 0 &&
@@ -62,13 +52,13 @@ Rcpp::List fit_machine(const RowSource& rows, const BatchSource& batches,
   } else {
     MeanFieldFit fit(rows, prior, executor, nullptr, nullptr, keep);
     if (remote != nullptr) fit.delegate(remote->mean_field());
-    result = bayeskernel::run_passes(fit, epochs, passes, user.keep_going());
+    result = run_passes(fit, epochs, passes, user.keep_going());
     if (!result.bound.empty()) {
       out = moments_list(fit.posterior().mean.x, fit.posterior().whitener());
       if (keep) {
         out["fitted_mean"] = to_r(fit.mean());
         out["fitted_var"] = to_r(fit.variance());
-        bayeskernel::LinearResponse response(rows, prior, executor);
+        LinearResponse response(rows, prior, executor);
         if (!result.interrupted &&
             response.run(fit.posterior(), fit.precisions())) {
           out["influence"] = influence_list(response.influence, {});
@@ -87,18 +77,17 @@ Rcpp::List fit_machine(const RowSource& rows, const BatchSource& batches,
 // The exact process, by passes in function space.
 Rcpp::List fit_exact(const Features& features, const PackedRows& rows,
                      const Rcpp::List& settings, UserCallback& user) {
-  bayeskernel::ExactFit fit(features.gram(), features.nugget(), rows.y,
-                            rows.weight);
+  ExactFit fit(features.gram(), features.nugget(), rows.y, rows.weight);
   const MeanFieldResult result =
       fit.run(read_mean_field_settings(settings), user.keep_going());
-  const bayeskernel::WhitenedPosterior q = bayeskernel::whitened(features, fit);
+  const WhitenedPosterior q = whitened(features, fit);
   Rcpp::List out = moments_list(q.mean, q.whitener);
   out["fitted_mean"] = to_r(fit.mean());
   out["fitted_var"] = to_r(fit.variance());
   if (!result.interrupted) {
     out["influence"] = influence_list(
-        bayeskernel::exact_response(features.gram(), features.nugget(), rows.y,
-                                    rows.weight, fit.mean(), fit.variance()),
+        exact_response(features.gram(), features.nugget(), rows.y, rows.weight,
+                       fit.mean(), fit.variance()),
         {});
   }
   out["status"] = pass_status(result);
@@ -107,14 +96,14 @@ Rcpp::List fit_exact(const Features& features, const PackedRows& rows,
 
 // What moves the kernel during stochastic steps, if settings$kernel_steps says
 // so.
-std::unique_ptr<bayeskernel::KernelClimb> read_climb(const Rcpp::List& settings,
-                                                     Features& features,
-                                                     Executor& executor) {
+std::unique_ptr<KernelClimb> read_climb(const Rcpp::List& settings,
+                                        Features& features,
+                                        Executor& executor) {
   const Index every = read<Index>(settings, "kernel_steps");
   if (every == 0) return nullptr;
-  return std::make_unique<bayeskernel::KernelClimb>(
-      features, every, map_vector(settings["lower"]),
-      map_vector(settings["upper"]), executor);
+  return std::make_unique<KernelClimb>(features, every,
+                                       map_vector(settings["lower"]),
+                                       map_vector(settings["upper"]), executor);
 }
 
 // A fit by expectation propagation as far as it gets: `answer` makes the list
@@ -123,7 +112,7 @@ template <class Fit, class Answer>
 Rcpp::List run_messages(Fit& fit, const Rcpp::List& settings,
                         UserCallback& user, Answer&& answer) {
   fit.watch(user.keep_going());
-  bayeskernel::EpResult result;
+  EpResult result;
   Rcpp::List out;
   const bool whole = finished([&] {
     result = fit.run(read_ep_settings(settings));
@@ -147,7 +136,7 @@ void start_messages(const Rcpp::List& settings, std::size_t machine, Fit& fit) {
   const Index k = static_cast<Index>(machine);
   if (kappa.rows() != fit.sites.kappa.size() || b.rows() != kappa.rows() ||
       kappa.cols() <= k || b.cols() <= k) {
-    throw bayeskernel::ArgumentError("messages of other rows");
+    throw ArgumentError("messages of other rows");
   }
   fit.start_from(kappa.col(k), b.col(k));
 }
@@ -155,8 +144,8 @@ void start_messages(const Rcpp::List& settings, std::size_t machine, Fit& fit) {
 Rcpp::List fit_ep(const RowSource& rows, Executor& executor,
                   const Rcpp::List& settings, std::size_t machine,
                   const RemoteRows* remote, UserCallback& user) {
-  const Prior prior = bayeskernel::unit_prior(rows.x_columns());
-  bayeskernel::EpFit fit(rows, prior, executor, bayeskernel::Family::hinge);
+  const Prior prior = unit_prior(rows.x_columns());
+  EpFit fit(rows, prior, executor, Family::hinge);
   if (remote != nullptr) {
     fit.delegate(remote->sites(fit), remote->messages(fit));
   } else {
@@ -166,11 +155,11 @@ Rcpp::List fit_ep(const RowSource& rows, Executor& executor,
     Rcpp::List out =
         moments_list(fit.posterior().mean.x, fit.posterior().whitener());
     if (remote != nullptr && remote->absent) {
-      out["loo"] = remote->rows(bayeskernel::RowStep::leave_one_out)["loo"];
+      out["loo"] = remote->rows(RowStep::leave_one_out)["loo"];
       return out;
     }
     add_left_out(remote != nullptr
-                     ? remote->rows(bayeskernel::RowStep::left_out)
+                     ? remote->rows(RowStep::left_out)
                      : left_out_list(fit.leave_one_out(),
                                      fit.left_out_moments(), fit.sites),
                  out);
@@ -182,14 +171,13 @@ Rcpp::List fit_exact_ep(const Features& features, const PackedRows& labels,
                         const Rcpp::List& settings, std::size_t machine,
                         UserCallback& user) {
   PackedRows rows;
-  bayeskernel::exact_rows(features.columns(), features.nugget(), rows);
+  exact_rows(features.columns(), features.nugget(), rows);
   rows.y = labels.y;
   rows.weight = labels.weight;
-  bayeskernel::ExactEp fit(features.gram(), rows, bayeskernel::Family::hinge);
+  ExactEp fit(features.gram(), rows, Family::hinge);
   start_messages(settings, machine, fit);
   return run_messages(fit, settings, user, [&] {
-    const bayeskernel::WhitenedPosterior q =
-        bayeskernel::whitened(features, fit);
+    const WhitenedPosterior q = whitened(features, fit);
     Rcpp::List out = moments_list(q.mean, q.whitener);
     out["fitted_mean"] = to_r(fit.mean());
     out["fitted_var"] = to_r(fit.variance());
@@ -204,11 +192,11 @@ Rcpp::List fit_exact_ep(const Features& features, const PackedRows& labels,
 // predictions for the same rows have not: it gives no moments of f.
 Rcpp::List fit_mode(const PackedRows& rows, Executor& executor,
                     const Rcpp::List& settings, UserCallback& user) {
-  bayeskernel::ModeSettings control;
+  ModeSettings control;
   control.tolerance = read<double>(settings, "tol");
   control.max_passes = read<int>(settings, "max_iter");
-  const bayeskernel::ModeResult result =
-      bayeskernel::ModeFit(rows, executor).run(control, user.keep_going());
+  const ModeResult result =
+      ModeFit(rows, executor).run(control, user.keep_going());
   Rcpp::List out = moments_list(result.theta, result.whitener);
   out["status"] = r_list({{"bound", Rcpp::NumericVector()},
                           {"objective", result.objective},
@@ -241,20 +229,19 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
     PackedRows kept;
     executor.ask();
     if (exact) {
-      if (!direct) bayeskernel::exact_features(features, kept);
+      if (!direct) exact_features(features, kept);
     } else if (keep) {
-      bayeskernel::keep_features(input.rows, kept);
+      keep_features(input.rows, kept);
     }
     executor.ask(false);
-    const std::unique_ptr<bayeskernel::KernelClimb> climb =
+    const std::unique_ptr<KernelClimb> climb =
         read_climb(settings, input.features, executor);
     BatchSource batches{
         keep ? static_cast<const RowSource&>(kept) : *input.base, nullptr,
         nullptr};
     if (!keep) {
       batches.map = [&](const RowSource& batch) {
-        return std::make_unique<bayeskernel::FeatureRows>(batch, features,
-                                                          executor);
+        return std::make_unique<FeatureRows>(batch, features, executor);
       };
     }
     if (climb) {
@@ -267,7 +254,7 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
                                   : Rcpp::List();
     if (powers.size() > 0 &&
         powers.size() != static_cast<int>(classes.size())) {
-      throw bayeskernel::ArgumentError("weights of other machines");
+      throw ArgumentError("weights of other machines");
     }
     Rcpp::List fits(classes.size());
     bool interrupted = false, usable = true;
@@ -275,13 +262,13 @@ Rcpp::List gpsvm_fit_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
       if (powers.size() > 0) {
         const auto own = map_vector(powers[k]);
         if (own.size() != input.base->rows()) {
-          throw bayeskernel::ArgumentError("weights of other rows");
+          throw ArgumentError("weights of other rows");
         }
         input.base->set_weights(own);
       }
       input.base->set_positive(classes[k]);
       if (keep && (exact || k > 0 || powers.size() > 0)) {
-        bayeskernel::keep_labels(*input.base, kept);
+        keep_labels(*input.base, kept);
       }
       const RowSource& source =
           keep ? static_cast<const RowSource&>(kept) : input.rows;
@@ -329,8 +316,7 @@ Rcpp::List gpsvm_predict_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
       q.back().mean.x = machine.vector("mean", m);
       q.back().set_whitener(machine.matrix("whitener", m, m));
     }
-    const bayeskernel::ProcessMoments at =
-        bayeskernel::process_moments(input.rows, q, input.executor);
+    const ProcessMoments at = process_moments(input.rows, q, input.executor);
     return r_list({{"mean", at.mean}, {"var", at.variance}});
   });
 }
@@ -353,7 +339,7 @@ Rcpp::List gpsvm_more_points_cpp(const Rcpp::List& data,
     for (std::size_t k = 0; k < classes.size(); ++k) {
       const CheckedList machine(machines[k], "the posterior of the fit");
       input.base->set_positive(classes[k]);
-      gain += bayeskernel::gain_of_more_points(
+      gain += gain_of_more_points(
           input.rows, machine.vector("mean", m),
           machine.matrix("whitener", m, m), input.executor,
           read_mean_field_settings(settings), user.keep_going());
@@ -371,8 +357,8 @@ Rcpp::List gpsvm_latent_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
   return guarded([&] {
     FeatureData input(data, kernel, inducing, nugget, 0, threads);
     input.executor.ask();
-    const bayeskernel::ProcessValues at = bayeskernel::process_values(
-        input.rows, map_matrix(points), input.executor.looks());
+    const ProcessValues at =
+        process_values(input.rows, map_matrix(points), input.executor.looks());
     return r_list({{"f", at.f}, {"residual", at.residual}});
   });
 }
@@ -390,9 +376,9 @@ Rcpp::List gpsvm_draw_moments_cpp(const Rcpp::List& data,
     FeatureData input(data, kernel, inducing, nugget, 0, threads);
     input.executor.ask();
     if (points.nrow() != input.rows.x_columns()) {
-      throw bayeskernel::ArgumentError("points of another process");
+      throw ArgumentError("points of another process");
     }
-    return moments_list(bayeskernel::process_moments(
-        input.rows, map_matrix(points), read_links(links), input.executor));
+    return moments_list(process_moments(input.rows, map_matrix(points),
+                                        read_links(links), input.executor));
   });
 }

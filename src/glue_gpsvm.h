@@ -1,8 +1,5 @@
 // R's lists to the core's structures, for every export of gpsvm().
-#ifndef BAYESKERNEL_GLUE_GPSVM_H
-#define BAYESKERNEL_GLUE_GPSVM_H
-
-#include <memory>
+#pragma once
 
 #include "glue_kernel.h"
 #include "glue_row_file.h"
@@ -12,9 +9,7 @@
 #include "linear/mean_field.hpp"
 #include "rows/memory_readers.hpp"
 
-using bayeskernel::Index;
-using bayeskernel::MatrixXd;
-using bayeskernel::VectorXd;
+namespace bayeskernel {
 
 // Rows of a fit or of a prediction: `type` "matrix" (x), "sparse" (begin,
 // column, value: compressed by rows; columns) or "file" (see read_rows_of());
@@ -27,10 +22,9 @@ struct GpsvmRows {
     const std::string type = read<std::string>(data, "type");
     const auto labels = map_vector(data["labels"]);
     if (type == "matrix") {
-      reader = std::make_unique<bayeskernel::MatrixReader>(
-          map_matrix(data["x"]), labels);
+      reader = std::make_unique<MatrixReader>(map_matrix(data["x"]), labels);
     } else if (type == "sparse") {
-      reader = std::make_unique<bayeskernel::SparseReader>(
+      reader = std::make_unique<SparseReader>(
           map_integers(data["begin"]), map_integers(data["column"]),
           map_vector(data["value"]), read<int>(data, "columns"), labels);
     } else {
@@ -39,7 +33,7 @@ struct GpsvmRows {
     const Rcpp::IntegerVector source = data["source"];
     for (const int k : source) {
       if (k < 1 || k > reader->columns()) {
-        throw bayeskernel::ArgumentError("the data have fewer columns");
+        throw ArgumentError("the data have fewer columns");
       }
       columns.source.push_back(k - 1);
     }
@@ -48,34 +42,32 @@ struct GpsvmRows {
     const Index count = source.size();
     if (columns.center.size() != count || columns.scale.size() != count ||
         (weights.size() > 0 && weights.size() != reader->rows())) {
-      throw bayeskernel::ArgumentError("columns or weights are damaged");
+      throw ArgumentError("columns or weights are damaged");
     }
   }
 
   // In chunks of `width` columns; y = +1 for the label `positive`.
-  std::unique_ptr<bayeskernel::StreamedRows> stream(int positive, int threads,
-                                                    Index width) {
-    auto out = std::make_unique<bayeskernel::StreamedRows>(
-        *reader, columns, positive, threads > 1, width);
+  std::unique_ptr<StreamedRows> stream(int positive, int threads, Index width) {
+    auto out = std::make_unique<StreamedRows>(*reader, columns, positive,
+                                              threads > 1, width);
     if (weights.size() > 0) out->set_weights(weights);
     return out;
   }
 
-  std::unique_ptr<bayeskernel::ChunkReader> reader;
-  bayeskernel::StreamColumns columns;
-  Eigen::Map<const VectorXd> weights;
+  std::unique_ptr<ChunkReader> reader;
+  StreamColumns columns;
+  VectorMap weights;
 };
 
 // `inducing`: d x m on the scale of the model; for a precomputed kernel what
 // Features::given() takes.
-inline bayeskernel::Features read_features(const Rcpp::List& kernel,
-                                           const Rcpp::NumericMatrix& inducing,
-                                           double nugget) {
+inline Features read_features(const Rcpp::List& kernel,
+                              const Rcpp::NumericMatrix& inducing,
+                              double nugget) {
   if (read<std::string>(kernel, "kind") == "precomputed") {
-    return bayeskernel::Features::given(map_matrix(inducing), nugget);
+    return Features::given(map_matrix(inducing), nugget);
   }
-  return bayeskernel::Features(read_kernel(kernel), map_matrix(inducing),
-                               nugget);
+  return Features(read_kernel(kernel), map_matrix(inducing), nugget);
 }
 
 // Threads pay off only above about this much work in a pass.
@@ -100,20 +92,20 @@ struct FeatureData {
         rows(*base, features, executor) {
     if (read<std::string>(kernel, "kind") != "precomputed" &&
         inducing.nrow() != static_cast<int>(raw.columns.source.size())) {
-      throw bayeskernel::ArgumentError("inducing points of other columns");
+      throw ArgumentError("inducing points of other columns");
     }
   }
 
   Rcpp::List data;
   GpsvmRows raw;
-  bayeskernel::Features features;
+  Features features;
   RcppParallelExecutor executor;
-  std::unique_ptr<bayeskernel::StreamedRows> base;
-  bayeskernel::FeatureRows rows;
+  std::unique_ptr<StreamedRows> base;
+  FeatureRows rows;
 };
 
 inline std::vector<int> read_classes(const Rcpp::List& settings) {
   return read<std::vector<int>>(settings, "classes");
 }
 
-#endif
+}  // namespace bayeskernel

@@ -2,18 +2,17 @@
 #include "glue_gpsvm.h"
 #include "linear/gibbs.hpp"
 
+using namespace bayeskernel;
+
 namespace {
 
-using bayeskernel::GibbsChain;
-
-Rcpp::List chain_state(const bayeskernel::GibbsState& state) {
+Rcpp::List chain_state(const GibbsState& state) {
   return r_list({{"x", state.point.x},
                  {"latent", state.latent},
                  {"sweep", static_cast<double>(state.sweep)}});
 }
 
-void restore_chain(SEXP from, const bayeskernel::ChainPlan& plan,
-                   bayeskernel::GibbsState& state) {
+void restore_chain(SEXP from, const ChainPlan& plan, GibbsState& state) {
   const CheckedList list(from, kState);
   state.point.x = list.vector("x", state.point.x.size());
   state.latent = list.vector("latent", state.latent.size());
@@ -33,17 +32,17 @@ Rcpp::List gpsvm_gibbs_cpp(const Rcpp::List& data, const Rcpp::List& kernel,
     ChainRun<GibbsChain> run(settings, read<int>(settings, "threads"));
     FeatureData input(data, kernel, inducing, read<double>(settings, "nugget"),
                       label, run.executor().threads());
-    const bayeskernel::Features& features = input.features;
+    const Features& features = input.features;
     const Index m = features.columns();
-    bayeskernel::PackedRows rows;
+    PackedRows rows;
     if (read<bool>(settings, "exact")) {
-      bayeskernel::exact_features(features, rows);
-      bayeskernel::keep_labels(*input.base, rows);
+      exact_features(features, rows);
+      keep_labels(*input.base, rows);
       if (features.nugget() == 0.0) rows.residual.resize(0);
     } else {
-      bayeskernel::keep_features(input.rows, rows);
+      keep_features(input.rows, rows);
     }
-    const bayeskernel::Prior prior = bayeskernel::unit_prior(m);
+    const Prior prior = unit_prior(m);
     const std::uint64_t seed =
         run.seed() + (static_cast<std::uint64_t>(machine) << 32);
     const bool started = run.start(

@@ -1,16 +1,17 @@
 // What expectation propagation says of the rows of a process.
-#ifndef BAYESKERNEL_GLUE_GPSVM_SITES_H
-#define BAYESKERNEL_GLUE_GPSVM_SITES_H
+#pragma once
 
 #include "ep/fit.hpp"
 #include "glue_influence.h"
 
+namespace bayeskernel {
+
 // By row: of each without itself the log probability of its class, mean and
 // variance of f; then as RowInfluence.
 inline Rcpp::List left_out_list(const VectorXd& leave_one_out,
-                                const bayeskernel::LeftOutMoments& left_out,
-                                const bayeskernel::SiteRows& sites) {
-  const bayeskernel::RowInfluence own = bayeskernel::site_influence(sites);
+                                const LeftOutMoments& left_out,
+                                const SiteRows& sites) {
+  const RowInfluence own = site_influence(sites);
   return r_list({{"loo", leave_one_out},
                  {"left_out_mean", left_out.mean},
                  {"left_out_var", left_out.variance},
@@ -31,4 +32,4 @@ inline void add_left_out(const Rcpp::List& from, Rcpp::List& out) {
   out["influence"] = influence;
 }
 
-#endif
+}  // namespace bayeskernel

@@ -2,6 +2,8 @@
 #include "gp/inducing.hpp"
 #include "rows/sample_rows.hpp"
 
+using namespace bayeskernel;
+
 namespace {
 
 // What evaluations share. R's data are held so that they stay.
@@ -17,15 +19,14 @@ struct Tuner {
   Rcpp::List data;
   GpsvmRows input;
   RcppParallelExecutor executor;
-  std::unique_ptr<bayeskernel::StreamedRows> base;
-  bayeskernel::TuneProblem problem;
+  std::unique_ptr<StreamedRows> base;
+  TuneProblem problem;
 };
 
-bayeskernel::TunePoint tune_point(const Rcpp::List& kernel,
-                                  const Rcpp::NumericVector& log_parameters,
-                                  double nugget,
-                                  const Rcpp::NumericMatrix& inducing) {
-  bayeskernel::TunePoint out{read_kernel(kernel), nugget, map_matrix(inducing)};
+TunePoint tune_point(const Rcpp::List& kernel,
+                     const Rcpp::NumericVector& log_parameters, double nugget,
+                     const Rcpp::NumericMatrix& inducing) {
+  TunePoint out{read_kernel(kernel), nugget, map_matrix(inducing)};
   if (log_parameters.size() > 0) {
     out.kernel.set_log_parameters(map_vector(log_parameters));
   }
@@ -51,9 +52,9 @@ Rcpp::List ask_tuner(SEXP tuner, Ask&& ask) {
 Rcpp::List gpsvm_sample_cpp(const Rcpp::List& data, double size, double seed) {
   return guarded([&] {
     GpsvmRows input(data);
-    const bayeskernel::RowSample sample = bayeskernel::sample_rows(
-        *input.reader, input.columns, static_cast<Index>(size),
-        static_cast<std::uint64_t>(seed));
+    const RowSample sample =
+        sample_rows(*input.reader, input.columns, static_cast<Index>(size),
+                    static_cast<std::uint64_t>(seed));
     return r_list({{"x", sample.x},
                    {"labels", sample.labels},
                    {"row", VectorXd(sample.number.array() + 1.0)}});
@@ -64,10 +65,10 @@ Rcpp::List gpsvm_sample_cpp(const Rcpp::List& data, double size, double seed) {
 // [[Rcpp::export(rng = false)]]
 Rcpp::List sample_numbers_cpp(double rows, double size, double seed) {
   return guarded([&] {
-    const std::vector<Index> from = bayeskernel::sample_numbers(
-        static_cast<Index>(rows), static_cast<Index>(size),
-        static_cast<std::uint64_t>(seed));
-    VectorXd numbers(static_cast<Index>(from.size()));
+    const std::vector<Index> from =
+        sample_numbers(static_cast<Index>(rows), static_cast<Index>(size),
+                       static_cast<std::uint64_t>(seed));
+    VectorXd numbers(count_of(from));
     std::copy(from.begin(), from.end(), numbers.data());
     return r_list({{"row", VectorXd(numbers.array() + 1.0)}});
   });
@@ -79,21 +80,20 @@ Rcpp::List gpsvm_inducing_cpp(const Rcpp::NumericMatrix& x, int count,
                               const std::string& method, double seed,
                               int threads) {
   return guarded([&] {
-    bayeskernel::InducingSettings settings;
+    InducingSettings settings;
     settings.count = count;
-    settings.method = method == "random" ? bayeskernel::InducingMethod::random
-                                         : bayeskernel::InducingMethod::kmeans;
+    settings.method =
+        method == "random" ? InducingMethod::random : InducingMethod::kmeans;
     settings.seed = static_cast<std::uint64_t>(seed);
     RcppParallelExecutor executor(feature_threads(x.ncol(), count, threads));
     executor.ask();
-    return r_list({{"z", bayeskernel::inducing_points(map_matrix(x), settings,
-                                                      executor)}});
+    return r_list({{"z", inducing_points(map_matrix(x), settings, executor)}});
   });
 }
 
 // [[Rcpp::export(rng = false)]]
 double median_distance_cpp(const Rcpp::NumericMatrix& x) {
-  return bayeskernel::median_distance(map_matrix(x));
+  return median_distance(map_matrix(x));
 }
 
 // `width`: number of inducing points, of rows when `exact`.
@@ -114,17 +114,17 @@ Rcpp::List gpsvm_bound_cpp(SEXP tuner, const Rcpp::List& kernel,
                            double nugget, const Rcpp::NumericMatrix& inducing,
                            bool locations, const Rcpp::List& settings) {
   return guarded([&] {
-    return ask_tuner(tuner, [&](bayeskernel::TuneProblem& problem,
-                                const bayeskernel::KeepGoing& keep_going) {
-      const bayeskernel::TuneValue value = problem.evaluate(
-          tune_point(kernel, log_parameters, nugget, inducing), locations,
-          read_mean_field_settings(settings), keep_going);
-      return r_list({{"bound", value.bound},
-                     {"kernel", value.gradient.kernel},
-                     {"nugget", value.gradient.nugget},
-                     {"locations", value.gradient.locations},
-                     {"passes", value.passes}});
-    });
+    return ask_tuner(
+        tuner, [&](TuneProblem& problem, const KeepGoing& keep_going) {
+          const TuneValue value = problem.evaluate(
+              tune_point(kernel, log_parameters, nugget, inducing), locations,
+              read_mean_field_settings(settings), keep_going);
+          return r_list({{"bound", value.bound},
+                         {"kernel", value.gradient.kernel},
+                         {"nugget", value.gradient.nugget},
+                         {"locations", value.gradient.locations},
+                         {"passes", value.passes}});
+        });
   });
 }
 
@@ -136,14 +136,14 @@ Rcpp::List gpsvm_point_cpp(SEXP tuner, const Rcpp::List& kernel,
                            double nugget, const Rcpp::NumericMatrix& inducing,
                            const Rcpp::List& settings) {
   return guarded([&] {
-    return ask_tuner(tuner, [&](bayeskernel::TuneProblem& problem,
-                                const bayeskernel::KeepGoing& keep_going) {
-      const bayeskernel::TuneStart found = problem.point_projections(
-          tune_point(kernel, log_parameters, nugget, inducing),
-          read_mean_field_settings(settings), keep_going);
-      return r_list(
-          {{"kernel", found.kernel.log_parameters()}, {"bound", found.bound}});
-    });
+    return ask_tuner(tuner,
+                     [&](TuneProblem& problem, const KeepGoing& keep_going) {
+                       const TuneStart found = problem.point_projections(
+                           tune_point(kernel, log_parameters, nugget, inducing),
+                           read_mean_field_settings(settings), keep_going);
+                       return r_list({{"kernel", found.kernel.log_parameters()},
+                                      {"bound", found.bound}});
+                     });
   });
 }
 
@@ -156,19 +156,19 @@ Rcpp::List gpsvm_left_out_cpp(SEXP tuner, const Rcpp::List& kernel,
                               const Rcpp::NumericMatrix& inducing,
                               double tolerance, int max_passes) {
   return guarded([&] {
-    return ask_tuner(tuner, [&](bayeskernel::TuneProblem& problem,
-                                const bayeskernel::KeepGoing& keep_going) {
-      const bayeskernel::LeftOut found = problem.leave_one_out(
-          tune_point(kernel, log_parameters, nugget, inducing),
-          {tolerance, max_passes}, keep_going);
-      return r_list({{"log_p", found.log_p},
-                     {"mean", found.mean},
-                     {"var", found.variance},
-                     {"all_mean", found.all_mean},
-                     {"all_var", found.all_variance},
-                     {"passes", found.passes},
-                     {"converged", found.converged}});
-    });
+    return ask_tuner(tuner,
+                     [&](TuneProblem& problem, const KeepGoing& keep_going) {
+                       const LeftOut found = problem.leave_one_out(
+                           tune_point(kernel, log_parameters, nugget, inducing),
+                           {tolerance, max_passes}, keep_going);
+                       return r_list({{"log_p", found.log_p},
+                                      {"mean", found.mean},
+                                      {"var", found.variance},
+                                      {"all_mean", found.all_mean},
+                                      {"all_var", found.all_variance},
+                                      {"passes", found.passes},
+                                      {"converged", found.converged}});
+                     });
   });
 }
 

@@ -3,6 +3,8 @@
 #include "glue_gpsvm.h"
 #include "glue_workers.h"
 
+using namespace bayeskernel;
+
 namespace {
 
 class ProcessWorker final : public WorkerRows {
@@ -14,7 +16,7 @@ class ProcessWorker final : public WorkerRows {
                 double first, const Rcpp::List& powers)
       : input_(data, kernel, inducing, nugget, 1, threads),
         powers_(powers),
-        worker_(input_.rows, input_.executor, bayeskernel::RowModel(),
+        worker_(input_.rows, input_.executor, RowModel(),
                 static_cast<Index>(first)) {}
 
   Rcpp::List run(const Rcpp::List& task, const Rcpp::List& own,
@@ -30,7 +32,7 @@ class ProcessWorker final : public WorkerRows {
  private:
   FeatureData input_;
   Rcpp::List powers_;
-  bayeskernel::RowWorker worker_;
+  RowWorker worker_;
 };
 
 }  // namespace
@@ -39,8 +41,8 @@ class ProcessWorker final : public WorkerRows {
 // (none) that each shard begins with, counted from 0, then their numbers.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List gpsvm_shards_cpp(double n, int m) {
-  return table_list(bayeskernel::shard_table(
-      static_cast<Index>(n), bayeskernel::RowSource::chunk_rows(m)));
+  return table_list(
+      shard_table(static_cast<Index>(n), RowSource::chunk_rows(m)));
 }
 
 // `first`: the rows before these. `powers`: of each machine, or empty.

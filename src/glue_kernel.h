@@ -3,19 +3,16 @@
 // and nu, with lengthscale, period and unit, or with degree and offset, and
 // with the columns that it looks at unless these are all; for a sum or a
 // product list(kind, children).
-#ifndef BAYESKERNEL_GLUE_KERNEL_H
-#define BAYESKERNEL_GLUE_KERNEL_H
-
-#include <utility>
+#pragma once
 
 #include "glue_common.h"
 #include "kernel/tree.hpp"
 
-inline bayeskernel::Kernel read_leaf(const std::string& kind,
-                                     const Rcpp::List& kernel) {
-  using bayeskernel::Kernel;
+namespace bayeskernel {
+
+inline Kernel read_leaf(const std::string& kind, const Rcpp::List& kernel) {
   if (kind == "precomputed") {
-    throw bayeskernel::ArgumentError("a precomputed kernel has no points");
+    throw ArgumentError("a precomputed kernel has no points");
   }
   const double variance = read<double>(kernel, "variance");
   if (kind == "rbf" && kernel.containsElementNamed("projection")) {
@@ -39,8 +36,7 @@ inline bayeskernel::Kernel read_leaf(const std::string& kind,
                             read<double>(kernel, "offset"), variance);
 }
 
-inline bayeskernel::Kernel read_kernel(const Rcpp::List& kernel) {
-  using bayeskernel::Kernel;
+inline Kernel read_kernel(const Rcpp::List& kernel) {
   const std::string kind = read<std::string>(kernel, "kind");
   if (kind == "sum" || kind == "product") {
     const Rcpp::List members = kernel["children"];
@@ -53,11 +49,11 @@ inline bayeskernel::Kernel read_kernel(const Rcpp::List& kernel) {
   }
   const Kernel leaf = read_leaf(kind, kernel);
   if (!kernel.containsElementNamed("columns")) return leaf;
-  std::vector<bayeskernel::Index> columns;
+  std::vector<Index> columns;
   for (const int k : read<std::vector<int>>(kernel, "columns")) {
     columns.push_back(k - 1);
   }
   return leaf.on(std::move(columns));
 }
 
-#endif
+}  // namespace bayeskernel

@@ -1,9 +1,10 @@
 // A cluster worker's part of the rows of the linear model, whole groups of
 // these: it keeps them, and their messages; sums travel.
-#include <memory>
 
 #include "glue_process_rows.h"
 #include "glue_workers.h"
+
+using namespace bayeskernel;
 
 namespace {
 
@@ -36,7 +37,7 @@ class LinearWorker final : public WorkerRows {
   }
 
  private:
-  const bayeskernel::RowModel& model() {
+  const RowModel& model() {
     in_.model.open = residuals_ ? residuals_.get() : processes_.open();
     return in_.model;
   }
@@ -46,8 +47,8 @@ class LinearWorker final : public WorkerRows {
   ModelRows kept_;
   RcppParallelExecutor executor_;
   ProcessInput processes_;
-  std::unique_ptr<bayeskernel::ConditionalVariance> residuals_;
-  bayeskernel::RowWorker worker_;
+  std::unique_ptr<ConditionalVariance> residuals_;
+  RowWorker worker_;
 };
 
 }  // namespace
@@ -59,14 +60,14 @@ class LinearWorker final : public WorkerRows {
 // [[Rcpp::export(rng = false)]]
 Rcpp::List linear_shards_cpp(const Rcpp::List& data, const Rcpp::List& prior) {
   return guarded([&] {
-    const bayeskernel::ColumnData input = read_data(data);
-    bayeskernel::Prior blocks = read_prior(prior);
-    const bayeskernel::Completions units =
+    const ColumnData input = read_data(data);
+    Prior blocks = read_prior(prior);
+    const Completions units =
         read_completions(element(data, "atoms"), input.order);
     const ModelRows kept(input, true, units.unit, blocks, false,
                          ProcessInput::width(data), true);
-    const bayeskernel::RowSource& rows = kept.source();
-    Rcpp::List out = table_list(bayeskernel::shard_table(rows));
+    const RowSource& rows = kept.source();
+    Rcpp::List out = table_list(shard_table(rows));
     if (rows.groups() > 0) {
       Rcpp::IntegerVector order(input.order.begin(), input.order.end());
       for (int& row : order) ++row;

@@ -5,6 +5,8 @@
 #include "predict/calibrated_link.hpp"
 #include "rows/digest.hpp"
 
+using namespace bayeskernel;
+
 // The calibrated link from moments of rows that are without the row, n x
 // machines; y, numbers of classes from 0.
 // [[Rcpp::export(rng = false)]]
@@ -13,15 +15,15 @@ Rcpp::List calibrated_link_cpp(const Rcpp::NumericMatrix& mean,
                                const Rcpp::IntegerVector& y,
                                const Rcpp::NumericVector& weights, bool quick) {
   return guarded([&] {
-    const Eigen::Index n = mean.nrow();
+    const Index n = mean.nrow();
     if (variance.nrow() != n || y.size() != n || weights.size() != n ||
         variance.ncol() != mean.ncol()) {
-      throw bayeskernel::ArgumentError("moments of other rows");
+      throw ArgumentError("moments of other rows");
     }
-    bayeskernel::CalibratedLinkFit fit(
-        map_matrix(mean), map_matrix(variance),
-        Eigen::Map<const Eigen::VectorXi>(y.begin(), n), map_vector(weights));
-    const bayeskernel::CalibratedLink link = fit.run(quick);
+    CalibratedLinkFit fit(map_matrix(mean), map_matrix(variance),
+                          Eigen::Map<const Eigen::VectorXi>(y.begin(), n),
+                          map_vector(weights));
+    const CalibratedLink link = fit.run(quick);
     return r_list({{"intercept", link.intercept},
                    {"slope", link.slope},
                    {"center", link.centre},
@@ -36,7 +38,7 @@ Rcpp::List calibrated_link_cpp(const Rcpp::NumericMatrix& mean,
 // [[Rcpp::export(rng = false)]]
 Rcpp::RObject digest_cpp(const Rcpp::RObject& x) {
   return guarded([&]() -> Rcpp::RObject {
-    bayeskernel::Digest digest;
+    Digest digest;
     const R_xlen_t n = Rf_xlength(x);
     switch (TYPEOF(x)) {
       case REALSXP:
@@ -61,7 +63,7 @@ Rcpp::RObject digest_cpp(const Rcpp::RObject& x) {
         }
         break;
       default:
-        throw bayeskernel::ArgumentError("neither numbers nor text");
+        throw ArgumentError("neither numbers nor text");
     }
     char out[17];
     std::snprintf(out, sizeof(out), "%016" PRIx64, digest.value());

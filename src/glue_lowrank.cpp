@@ -3,16 +3,9 @@
 #include "klr/kept.hpp"
 #include "klr/save.hpp"
 
-namespace {
+using namespace bayeskernel;
 
-using bayeskernel::KeptLowRank;
-using bayeskernel::LowRankChain;
-using bayeskernel::LowRankCheckpoint;
-using bayeskernel::LowRankData;
-using bayeskernel::LowRankPrior;
-using Eigen::Index;
-using Eigen::MatrixXd;
-using Eigen::VectorXd;
+namespace {
 
 LowRankPrior read_lowrank_prior(const Rcpp::List& prior) {
   const Rcpp::NumericVector gamma = prior["gamma"];
@@ -49,7 +42,7 @@ Rcpp::List checkpoint_list(const LowRankCheckpoint& from) {
 
 // A state for a chain that was not started.
 LowRankCheckpoint read_lowrank_checkpoint(SEXP from, LowRankChain& chain,
-                                          const bayeskernel::ChainPlan& plan) {
+                                          const ChainPlan& plan) {
   const CheckedList list(from, kState);
   constexpr double kSmallest = std::numeric_limits<double>::min();
   const LowRankPrior& prior = chain.prior;
@@ -63,10 +56,10 @@ LowRankCheckpoint read_lowrank_checkpoint(SEXP from, LowRankChain& chain,
   }
   out.centre = list.indices("centre", CheckedList::kAnyLength, 0.0,
                             static_cast<double>(data.rows()) - 1.0);
-  const Index kernels = static_cast<Index>(out.centre.size());
+  const Index kernels = count_of(out.centre);
   if (kernels > prior.max_kernels) list.refuse("centre", "out of range");
   const std::vector<double> scales = list.numbers("log_lambda", r * kernels);
-  out.log_lambda = Eigen::Map<const MatrixXd>(scales.data(), r, kernels);
+  out.log_lambda = MatrixMap(scales.data(), r, kernels);
   out.coefficient = list.numbers("coefficient", kernels + 1, -1e100, 1e100);
   for (Index j = 1; j <= kernels && !prior.continuous; ++j) {
     if (!(std::abs(out.coefficient[j]) >= prior.epsilon * (1.0 - 1e-9))) {
@@ -85,8 +78,7 @@ LowRankCheckpoint read_lowrank_checkpoint(SEXP from, LowRankChain& chain,
 }
 
 // Where the draws of all chains go; each chain writes to its own places.
-class LowRankRecord
-    : public MoveRecord<LowRankChain, bayeskernel::LowRankMove> {
+class LowRankRecord : public MoveRecord<LowRankChain, LowRankMove> {
  public:
   static constexpr Index kScalars = 5;
 
@@ -97,7 +89,7 @@ class LowRankRecord
         reference_(reference),
         kept_(run.chains()),
         scalars_(run.plan().draws, run.chains(),
-                 kScalars + static_cast<Index>(reference.size())) {}
+                 kScalars + count_of(reference)) {}
 
   void operator()(Index c, Index k) {
     LowRankChain& chain = run_.chain(c);
@@ -139,10 +131,10 @@ class LowRankRecord
 };
 
 // The draws of a fit to `rows` rows of `variables` predictors, as R holds them.
-bayeskernel::LowRankDraws read_lowrank_draws(const Rcpp::List& draws,
-                                             Index rows, Index variables) {
+LowRankDraws read_lowrank_draws(const Rcpp::List& draws, Index rows,
+                                Index variables) {
   const CheckedList list(draws, "the draws of the fit");
-  bayeskernel::LowRankDraws out;
+  LowRankDraws out;
   out.rank = read<Index>(draws, "rank");
   const std::vector<Index> sizes =
       list.indices("size", CheckedList::kAnyLength, 0.0, 1e9);
@@ -150,7 +142,7 @@ bayeskernel::LowRankDraws read_lowrank_draws(const Rcpp::List& draws,
     out.begin.push_back(out.begin.back() + size);
   }
   const Index kernels = out.begin.back();
-  const Index count = static_cast<Index>(sizes.size());
+  const Index count = count_of(sizes);
   for (const Index at :
        list.indices("centre", kernels, 0.0, static_cast<double>(rows) - 1.0)) {
     out.centre.push_back(static_cast<int>(at));
@@ -179,8 +171,8 @@ Rcpp::List klr_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior,
     for (const double at : read<std::vector<double>>(settings, "reference")) {
       reference.push_back(static_cast<Index>(at));
     }
-    const MatrixXd save = bayeskernel::save_frame(
-        x, Eigen::Map<const VectorXd>(signs.data(), x.rows()), rank);
+    const MatrixXd save =
+        save_frame(x, VectorMap(signs.data(), x.rows()), rank);
     const bool started = run.start(
         [&](std::uint64_t id) {
           return std::make_unique<LowRankChain>(rows, signs, lowrank_prior,
@@ -210,7 +202,7 @@ Rcpp::List klr_predict_cpp(const Rcpp::List& draws,
                            const Rcpp::NumericMatrix& newx, int threads) {
   return guarded([&] {
     RcppParallelExecutor executor(threads);
-    const bayeskernel::LowRankAverages at = bayeskernel::average_draws(
+    const LowRankAverages at = average_draws(
         read_lowrank_draws(draws, x.nrow(), x.ncol()), map_matrix(x),
         map_matrix(newx), executor.ask(), executor.looks());
     return r_list({{"mean", at.mean},
@@ -226,9 +218,9 @@ SEXP klr_latent_cpp(const Rcpp::List& draws, const Rcpp::NumericMatrix& x,
                     const Rcpp::NumericMatrix& newx, int threads) {
   return guarded([&]() -> Rcpp::RObject {
     RcppParallelExecutor executor(threads);
-    return to_r(bayeskernel::latent_by_draw(
-        read_lowrank_draws(draws, x.nrow(), x.ncol()), map_matrix(x),
-        map_matrix(newx), executor.ask(), executor.looks()));
+    return to_r(latent_by_draw(read_lowrank_draws(draws, x.nrow(), x.ncol()),
+                               map_matrix(x), map_matrix(newx), executor.ask(),
+                               executor.looks()));
   });
 }
 

@@ -1,22 +1,12 @@
 #include "glue_mkprobit.h"
 
-#include <cstdint>
-#include <optional>
-
 #include "multinomial/components.hpp"
 #include "multinomial/learning.hpp"
 #include "multinomial/states.hpp"
 
-namespace {
+using namespace bayeskernel;
 
-using bayeskernel::Executor;
-using bayeskernel::KeptFit;
-using bayeskernel::MultinomialComponent;
-using bayeskernel::MultinomialFit;
-using bayeskernel::MultinomialPosterior;
-using bayeskernel::MultinomialResult;
-using bayeskernel::MultinomialSettings;
-using bayeskernel::SampledLatent;
+namespace {
 
 MultinomialSettings read_multinomial(const Rcpp::List& settings) {
   MultinomialSettings out;
@@ -66,7 +56,7 @@ MultinomialPosterior read_component(const Rcpp::List& from,
   } else {
     out.gram = list.matrix("gram", m, m);
   }
-  return bayeskernel::posterior_of(out, executor);
+  return posterior_of(out, executor);
 }
 
 std::vector<MultinomialComponent> read_posterior(const Rcpp::List& posterior,
@@ -92,7 +82,7 @@ std::vector<MultinomialComponent> read_posterior(const Rcpp::List& posterior,
     out.push_back({list.vector("weights", sources), probability[k],
                    read_component(components[k], executor), spread, draws});
   }
-  if (out.empty()) throw bayeskernel::ArgumentError("the fit is damaged");
+  if (out.empty()) throw ArgumentError("the fit is damaged");
   return out;
 }
 
@@ -100,7 +90,7 @@ std::vector<MultinomialComponent> read_posterior(const Rcpp::List& posterior,
 SampledLatent read_sampled(const Rcpp::List& posterior, Composite& composite) {
   const Index classes = read<int>(posterior, "classes");
   const Index s = composite.size();
-  std::vector<bayeskernel::SampledDraw> draws;
+  std::vector<SampledDraw> draws;
   Index lengthscales = 0;
   for (const SEXP chain : Rcpp::List(posterior["chains"])) {
     const CheckedList list(chain, "the draws of the fit");
@@ -122,7 +112,7 @@ SampledLatent read_sampled(const Rcpp::List& posterior, Composite& composite) {
   return SampledLatent(composite, classes, lengthscales, std::move(draws));
 }
 
-Rcpp::List predictions_list(const bayeskernel::ClassPredictions& from) {
+Rcpp::List predictions_list(const ClassPredictions& from) {
   Rcpp::List out = r_list({{"mean", from.mean},
                            {"var", from.variance},
                            {"prob", from.probability},
@@ -134,8 +124,7 @@ Rcpp::List predictions_list(const bayeskernel::ClassPredictions& from) {
 }
 
 // What a fit gives to R besides its posterior.
-Rcpp::List fit_list(const bayeskernel::FittedObjects& from,
-                    const Composite& composite) {
+Rcpp::List fit_list(const FittedObjects& from, const Composite& composite) {
   Rcpp::List kernels(composite.size());
   for (Index k = 0; k < composite.size(); ++k) {
     kernels[k] = to_r(composite.source(k).log_parameters());
@@ -202,7 +191,7 @@ struct Job {
 
 // Means, limits and draws of weights that have a posterior; what prediction
 // needs of it goes to `component`.
-Rcpp::List spread_list(const bayeskernel::WeightPosterior& q, bool product,
+Rcpp::List spread_list(const WeightPosterior& q, bool product,
                        Rcpp::List& component) {
   constexpr Index kDraws = 500;
   const Index s = q.mean().size();
@@ -228,10 +217,9 @@ Rcpp::List spread_list(const bayeskernel::WeightPosterior& q, bool product,
 
 constexpr Index kMatrices = 200;  // points that cost a product of matrices
 
-bayeskernel::WeightSettings read_spread(const Rcpp::List& settings,
-                                        bool product) {
+WeightSettings read_spread(const Rcpp::List& settings, bool product) {
   const Rcpp::NumericVector prior = settings["prior_weights"];
-  bayeskernel::WeightSettings out;
+  WeightSettings out;
   out.product = product;
   out.slice = read<std::string>(settings, "weights_method") == "slice";
   out.printed = read<std::string>(settings, "is_target") == "point";
@@ -243,9 +231,9 @@ bayeskernel::WeightSettings read_spread(const Rcpp::List& settings,
   return out;
 }
 
-bayeskernel::WeightSettings read_theta(const Rcpp::List& settings) {
+WeightSettings read_theta(const Rcpp::List& settings) {
   const Rcpp::NumericVector prior = settings["prior_theta"];
-  bayeskernel::WeightSettings out = read_spread(settings, true);
+  WeightSettings out = read_spread(settings, true);
   out.first = prior[0];
   out.second = prior[1];
   out.held = true;
@@ -259,13 +247,13 @@ Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
   const bool spread = method == "is" || method == "slice";
   if (method != "fixed" && method != "map" && method != "profile" &&
       method != "loo" && !spread) {
-    throw bayeskernel::ArgumentError("no such way to learn weights");
+    throw ArgumentError("no such way to learn weights");
   }
   const bool tune = read<bool>(settings, "tune");
   const bool learn = read<bool>(settings, "learn");
   const Rcpp::NumericVector weight_prior = settings["prior_weights"];
   const Rcpp::NumericVector theta_prior = settings["prior_theta"];
-  bayeskernel::KernelPrior prior;
+  KernelPrior prior;
   const bool product = job.composite.combination() == Combination::product;
   if (read<bool>(settings, "held_hyper")) {
     prior.weight_shape = weight_prior[0];
@@ -275,13 +263,12 @@ Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
   }
   prior.theta_shape = theta_prior[0];
   prior.theta_rate = theta_prior[1];
-  bayeskernel::KernelLearner learner(job.composite, job.weights, prior,
-                                     {learn, tune}, job.fit, job.control,
-                                     job.executor);
+  KernelLearner learner(job.composite, job.weights, prior, {learn, tune},
+                        job.fit, job.control, job.executor);
   MultinomialResult result;
-  std::optional<bayeskernel::WeightPosterior> q, scales;
+  std::optional<WeightPosterior> q, scales;
   const bool own = read<bool>(settings, "own");
-  bayeskernel::SearchCheck check;
+  SearchCheck check;
   if (spread) {
     if (learn) q.emplace(job.composite.size(), read_spread(settings, product));
     if (tune) scales.emplace(learner.scale_count(), read_theta(settings));
@@ -302,10 +289,10 @@ Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
   }
   const VectorXd& weights = learner.weights();
   const Index s = weights.size();
-  Rcpp::List out = fit_list(
-      bayeskernel::fitted_objects(job.fit, learner.design()), job.composite);
+  Rcpp::List out =
+      fit_list(fitted_objects(job.fit, learner.design()), job.composite);
   Rcpp::List component =
-      component_list(bayeskernel::keep_fit(job.fit, weights, result.by_qr));
+      component_list(keep_fit(job.fit, weights, result.by_qr));
   out["weights"] =
       q ? spread_list(*q, product, component)
         : weights_list(weights, VectorXd::Zero(s), NA_REAL, MatrixXd(0, s),
@@ -321,9 +308,8 @@ Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
   if (!spread && !result.interrupted &&
       settings.containsElementNamed("left_out") &&
       read<bool>(settings, "left_out")) {
-    out["left_out"] = to_r(bayeskernel::class_log_probability(
-        bayeskernel::left_out_moments(job.fit, learner.design(), own,
-                                      job.executor),
+    out["left_out"] = to_r(class_log_probability(
+        left_out_moments(job.fit, learner.design(), own, job.executor),
         job.fit.labels(), job.control.nodes,
         read<double>(settings, "sharpness"), job.executor));
   }
@@ -338,7 +324,7 @@ Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
 // Every pattern of weights 0 and 1, or those of a greedy search.
 Rcpp::List fit_states(Job& job, const Rcpp::List& settings) {
   const Rcpp::NumericVector prior = settings["prior_weights"];
-  bayeskernel::StateFits fits;
+  StateFits fits;
   fits.run(job.composite, job.fit,
            {prior[0], read<bool>(settings, "allow_empty"),
             read<std::string>(settings, "weights_method") == "loo",
@@ -363,8 +349,7 @@ Rcpp::List fit_states(Job& job, const Rcpp::List& settings) {
       job.posterior(components, to_r(fits.component_probability()));
   out["weights"] =
       weights_list(mean, sd, NA_REAL, MatrixXd(0, s), states,
-                   Eigen::Map<const VectorXd>(fits.values().data(), count),
-                   fits.probability());
+                   VectorMap(fits.values().data(), count), fits.probability());
   out["status"] = regression_status(result);
   return out;
 }
@@ -403,9 +388,9 @@ Rcpp::List mkprobit_predict_cpp(const Rcpp::List& posterior,
     if (posterior.containsElementNamed("chains")) {
       SampledLatent draws = read_sampled(posterior, composite);
       return predictions_list(
-          bayeskernel::average_draws(draws, nodes, executor, executor.looks()));
+          average_draws(draws, nodes, executor, executor.looks()));
     }
-    return predictions_list(bayeskernel::predict_components(
+    return predictions_list(predict_components(
         read_posterior(posterior, composite.size(), executor), composite, nodes,
         executor));
   });
@@ -413,7 +398,8 @@ Rcpp::List mkprobit_predict_cpp(const Rcpp::List& posterior,
 
 // Latent functions or class probabilities by draws: draws x objects x classes.
 // From q, W is drawn for all objects at once, each from a component; draws of
-// a sampler are taken one by one.
+// a sampler are taken one by one. `added` in settings: added to the functions,
+// or empty.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List mkprobit_draws_cpp(const Rcpp::List& posterior,
                               const Rcpp::List& sources,
@@ -427,15 +413,26 @@ Rcpp::List mkprobit_draws_cpp(const Rcpp::List& posterior,
     const Index nodes = read<int>(settings, "nodes");
     const bool link = read<std::string>(settings, "type") == "link";
     const Index c = read<int>(posterior, "classes"), n = composite.rows();
+    const Rcpp::NumericVector added = settings["added"];
     const auto collect = [&](Index count, auto&& latent) {
       Rcpp::NumericVector out(Rcpp::Dimension(count, n, c));
       double* to = out.begin();
+      if (added.size() != 0 && added.size() != out.size()) {
+        throw bayeskernel::ArgumentError("what is added has another size");
+      }
       MatrixXd f, log_prob;
       for (Index d = 0; d < count; ++d) {
         executor.look();
         latent(d, f);
+        if (added.size() != 0) {
+          for (Index k = 0; k < c; ++k) {
+            for (Index i = 0; i < n; ++i) {
+              f(k, i) += added[d + count * (i + n * k)];
+            }
+          }
+        }
         if (!link) {
-          bayeskernel::class_probabilities(f, nodes, executor, log_prob);
+          class_probabilities(f, nodes, executor, log_prob);
           f = log_prob.array().exp();
         }
         for (Index k = 0; k < c; ++k) {
@@ -450,9 +447,8 @@ Rcpp::List mkprobit_draws_cpp(const Rcpp::List& posterior,
     }
     const std::vector<MultinomialComponent> components =
         read_posterior(posterior, composite.size(), executor);
-    return collect(
-        read<int>(settings, "draws"),
-        bayeskernel::draws_of_components(
-            components, composite, read<std::uint64_t>(settings, "seed")));
+    return collect(read<int>(settings, "draws"),
+                   draws_of_components(components, composite,
+                                       read<std::uint64_t>(settings, "seed")));
   });
 }

@@ -1,6 +1,5 @@
 // R's lists to the core's structures, for every export of mkprobit().
-#ifndef BAYESKERNEL_GLUE_MKPROBIT_H
-#define BAYESKERNEL_GLUE_MKPROBIT_H
+#pragma once
 
 #include "glue_kernel.h"
 #include "glue_settings.h"
@@ -8,12 +7,7 @@
 #include "multinomial/mean_field.hpp"
 #include "multinomial/predict.hpp"
 
-using bayeskernel::Combination;
-using bayeskernel::Composite;
-using bayeskernel::Index;
-using bayeskernel::MatrixXd;
-using bayeskernel::Source;
-using bayeskernel::VectorXd;
+namespace bayeskernel {
 
 // A space: `kind` "kernel" (kernel, x, z), "category" (x, z) or "matrix" (k);
 // points are columns, z NULL where it is x.
@@ -41,12 +35,12 @@ inline Composite read_composite(const Rcpp::List& sources,
 inline std::vector<Index> read_classes(const Rcpp::IntegerVector& y, Index rows,
                                        int classes) {
   if (y.size() != rows) {
-    throw bayeskernel::ArgumentError("not a class for each object");
+    throw ArgumentError("not a class for each object");
   }
   std::vector<Index> out;
   for (const int t : y) {
     if (t < 1 || t > classes) {
-      throw bayeskernel::ArgumentError("a class is out of range");
+      throw ArgumentError("a class is out of range");
     }
     out.push_back(t - 1);
   }
@@ -56,7 +50,7 @@ inline std::vector<Index> read_classes(const Rcpp::IntegerVector& y, Index rows,
 inline VectorXd read_weights(const Rcpp::List& settings, Index sources) {
   const VectorXd out = map_vector(settings["weights"]);
   if (out.size() != sources || !out.allFinite() || (out.array() < 0.0).any()) {
-    throw bayeskernel::ArgumentError("weights are not one for each space");
+    throw ArgumentError("weights are not one for each space");
   }
   return out;
 }
@@ -68,11 +62,11 @@ inline VectorXd read_power(const Rcpp::List& settings) {
                                       : VectorXd(map_vector(settings["power"]));
 }
 
-inline bayeskernel::LatentScales read_scales(const Rcpp::List& settings) {
+inline LatentScales read_scales(const Rcpp::List& settings) {
   const std::string scales = read<std::string>(settings, "latent_scales");
-  return scales == "class"    ? bayeskernel::LatentScales::by_class
-         : scales == "shared" ? bayeskernel::LatentScales::shared
-                              : bayeskernel::LatentScales::fixed;
+  return scales == "class"    ? LatentScales::by_class
+         : scales == "shared" ? LatentScales::shared
+                              : LatentScales::fixed;
 }
 
-#endif
+}  // namespace bayeskernel

@@ -3,12 +3,9 @@
 #include "glue_mkprobit.h"
 #include "multinomial/gibbs.hpp"
 
-namespace {
+using namespace bayeskernel;
 
-using bayeskernel::MultinomialChain;
-using bayeskernel::MultinomialCheckpoint;
-using bayeskernel::MultinomialGibbsSettings;
-using bayeskernel::WeightPrior;
+namespace {
 
 MultinomialGibbsSettings read_gibbs(const Rcpp::List& settings,
                                     const std::string& combine) {
@@ -47,7 +44,7 @@ Rcpp::List checkpoint_list(const MultinomialCheckpoint& from) {
 }
 
 MultinomialCheckpoint read_checkpoint(SEXP from, const MultinomialChain& chain,
-                                      const bayeskernel::ChainPlan& plan) {
+                                      const ChainPlan& plan) {
   const CheckedList list(from, kState);
   MultinomialCheckpoint out = chain.checkpoint();
   const auto matrix = [&](const char* name, MatrixXd& to) {
@@ -77,8 +74,7 @@ MultinomialCheckpoint read_checkpoint(SEXP from, const MultinomialChain& chain,
 }
 
 // Where the draws of all chains go.
-class MultinomialRecord
-    : public MoveRecord<MultinomialChain, bayeskernel::MultinomialMove> {
+class MultinomialRecord : public MoveRecord<MultinomialChain, MultinomialMove> {
  public:
   MultinomialRecord(const ChainRun<MultinomialChain>& run,
                     const MultinomialGibbsSettings& set,
@@ -87,8 +83,7 @@ class MultinomialRecord
         set_(set),
         reference_(std::move(reference)),
         names_(scalar_names()),
-        scalars_(run.plan().draws, run.chains(),
-                 static_cast<Index>(names_.size())) {
+        scalars_(run.plan().draws, run.chains(), count_of(names_)) {
     const MultinomialChain& chain = run.chain(0);
     const Index draws = run.plan().draws;
     for (Index k = 0; k < run.chains(); ++k) {
@@ -102,7 +97,7 @@ class MultinomialRecord
   void operator()(Index c, Index k) {
     MultinomialChain& chain = run_.chain(c);
     const MultinomialCheckpoint& at = keep(c);
-    mean_[c].col(k) = Eigen::Map<const VectorXd>(at.w.data(), at.w.size());
+    mean_[c].col(k) = VectorMap(at.w.data(), at.w.size());
     weights_[c].col(k) = at.weights;
     theta_[c].col(k) = at.log_parameters;
     double* out = scalars_.at(c, k);
@@ -195,7 +190,7 @@ Rcpp::List mkprobit_gibbs_cpp(const Rcpp::List& data,
     std::vector<Index> reference;
     for (const int i : read<Rcpp::IntegerVector>(settings, "reference")) {
       if (i < 1 || i > composite.rows()) {
-        throw bayeskernel::ArgumentError("no such object to watch");
+        throw ArgumentError("no such object to watch");
       }
       reference.push_back(i - 1);
     }

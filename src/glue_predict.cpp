@@ -4,11 +4,9 @@
 #include "predict/gaussian_moments.hpp"
 #include "predict/link_moments.hpp"
 
-using bayeskernel::MissingUses;
+using namespace bayeskernel;
 
 namespace {
-
-using Index = Eigen::Index;
 
 MissingUses read_uses(const Rcpp::List& from, Index rows) {
   const auto row = read<std::vector<int>>(from, "row");
@@ -18,7 +16,7 @@ MissingUses read_uses(const Rcpp::List& from, Index rows) {
   const R_xlen_t count = static_cast<R_xlen_t>(row.size());
   for (const R_xlen_t size :
        {column.size(), predictor.size(), base.size(), slope.size()}) {
-    bayeskernel::demand(size == count, "a use of a missing predictor");
+    demand(size == count, "a use of a missing predictor");
   }
   std::vector<MissingUses::Use> uses;
   for (R_xlen_t u = 0; u < count; ++u) {
@@ -27,13 +25,13 @@ MissingUses read_uses(const Rcpp::List& from, Index rows) {
   return MissingUses::of(row, std::move(uses), rows);
 }
 
-bayeskernel::LinearRows read_rows(const Rcpp::List& from) {
-  bayeskernel::LinearRows out{map_matrix(from["x"]),
-                              map_vector(from["offset"]),
-                              {},
-                              {},
-                              map_matrix(from["predictors"]),
-                              {}};
+LinearRows read_rows(const Rcpp::List& from) {
+  LinearRows out{map_matrix(from["x"]),
+                 map_vector(from["offset"]),
+                 {},
+                 {},
+                 map_matrix(from["predictors"]),
+                 {}};
   const Index n = out.x.rows();
   const bool some = out.predictors.cols() > 0;
   const Rcpp::List terms = from["terms"], patterns = from["patterns"];
@@ -52,11 +50,11 @@ bayeskernel::LinearRows read_rows(const Rcpp::List& from) {
   return out;
 }
 
-bayeskernel::LinearDraws read_draws(const Rcpp::List& from) {
-  bayeskernel::LinearDraws out{map_matrix(from["theta"]),
-                               {},
-                               map_matrix(from["x_mean"]),
-                               map_matrix(from["x_cov"])};
+LinearDraws read_draws(const Rcpp::List& from) {
+  LinearDraws out{map_matrix(from["theta"]),
+                  {},
+                  map_matrix(from["x_mean"]),
+                  map_matrix(from["x_cov"])};
   const Rcpp::List terms = from["terms"];
   for (R_xlen_t t = 0; t < terms.size(); ++t) {
     const Rcpp::List term = terms[t];
@@ -66,9 +64,9 @@ bayeskernel::LinearDraws read_draws(const Rcpp::List& from) {
   return out;
 }
 
-bayeskernel::LinearPosterior read_posterior(const Rcpp::List& from) {
-  using Term = bayeskernel::LinearPosterior::Term;
-  bayeskernel::LinearPosterior out{
+LinearPosterior read_posterior(const Rcpp::List& from) {
+  using Term = LinearPosterior::Term;
+  LinearPosterior out{
       map_vector(from["center"]),       map_vector(from["scale"]),
       map_vector(from["mean"]),         map_matrix(from["covariance"]),
       map_vector(from["gamma"]),        map_vector(from["indicator_var"]),
@@ -98,12 +96,11 @@ bayeskernel::LinearPosterior read_posterior(const Rcpp::List& from) {
 Rcpp::List linear_moments_cpp(const Rcpp::List& rows,
                               const Rcpp::List& posterior, int threads) {
   return guarded([&] {
-    const bayeskernel::LinearRows at = read_rows(rows);
-    const bayeskernel::LinearPosterior q = read_posterior(posterior);
+    const LinearRows at = read_rows(rows);
+    const LinearPosterior q = read_posterior(posterior);
     RcppParallelExecutor executor(threads);
     executor.ask();
-    const bayeskernel::GaussianMoments out =
-        bayeskernel::LinearPredictor(at, q).run(executor);
+    const GaussianMoments out = LinearPredictor(at, q).run(executor);
     return r_list({{"mean", out.mean}, {"var", out.var}});
   });
 }
@@ -115,11 +112,11 @@ Rcpp::List draw_moments_cpp(const Rcpp::List& rows, const Rcpp::List& draws,
                             const Rcpp::CharacterVector& links, int threads,
                             bool robust = false) {
   return guarded([&] {
-    const bayeskernel::LinearRows at = read_rows(rows);
-    const bayeskernel::LinearDraws from = read_draws(draws);
+    const LinearRows at = read_rows(rows);
+    const LinearDraws from = read_draws(draws);
     RcppParallelExecutor executor(threads);
     executor.ask();
-    return moments_list(bayeskernel::LinearDrawPredictor(at, from).moments(
+    return moments_list(LinearDrawPredictor(at, from).moments(
         read_links(links), executor, robust));
   });
 }
@@ -129,14 +126,14 @@ Rcpp::List draw_moments_cpp(const Rcpp::List& rows, const Rcpp::List& draws,
 Rcpp::List draw_values_cpp(const Rcpp::List& rows, const Rcpp::List& draws,
                            const Rcpp::NumericVector& noise, int threads) {
   return guarded([&] {
-    const bayeskernel::LinearRows at = read_rows(rows);
-    const bayeskernel::LinearDraws from = read_draws(draws);
-    bayeskernel::demand(noise.size() == from.beta.rows() * at.missing_values(),
-                        "the noise of missing predictors");
+    const LinearRows at = read_rows(rows);
+    const LinearDraws from = read_draws(draws);
+    demand(noise.size() == from.beta.rows() * at.missing_values(),
+           "the noise of missing predictors");
     RcppParallelExecutor executor(threads);
     executor.ask();
-    return r_list({{"f", bayeskernel::LinearDrawPredictor(at, from).values(
-                             noise.begin(), executor)}});
+    return r_list(
+        {{"f", LinearDrawPredictor(at, from).values(noise.begin(), executor)}});
   });
 }
 
@@ -145,7 +142,7 @@ Rcpp::List draw_values_cpp(const Rcpp::List& rows, const Rcpp::List& draws,
 Rcpp::NumericVector link_probability_cpp(const Rcpp::NumericVector& m,
                                          const Rcpp::NumericVector& s2,
                                          const std::string& link) {
-  const bayeskernel::LinkCurve curve(read_link(link));
+  const LinkCurve curve(read_link(link));
   Rcpp::NumericVector out(m.size());
   for (R_xlen_t i = 0; i < m.size(); ++i) {
     out[i] =
@@ -163,7 +160,7 @@ Rcpp::List link_moments_cpp(const Rcpp::NumericVector& m,
     Rcpp::NumericVector mean(m.size()), deviation(m.size());
     RcppParallelExecutor executor(threads);
     executor.ask();
-    bayeskernel::LinkMoments(read_link(link))
+    LinkMoments(read_link(link))
         .run(map_vector(m).array(), map_vector(s2).array(), mean.begin(),
              deviation.begin(), executor);
     return r_list({{"prob", mean}, {"prob_sd", deviation}});

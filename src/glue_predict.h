@@ -1,28 +1,27 @@
 // Links by name, and moments of predictions for R.
-#ifndef BAYESKERNEL_GLUE_PREDICT_H
-#define BAYESKERNEL_GLUE_PREDICT_H
+#pragma once
 
 #include <string>
-#include <vector>
 
 #include "glue_common.h"
 #include "predict/draw_moments.hpp"
 
-inline bayeskernel::Link read_link(const std::string& name) {
-  return name == "hinge"      ? bayeskernel::Link::hinge
-         : name == "logit"    ? bayeskernel::Link::logit
-         : name == "identity" ? bayeskernel::Link::identity
-                              : bayeskernel::Link::probit;
+namespace bayeskernel {
+
+inline Link read_link(const std::string& name) {
+  return name == "hinge"      ? Link::hinge
+         : name == "logit"    ? Link::logit
+         : name == "identity" ? Link::identity
+                              : Link::probit;
 }
 
-inline std::vector<bayeskernel::LinkCurve> read_links(
-    const Rcpp::CharacterVector& names) {
-  std::vector<bayeskernel::LinkCurve> out;
+inline std::vector<LinkCurve> read_links(const Rcpp::CharacterVector& names) {
+  std::vector<LinkCurve> out;
   for (const char* name : names) out.emplace_back(read_link(name));
   return out;
 }
 
-inline Rcpp::List moments_list(const bayeskernel::DrawMoments& from) {
+inline Rcpp::List moments_list(const DrawMoments& from) {
   return r_list({{"mean", from.mean},
                  {"var", from.var},
                  {"middle", from.middle},
@@ -31,4 +30,4 @@ inline Rcpp::List moments_list(const bayeskernel::DrawMoments& from) {
                  {"prob_sd", from.probability_sd}});
 }
 
-#endif
+}  // namespace bayeskernel

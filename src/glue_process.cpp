@@ -2,41 +2,42 @@
 #include "glue_kernel.h"
 #include "gp/terms.hpp"
 
+using namespace bayeskernel;
+
 namespace {
 
 // A term is list(first, x, z, by, centre_weight, kernel, free): its first
 // column among those of the model, counted from 0; rows (n x d) and inducing
 // points (m x d); numbers by row, or none; the learned parameters of the
 // kernel, counted from 1. Rows go into the order of the core.
-std::vector<bayeskernel::ProcessTerm> read_processes(
-    SEXP from, const std::vector<Index>& order) {
-  std::vector<bayeskernel::ProcessTerm> out;
+std::vector<ProcessTerm> read_processes(SEXP from,
+                                        const std::vector<Index>& order) {
+  std::vector<ProcessTerm> out;
   if (Rf_isNull(from)) return out;
   const Rcpp::List list(from);
-  const Index n = static_cast<Index>(order.size());
+  const Index n = count_of(order);
   const auto numbers = [&](SEXP values) {
     const auto given = map_vector(values);
-    return given.size() == 0 ? VectorXd()
-                             : bayeskernel::by_position(given, order);
+    return given.size() == 0 ? VectorXd() : by_position(given, order);
   };
   for (const Rcpp::List one : list) {
     const auto x = map_matrix(one["x"]);
     const auto z = map_matrix(one["z"]);
     if (x.rows() != n || x.cols() != z.cols()) {
-      throw bayeskernel::ArgumentError("a process of other rows or columns");
+      throw ArgumentError("a process of other rows or columns");
     }
-    bayeskernel::ProcessTerm term{read_kernel(one["kernel"]),
-                                  z.transpose(),
-                                  MatrixXd(x.cols(), n),
-                                  numbers(one["by"]),
-                                  numbers(one["centre_weight"]),
-                                  read<int>(one, "first"),
-                                  {}};
+    ProcessTerm term{read_kernel(one["kernel"]),
+                     z.transpose(),
+                     MatrixXd(x.cols(), n),
+                     numbers(one["by"]),
+                     numbers(one["centre_weight"]),
+                     read<int>(one, "first"),
+                     {}};
     for (Index i = 0; i < n; ++i) term.x.col(i) = x.row(order[i]).transpose();
     const Rcpp::IntegerVector free = one["free"];
     for (const int k : free) {
       if (k < 1 || k > term.kernel.parameters()) {
-        throw bayeskernel::ArgumentError("a kernel has no such parameter");
+        throw ArgumentError("a kernel has no such parameter");
       }
       term.free.push_back(k - 1);
     }
@@ -55,16 +56,15 @@ Rcpp::List process_features_cpp(const Rcpp::List& kernel,
                                 const Rcpp::NumericMatrix& x, int threads) {
   return guarded([&] {
     if (x.ncol() != z.ncol() || z.nrow() < 1) {
-      throw bayeskernel::ArgumentError("rows and inducing points differ");
+      throw ArgumentError("rows and inducing points differ");
     }
-    const bayeskernel::Features features(read_kernel(kernel),
-                                         map_matrix(z).transpose(), 0.0);
+    const Features features(read_kernel(kernel), map_matrix(z).transpose(),
+                            0.0);
     RcppParallelExecutor executor(x.nrow() < 2000 ? 1 : threads);
     executor.ask();
     MatrixXd phi;
     VectorXd open;
-    bayeskernel::process_features(features, map_matrix(x).transpose(), executor,
-                                  phi, open);
+    process_features(features, map_matrix(x).transpose(), executor, phi, open);
     return r_list({{"x", MatrixXd(phi.transpose())}, {"open", open}});
   });
 }
@@ -87,14 +87,14 @@ Rcpp::List process_fill_cpp(const Rcpp::List& kernel,
     if (x.ncol() != z.ncol() || m < 1 || design.nrow() != n || first < 0 ||
         first + m > design.ncol() || (by.size() != 0 && by.size() != n) ||
         (weight.size() != 0 && weight.size() != n)) {
-      throw bayeskernel::ArgumentError("a process of other rows or columns");
+      throw ArgumentError("a process of other rows or columns");
     }
-    const bayeskernel::Features features(read_kernel(kernel),
-                                         map_matrix(z).transpose(), 0.0);
+    const Features features(read_kernel(kernel), map_matrix(z).transpose(),
+                            0.0);
     RcppParallelExecutor executor(n < 2000 ? 1 : threads);
     executor.ask();
     VectorXd open;
-    const VectorXd centre = bayeskernel::process_columns(
+    const VectorXd centre = process_columns(
         features, map_matrix(x), map_vector(by), map_vector(weight), executor,
         Eigen::Map<MatrixXd>(design.begin() + first * n, n, m), open);
     const double left = open.mean();
@@ -109,16 +109,15 @@ Rcpp::List process_learn_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                              const Rcpp::List& settings) {
   return guarded([&] {
     const LinearInput in(data, prior, settings);
-    bayeskernel::PackedRows rows = bayeskernel::pack_rows(in.data);
+    PackedRows rows = pack_rows(in.data);
     rows.finish(in.data.group_begin, in.units.unit);
     RcppParallelExecutor executor(
         useful_threads(rows, read<int>(settings, "threads")));
-    bayeskernel::ProcessTerms terms(
-        read_processes(data["processes"], in.data.order), executor);
+    ProcessTerms terms(read_processes(data["processes"], in.data.order),
+                       executor);
     UserCallback user(read<bool>(settings, "progress"));
-    bayeskernel::ProcessLearning learning(rows, in.prior, in.model, terms,
-                                          executor);
-    const bayeskernel::ProcessLearning::Result result = learning.run(
+    ProcessLearning learning(rows, in.prior, in.model, terms, executor);
+    const ProcessLearning::Result result = learning.run(
         read_mean_field_settings(settings), read<int>(settings, "most"),
         read<std::vector<double>>(settings, "factors"), user.keep_going());
     Rcpp::List found(terms.size());

@@ -1,12 +1,13 @@
 // Rows with columns of processes, which the core computes tile by tile.
-#ifndef BAYESKERNEL_GLUE_PROCESS_ROWS_H
-#define BAYESKERNEL_GLUE_PROCESS_ROWS_H
+#pragma once
 
 #include <numeric>
 
 #include "glue_bsvm.h"
 #include "glue_kernel.h"
 #include "gp/process_rows.hpp"
+
+namespace bayeskernel {
 
 // `data` of R with `processes`, a list of list(kernel, z, columns, by, first,
 // centred): inducing points (m x d); the columns of the rows, from 1, that hold
@@ -27,8 +28,8 @@ class ProcessInput {
     return out;
   }
 
-  ProcessInput(const Rcpp::List& data, const bayeskernel::RowSource& base,
-               bayeskernel::Executor& executor, const bayeskernel::Prior& prior)
+  ProcessInput(const Rcpp::List& data, const RowSource& base,
+               Executor& executor, const Prior& prior)
       : base_(base) {
     const SEXP from = element(data, "processes");
     if (Rf_isNull(from)) return;
@@ -38,35 +39,35 @@ class ProcessInput {
         static_cast<std::size_t>(base.x_columns() - variables));
     std::iota(plain.begin(), plain.end(), Index{0});
     for (Index& k : plain) k += k < before ? 0 : variables;
-    std::vector<bayeskernel::ProcessRows::Term> terms;
+    std::vector<ProcessRows::Term> terms;
     for (const Rcpp::List one : Rcpp::List(from)) {
       terms.emplace_back(read_kernel(one["kernel"]),
                          map_matrix(one["z"]).transpose());
-      bayeskernel::ProcessRows::Term& term = terms.back();
+      ProcessRows::Term& term = terms.back();
       const Rcpp::IntegerVector columns = one["columns"];
       for (const int k : columns) term.variables.push_back(k - 1);
       term.by = read<int>(one, "by") - 1;
       term.first = read<int>(one, "first");
       term.centred = read<bool>(one, "centred");
     }
-    rows_ = std::make_unique<bayeskernel::ProcessRows>(
-        base, std::move(plain), std::move(terms), executor);
-    open_ = std::make_unique<bayeskernel::ConditionalVariance>(
+    rows_ = std::make_unique<ProcessRows>(base, std::move(plain),
+                                          std::move(terms), executor);
+    open_ = std::make_unique<ConditionalVariance>(
         rows_->residual(), rows_->rows(), prior, rows_->take_relative());
   }
 
-  const bayeskernel::RowSource& rows() const {
-    return rows_ ? static_cast<const bayeskernel::RowSource&>(*rows_) : base_;
+  const RowSource& rows() const {
+    return rows_ ? static_cast<const RowSource&>(*rows_) : base_;
   }
   // Null without processes.
-  bayeskernel::ConditionalVariance* open() const { return open_.get(); }
+  ConditionalVariance* open() const { return open_.get(); }
 
   // Of these rows, or, where they are part of more, of all: what R has of
   // these.
   std::vector<VectorXd> centres() const {
     std::vector<VectorXd> out;
     if (!rows_) return out;
-    for (const bayeskernel::ProcessRows::Term& term : rows_->terms()) {
+    for (const ProcessRows::Term& term : rows_->terms()) {
       out.push_back(term.centre);
     }
     return out;
@@ -82,25 +83,25 @@ class ProcessInput {
   Rcpp::RObject answer() const {
     if (!rows_) return R_NilValue;
     Rcpp::List out;
-    for (const bayeskernel::ProcessRows::Term& term : rows_->terms()) {
+    for (const ProcessRows::Term& term : rows_->terms()) {
       out.push_back(r_list({{"centre", term.centre}, {"left", term.left}}));
     }
     return out;
   }
 
  private:
-  const bayeskernel::RowSource& base_;
-  std::unique_ptr<bayeskernel::ProcessRows> rows_;
-  std::unique_ptr<bayeskernel::ConditionalVariance> open_;
+  const RowSource& base_;
+  std::unique_ptr<ProcessRows> rows_;
+  std::unique_ptr<ConditionalVariance> open_;
 };
 
 // The rows of an export in memory as its model has them: with what processes
 // and residuals of a learned variance (`data$open`) make of them.
-class LinearRows {
+class FitRows {
  public:
   // `fixed`: nothing changes the columns; `remote`: others read the rows.
-  LinearRows(LinearInput& in, const Rcpp::List& data,
-             const Rcpp::List& settings, bool fixed, bool remote)
+  FitRows(LinearInput& in, const Rcpp::List& data, const Rcpp::List& settings,
+          bool fixed, bool remote)
       : kept(in.data, fixed, in.units.unit, in.prior,
              fixed && Rf_isNull(element(data, "open")),
              ProcessInput::width(data), remote),
@@ -109,9 +110,9 @@ class LinearRows {
         residuals_(read_open(element(data, "open"), in.data.order,
                              kept.residual(), in.prior)) {}
 
-  const bayeskernel::RowSource& rows() const { return processes.rows(); }
+  const RowSource& rows() const { return processes.rows(); }
   // Null where all residuals are known.
-  bayeskernel::ConditionalVariance* open() const {
+  ConditionalVariance* open() const {
     return residuals_ ? residuals_.get() : processes.open();
   }
 
@@ -120,7 +121,7 @@ class LinearRows {
   const ProcessInput processes;
 
  private:
-  std::unique_ptr<bayeskernel::ConditionalVariance> residuals_;
+  std::unique_ptr<ConditionalVariance> residuals_;
 };
 
-#endif
+}  // namespace bayeskernel

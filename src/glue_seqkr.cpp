@@ -8,20 +8,9 @@
 #include "sequential/posterior.hpp"
 #include "sequential/stream.hpp"
 
-namespace {
+using namespace bayeskernel;
 
-using bayeskernel::CandidateSettings;
-using bayeskernel::FilterSettings;
-using bayeskernel::FilterStep;
-using bayeskernel::Grid;
-using bayeskernel::GridState;
-using bayeskernel::ParticleFilter;
-using bayeskernel::ParticlePosterior;
-using bayeskernel::StepVariancePrior;
-using bayeskernel::SubsetPrior;
-using Eigen::Index;
-using Eigen::MatrixXd;
-using Eigen::VectorXd;
+namespace {
 
 // (shape, rate), or one number, the variance itself.
 StepVariancePrior read_variance(SEXP from) {
@@ -48,7 +37,6 @@ FilterSettings read_filter(const Rcpp::List& settings,
   out.ess = read<double>(settings, "ess");
   out.temper = read<bool>(settings, "temper");
   const std::string scheme = read<std::string>(settings, "resampling");
-  using bayeskernel::Resampling;
   out.resampling = scheme == "stratified"    ? Resampling::stratified
                    : scheme == "residual"    ? Resampling::residual
                    : scheme == "multinomial" ? Resampling::multinomial
@@ -63,8 +51,7 @@ FilterSettings read_filter(const Rcpp::List& settings,
 
 Rcpp::List state_list(const Grid& grid, const ParticleFilter& filter) {
   const GridState at = grid.state();
-  const bayeskernel::ParticleColumns particles =
-      bayeskernel::ParticleColumns::of(filter.particles());
+  const ParticleColumns particles = ParticleColumns::of(filter.particles());
   return r_list({{"rows", static_cast<double>(at.rows)},
                  {"points", at.points},
                  {"x", at.x},
@@ -121,7 +108,7 @@ void restore(const Rcpp::List& from, Index d, const CandidateSettings& of_grid,
     at.square_rest = list.number("square_rest", -1e300);
   }
   check_grid(list, at, of_grid);
-  bayeskernel::ParticleColumns columns;
+  ParticleColumns columns;
   columns.size = list.indices("size", settings.particles, 0.0,
                               static_cast<double>(std::min(kmax, points)));
   columns.centre = list.indices(
@@ -180,7 +167,7 @@ ParticlePosterior read_posterior(const Rcpp::List& from, Index d) {
   } else {
     out.covariance = list.numbers("covariance", squares);
   }
-  const Index count = static_cast<Index>(out.size.size());
+  const Index count = count_of(out.size);
   out.noise = list.numbers("noise", count, 0.0);
   return out;
 }
@@ -229,16 +216,16 @@ Rcpp::List seqkr_fit_cpp(const Rcpp::NumericMatrix& x,
     }
     grid.expect(grid.rows() + rows.cols());
     UserCallback user(read<bool>(settings, "progress"));
-    const bayeskernel::FilteredRows run =
-        bayeskernel::filter_rows(filter, rows, responses, user.keep_going());
+    const FilteredRows run =
+        filter_rows(filter, rows, responses, user.keep_going());
     const Rcpp::List reached = state_list(grid, filter);
     if (!run.interrupted) {
       filter.finish(read<Index>(settings, "finish"));
     }
     return r_list({{"steps", step_matrix(run.steps)},
                    {"state", reached},
-                   {"posterior", posterior_list(bayeskernel::posterior_of(
-                                     filter.particles(), grid, kmax))},
+                   {"posterior", posterior_list(posterior_of(filter.particles(),
+                                                             grid, kmax))},
                    {"interrupted", run.interrupted},
                    {"seconds", seconds_since(began)}});
   });
@@ -255,9 +242,8 @@ Rcpp::List seqkr_predict_cpp(const Rcpp::List& posterior,
     const auto rows = map_matrix(x);
     const ParticlePosterior at = read_posterior(posterior, rows.rows());
     RcppParallelExecutor executor(threads);
-    const bayeskernel::ParticleAverages averages =
-        bayeskernel::particle_averages(at, read_kernel(kernel), rows, classes,
-                                       executor.ask());
+    const ParticleAverages averages = particle_averages(
+        at, read_kernel(kernel), rows, classes, executor.ask());
     return r_list({{"mean", averages.mean},
                    {"var", averages.variance},
                    {"prob", averages.probability},
@@ -275,10 +261,9 @@ Rcpp::List seqkr_latent_cpp(const Rcpp::List& posterior,
     const ParticlePosterior at = read_posterior(posterior, rows.rows());
     RcppParallelExecutor executor(threads);
     executor.ask();
-    const Index count = static_cast<Index>(at.size.size());
+    const Index count = count_of(at.size);
     MatrixXd mean(count, rows.cols()), variance(count, rows.cols());
-    bayeskernel::particle_moments(at, read_kernel(kernel), rows, executor, mean,
-                                  variance);
+    particle_moments(at, read_kernel(kernel), rows, executor, mean, variance);
     return r_list({{"mean", mean}, {"var", variance}});
   });
 }

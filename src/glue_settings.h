@@ -1,6 +1,5 @@
 // Settings of engines as R's lists name them, and how a run went as R reads it.
-#ifndef BAYESKERNEL_GLUE_SETTINGS_H
-#define BAYESKERNEL_GLUE_SETTINGS_H
+#pragma once
 
 #include <chrono>
 
@@ -8,21 +7,22 @@
 #include "mcmc/runner.hpp"
 #include "optim/ascent.hpp"
 
+namespace bayeskernel {
+
 inline double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
       .count();
 }
 
-inline bayeskernel::MeanFieldSettings read_mean_field_settings(
-    const Rcpp::List& settings) {
-  bayeskernel::MeanFieldSettings out;
+inline MeanFieldSettings read_mean_field_settings(const Rcpp::List& settings) {
+  MeanFieldSettings out;
   out.tolerance = read<double>(settings, "tol");
   out.max_passes = read<int>(settings, "max_iter");
   out.accelerate = read<bool>(settings, "accelerate");
   return out;
 }
 
-inline Rcpp::List pass_status(const bayeskernel::MeanFieldResult& result) {
+inline Rcpp::List pass_status(const MeanFieldResult& result) {
   return r_list({{"bound", result.bound},
                  {"passes", result.passes},
                  {"rejected", result.rejected},
@@ -31,15 +31,15 @@ inline Rcpp::List pass_status(const bayeskernel::MeanFieldResult& result) {
                  {"largest_fall", result.largest_fall}});
 }
 
-inline bayeskernel::ChainPlan read_plan(const Rcpp::List& settings) {
-  bayeskernel::ChainPlan out;
-  out.warmup = read<Eigen::Index>(settings, "warmup");
-  out.draws = read<Eigen::Index>(settings, "draws");
-  out.thin = read<Eigen::Index>(settings, "thin");
+inline ChainPlan read_plan(const Rcpp::List& settings) {
+  ChainPlan out;
+  out.warmup = read<Index>(settings, "warmup");
+  out.draws = read<Index>(settings, "draws");
+  out.thin = read<Index>(settings, "thin");
   return out;
 }
 
-inline Rcpp::List chain_status(const bayeskernel::ChainStatus& status,
+inline Rcpp::List chain_status(const ChainStatus& status,
                                std::chrono::steady_clock::time_point began) {
   return r_list({{"sweeps", static_cast<double>(status.sweeps)},
                  {"kept", static_cast<double>(status.kept)},
@@ -48,4 +48,4 @@ inline Rcpp::List chain_status(const bayeskernel::ChainStatus& status,
                  {"seconds", seconds_since(began)}});
 }
 
-#endif
+}  // namespace bayeskernel

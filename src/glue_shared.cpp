@@ -18,6 +18,8 @@
 #include "mcmc/convergence.hpp"
 #include "rows/moments.hpp"
 
+using namespace bayeskernel;
+
 namespace {
 
 // The first call, made when the package is loaded, remembers the process.
@@ -40,12 +42,12 @@ std::thread::id main_thread() {
 void check_interrupt(void*) { R_CheckUserInterrupt(); }
 
 struct Blocks final : RcppParallel::Worker {
-  explicit Blocks(const std::function<void(Eigen::Index)>& body) : body(body) {}
+  explicit Blocks(const std::function<void(Index)>& body) : body(body) {}
 
   void operator()(std::size_t begin, std::size_t end) override {
     try {
       for (std::size_t block = begin; block < end && !failed; ++block) {
-        body(static_cast<Eigen::Index>(block));
+        body(static_cast<Index>(block));
       }
     } catch (...) {
       std::lock_guard<std::mutex> lock(mutex);
@@ -54,7 +56,7 @@ struct Blocks final : RcppParallel::Worker {
     }
   }
 
-  const std::function<void(Eigen::Index)>& body;
+  const std::function<void(Index)>& body;
   std::mutex mutex;
   std::exception_ptr failure;
   std::atomic<bool> failed{false};
@@ -65,16 +67,16 @@ struct Blocks final : RcppParallel::Worker {
 RcppParallelExecutor::RcppParallelExecutor(int threads)
     : threads_(in_forked_child() ? 1 : std::min(threads, cores())) {}
 
-void RcppParallelExecutor::run(Eigen::Index n_blocks,
-                               const std::function<void(Eigen::Index)>& body) {
+void RcppParallelExecutor::run(Index n_blocks,
+                               const std::function<void(Index)>& body) {
   if (threads_ == 1 || n_blocks == 1) {
-    for (Eigen::Index block = 0; block < n_blocks; ++block) {
+    for (Index block = 0; block < n_blocks; ++block) {
       look();
       body(block);
     }
     return;
   }
-  const std::function<void(Eigen::Index)> asking = [&](Eigen::Index block) {
+  const std::function<void(Index)> asking = [&](Index block) {
     look();
     body(block);
   };
@@ -89,10 +91,10 @@ void RcppParallelExecutor::look() {
   const auto time = std::chrono::steady_clock::now();
   if (time - last_ < std::chrono::milliseconds(100)) return;
   last_ = time;
-  if (seen_interrupt()) throw bayeskernel::PassInterrupted();
+  if (seen_interrupt()) throw PassInterrupted();
 }
 
-bool seen_interrupt() {
+bool bayeskernel::seen_interrupt() {
   return R_ToplevelExec(check_interrupt, nullptr) == FALSE;
 }
 
@@ -107,11 +109,10 @@ void remember_process_cpp() {
 // [[Rcpp::export(rng = false)]]
 Rcpp::List column_moments_cpp(const Rcpp::NumericMatrix& x, double first = 0,
                               double count = -1) {
-  const Eigen::Index from = static_cast<Eigen::Index>(first);
-  const Eigen::Index rows =
-      count < 0 ? x.nrow() : static_cast<Eigen::Index>(count);
-  const bayeskernel::ColumnMoments moments =
-      bayeskernel::column_moments(map_matrix(x).middleRows(from, rows));
+  const Index from = static_cast<Index>(first);
+  const Index rows = count < 0 ? x.nrow() : static_cast<Index>(count);
+  const ColumnMoments moments =
+      column_moments(map_matrix(x).middleRows(from, rows));
   return r_list({{"mean", moments.mean},
                  {"sd", moments.sd},
                  {"min", moments.minimum},
@@ -128,9 +129,8 @@ Rcpp::List kernel_matrix_cpp(const Rcpp::List& kernel,
     RcppParallelExecutor executor(threads);
     executor.ask();
     Rcpp::NumericMatrix out = Rcpp::no_init(x.ncol(), z.ncol());
-    bayeskernel::kernel_matrix(
-        read_kernel(kernel), map_matrix(x), map_matrix(z), executor,
-        Eigen::Map<Eigen::MatrixXd>(out.begin(), out.nrow(), out.ncol()));
+    kernel_matrix(read_kernel(kernel), map_matrix(x), map_matrix(z), executor,
+                  Eigen::Map<MatrixXd>(out.begin(), out.nrow(), out.ncol()));
     return r_list({{"values", out}});
   });
 }
@@ -140,12 +140,12 @@ Rcpp::List kernel_matrix_cpp(const Rcpp::List& kernel,
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericMatrix convergence_cpp(const Rcpp::NumericVector& draws) {
   const Rcpp::IntegerVector dim = draws.attr("dim");
-  const Eigen::Index iterations = dim[0], chains = dim[1];
+  const Index iterations = dim[0], chains = dim[1];
   Rcpp::NumericMatrix out(dim[2], 4);
   for (int v = 0; v < dim[2]; ++v) {
-    const Eigen::Map<const Eigen::MatrixXd> variable(
-        draws.begin() + v * iterations * chains, iterations, chains);
-    const bayeskernel::Convergence found = bayeskernel::convergence(variable);
+    const MatrixMap variable(draws.begin() + v * iterations * chains,
+                             iterations, chains);
+    const Convergence found = convergence(variable);
     out(v, 0) = found.rhat;
     out(v, 1) = found.ess_bulk;
     out(v, 2) = found.ess_tail;

@@ -1,17 +1,14 @@
 // Lists of numbers that came from outside, such as the state of a chain in a
 // fit read from a file: every element is of the length and in the range that
 // the core relies on, or an ArgumentError says which one is not.
-#ifndef BAYESKERNEL_GLUE_STATE_H
-#define BAYESKERNEL_GLUE_STATE_H
-
-#include <limits>
+#pragma once
 
 #include "glue_common.h"
 
+namespace bayeskernel {
+
 class CheckedList {
  public:
-  using Index = Eigen::Index;
-
   static constexpr double kLargest = std::numeric_limits<double>::max();
   static constexpr Index kAnyLength = -1;
 
@@ -46,25 +43,23 @@ class CheckedList {
     return indices(name, 1, least, most)[0];
   }
   // A view of R's memory.
-  Eigen::Map<const Eigen::VectorXd> vector(const char* name,
-                                           Index length) const {
+  VectorMap vector(const char* name, Index length) const {
     const double* values =
         check(name, element(name), length, -kLargest, kLargest);
-    return Eigen::Map<const Eigen::VectorXd>(values, length);
+    return VectorMap(values, length);
   }
-  Eigen::Map<const Eigen::MatrixXd> matrix(const char* name, Index rows,
-                                           Index columns) const {
+  MatrixMap matrix(const char* name, Index rows, Index columns) const {
     return matrix(name, element(name), rows, columns);
   }
   // Of the shapes of `like`, in their order.
-  void matrices(const char* name, std::vector<Eigen::MatrixXd>& like) const {
+  void matrices(const char* name, std::vector<MatrixXd>& like) const {
     SEXP list = element(name);
     const R_xlen_t count = static_cast<R_xlen_t>(like.size());
     if (TYPEOF(list) != VECSXP || Rf_xlength(list) != count) {
       refuse(name, "not of the right length");
     }
     for (R_xlen_t k = 0; k < count; ++k) {
-      like[k] = Eigen::MatrixXd(
+      like[k] = MatrixXd(
           matrix(name, VECTOR_ELT(list, k), like[k].rows(), like[k].cols()));
     }
   }
@@ -87,18 +82,17 @@ class CheckedList {
   }
 
   [[noreturn]] void refuse(const std::string& name, const char* why) const {
-    throw bayeskernel::ArgumentError(std::string(what_) +
-                                     " is damaged: " + name + " is " + why);
+    throw ArgumentError(std::string(what_) + " is damaged: " + name + " is " +
+                        why);
   }
 
  private:
-  Eigen::Map<const Eigen::MatrixXd> matrix(const char* name, SEXP x, Index rows,
-                                           Index columns) const {
+  MatrixMap matrix(const char* name, SEXP x, Index rows, Index columns) const {
     const double* values = check(name, x, rows * columns, -kLargest, kLargest);
     if (!Rf_isMatrix(x) || Rf_nrows(x) != rows) {
       refuse(name, "not of the right size");
     }
-    return Eigen::Map<const Eigen::MatrixXd>(values, rows, columns);
+    return MatrixMap(values, rows, columns);
   }
 
   const double* check(const char* name, SEXP x, Index length, double least,
@@ -120,4 +114,4 @@ class CheckedList {
   const char* what_;
 };
 
-#endif
+}  // namespace bayeskernel

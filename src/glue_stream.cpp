@@ -3,11 +3,13 @@
 #include "glue_bsvm_posterior.h"
 #include "glue_epochs.h"
 
+using namespace bayeskernel;
+
 namespace {
 
-bayeskernel::RowModel read_open_model(const Rcpp::List& settings,
-                                      bayeskernel::ConditionalVariance* open) {
-  bayeskernel::RowModel out = read_row_model(settings);
+RowModel read_open_model(const Rcpp::List& settings,
+                         ConditionalVariance* open) {
+  RowModel out = read_row_model(settings);
   out.open = open;
   return out;
 }
@@ -15,10 +17,9 @@ bayeskernel::RowModel read_open_model(const Rcpp::List& settings,
 // Stochastic epochs, then full passes from where they end.
 struct SviFit {
   // `remote`: who runs full passes; null: they are run here.
-  SviFit(const bayeskernel::RowSource& rows, const bayeskernel::Prior& prior,
-         bayeskernel::Executor& executor, const Rcpp::List& settings,
-         bool row_moments, bayeskernel::ConditionalVariance* open,
-         const RemoteRows* remote = nullptr)
+  SviFit(const RowSource& rows, const Prior& prior, Executor& executor,
+         const Rcpp::List& settings, bool row_moments,
+         ConditionalVariance* open, const RemoteRows* remote = nullptr)
       : fit(rows, prior, executor, nullptr, nullptr,
             row_moments && remote == nullptr, read_open_model(settings, open)),
         stochastic(read_stochastic(
@@ -26,9 +27,9 @@ struct SviFit {
     if (remote != nullptr) fit.delegate(remote->mean_field());
     const auto batches = remote_minibatches(remote, rows.x_columns());
     UserCallback user(read<bool>(settings, "progress"));
-    const bayeskernel::Epochs epochs = bayeskernel::run_epochs(
-        rows, prior, executor, stochastic, nullptr, fit.model(), true,
-        user.keep_going(), batches ? &*batches : nullptr);
+    const Epochs epochs =
+        run_epochs(rows, prior, executor, stochastic, nullptr, fit.model(),
+                   true, user.keep_going(), batches ? &*batches : nullptr);
     steps = epochs.steps;
     result.interrupted = epochs.interrupted;
     if (epochs.interrupted && !epochs.start) return;
@@ -37,21 +38,21 @@ struct SviFit {
       usable = true;
       return;
     }
-    result = bayeskernel::run_passes(
-        fit, epochs, read_mean_field_settings(settings), user.keep_going());
+    result = run_passes(fit, epochs, read_mean_field_settings(settings),
+                        user.keep_going());
     usable = !result.bound.empty();
   }
 
-  bayeskernel::MeanFieldFit fit;
-  bayeskernel::StochasticSettings stochastic;
-  bayeskernel::MeanFieldResult result;
+  MeanFieldFit fit;
+  StochasticSettings stochastic;
+  MeanFieldResult result;
   Index steps = 0;
   bool usable = false;  // whether there is a posterior
 };
 
 // What bsvm_vb_cpp() returns, and how the stochastic steps went.
-Rcpp::List svi_list(const SviFit& svi, const bayeskernel::Prior& prior,
-                    const bayeskernel::WideBlock& wide, double seconds) {
+Rcpp::List svi_list(const SviFit& svi, const Prior& prior,
+                    const WideBlock& wide, double seconds) {
   Rcpp::List status =
       status_list(svi.result, svi.fit.system().jitter(), seconds);
   status["margin"] = svi.fit.margin();
@@ -72,7 +73,7 @@ Rcpp::List append_rows_cpp(const std::string& path,
                            const Rcpp::NumericMatrix& x,
                            const Rcpp::NumericVector& labels) {
   return guarded([&] {
-    bayeskernel::RowFile::append(path, map_matrix(x), map_vector(labels));
+    RowFile::append(path, map_matrix(x), map_vector(labels));
     return Rcpp::List();
   });
 }
@@ -84,9 +85,9 @@ Rcpp::List sort_rows_cpp(const std::string& path, const std::string& to,
                          int columns, const Rcpp::IntegerVector& group,
                          int groups) {
   return guarded([&] {
-    bayeskernel::RowFile file(path, group.size(), columns);
+    RowFile file(path, group.size(), columns);
     const Eigen::Map<const Eigen::VectorXi> from(group.begin(), group.size());
-    bayeskernel::RowSort().run(file, from.array() - 1, groups, to);
+    RowSort().run(file, from.array() - 1, groups, to);
     return Rcpp::List();
   });
 }
@@ -97,29 +98,28 @@ Rcpp::List bsvm_svi_cpp(const Rcpp::List& data, const Rcpp::List& prior,
                         const Rcpp::List& settings) {
   return guarded([&] {
     const auto start = std::chrono::steady_clock::now();
-    const bayeskernel::ColumnData input = read_data(data);
+    const ColumnData input = read_data(data);
     if (!Rf_isNull(element(data, "atoms"))) {
-      throw bayeskernel::ArgumentError(
-          "minibatches split the completions of a row");
+      throw ArgumentError("minibatches split the completions of a row");
     }
-    bayeskernel::Prior blocks = read_prior(prior);
-    bayeskernel::PackedRows rows = bayeskernel::pack_rows(input);
-    bayeskernel::WideBlock wide;
+    Prior blocks = read_prior(prior);
+    PackedRows rows = pack_rows(input);
+    WideBlock wide;
     if (Rf_isNull(element(data, "open"))) {
-      wide = bayeskernel::reduce_wide(rows, blocks);
+      wide = reduce_wide(rows, blocks);
     }
     rows.finish(input.group_begin);
     RcppParallelExecutor executor(
         useful_threads(rows, read<int>(settings, "threads")));
-    const std::unique_ptr<bayeskernel::ConditionalVariance> residuals =
+    const std::unique_ptr<ConditionalVariance> residuals =
         read_open(element(data, "open"), input.order, rows.residual, blocks);
     const std::unique_ptr<RemoteRows> remote = read_remote(settings);
     const SviFit svi(rows, blocks, executor, settings, true, residuals.get(),
                      remote.get());
     Rcpp::List out = svi_list(svi, blocks, wide, seconds_since(start));
     if (svi.usable) {
-      if (read_family(settings) == bayeskernel::Family::hinge &&
-          residuals == nullptr && !svi.result.interrupted) {
+      if (read_family(settings) == Family::hinge && residuals == nullptr &&
+          !svi.result.interrupted) {
         const bool whole = finished(executor, [&] {
           out["influence"] = response_list(rows, blocks, executor, svi.fit,
                                            input.order, remote.get());
@@ -142,13 +142,12 @@ Rcpp::List bsvm_stream_cpp(const Rcpp::List& stream, const Rcpp::List& prior,
   return guarded([&] {
     const auto start = std::chrono::steady_clock::now();
     StreamInput input(stream, read<int>(settings, "threads"));
-    const bayeskernel::Prior blocks = read_prior(prior);
+    const Prior blocks = read_prior(prior);
     const ProcessInput processes(stream, input.rows, input.executor, blocks);
     const std::unique_ptr<RemoteRows> remote = read_remote(settings);
     const SviFit svi(processes.rows(), blocks, input.executor, settings, false,
                      processes.open(), remote.get());
-    Rcpp::List out =
-        svi_list(svi, blocks, bayeskernel::WideBlock(), seconds_since(start));
+    Rcpp::List out = svi_list(svi, blocks, WideBlock(), seconds_since(start));
     out["processes"] = processes.answer();
     return out;
   });

@@ -1,13 +1,12 @@
 // Rows in a file, as R names them.
-#ifndef BAYESKERNEL_GLUE_STREAM_H
-#define BAYESKERNEL_GLUE_STREAM_H
-
-#include <memory>
+#pragma once
 
 #include "glue_process_rows.h"
 #include "glue_row_file.h"
 #include "rows/sort_rows.hpp"
 #include "rows/streamed_rows.hpp"
+
+namespace bayeskernel {
 
 // `stream`: path, rows and columns of a file by append_rows_cpp(); source (0
 // for the intercept, else a column of the file), center and scale of every
@@ -22,14 +21,14 @@ struct StreamInput {
         rows(*reader, read_columns(stream, ""), read<int>(stream, "positive"),
              executor.threads() > 1, width(stream), read_groups(stream)) {}
 
-  std::unique_ptr<bayeskernel::ChunkReader> reader;
+  std::unique_ptr<ChunkReader> reader;
   RcppParallelExecutor executor;
-  bayeskernel::StreamedRows rows;
+  StreamedRows rows;
 
  private:
-  static bayeskernel::StreamColumns read_columns(const Rcpp::List& stream,
-                                                 const std::string& prefix) {
-    bayeskernel::StreamColumns out;
+  static StreamColumns read_columns(const Rcpp::List& stream,
+                                    const std::string& prefix) {
+    StreamColumns out;
     const Rcpp::IntegerVector source = stream[prefix + "source"];
     for (const int k : source) out.source.push_back(k - 1);
     out.center = map_vector(stream[prefix + "center"]);
@@ -37,12 +36,12 @@ struct StreamInput {
     return out;
   }
 
-  static bayeskernel::StreamGroups read_groups(const Rcpp::List& stream) {
-    bayeskernel::StreamGroups out;
+  static StreamGroups read_groups(const Rcpp::List& stream) {
+    StreamGroups out;
     const SEXP sizes = element(stream, "group_sizes");
     if (Rf_isNull(sizes)) return out;
     const Rcpp::IntegerVector rows(sizes);
-    out.begin = bayeskernel::group_begins({rows.begin(), rows.end()});
+    out.begin = group_begins({rows.begin(), rows.end()});
     out.z = read_columns(stream, "z_");
     return out;
   }
@@ -55,4 +54,4 @@ struct StreamInput {
   }
 };
 
-#endif
+}  // namespace bayeskernel

@@ -3,6 +3,8 @@
 #include "glue_stream.h"
 #include "glue_workers.h"
 
+using namespace bayeskernel;
+
 namespace {
 
 class StreamWorker final : public WorkerRows {
@@ -22,7 +24,7 @@ class StreamWorker final : public WorkerRows {
 
  private:
   StreamInput input_;
-  bayeskernel::RowWorker worker_;
+  RowWorker worker_;
 };
 
 }  // namespace
@@ -33,7 +35,7 @@ class StreamWorker final : public WorkerRows {
 Rcpp::List stream_shards_cpp(const Rcpp::List& stream) {
   return guarded([&] {
     const StreamInput input(stream, 1);
-    return table_list(bayeskernel::shard_table(input.rows));
+    return table_list(shard_table(input.rows));
   });
 }
 

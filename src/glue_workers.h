@@ -1,14 +1,9 @@
 // Rows that the workers of a cluster keep: what the master asks them and makes
 // of their answers, and what a worker answers. Sums travel, and at the end what
 // there is of each row.
-#ifndef BAYESKERNEL_GLUE_WORKERS_H
-#define BAYESKERNEL_GLUE_WORKERS_H
+#pragma once
 
-#include <memory>
-#include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "ep/row_worker.hpp"
 #include "glue_gpsvm_sites.h"
@@ -16,12 +11,12 @@
 #include "linear/stochastic.hpp"
 #include "rows/shard_table.hpp"
 
+namespace bayeskernel {
+
 // On the master. A task is a list with its `step`, that all workers are told,
 // and parts of their own.
 class RemoteRows {
  public:
-  using RowStep = bayeskernel::RowStep;
-
   // Of share_rows() in R: list(ask, row, group, absent). ask(task, own), the
   // second a list by worker, returns their answers, with task$worker of this
   // one alone; `row` and `group` are the first ones of each worker, counted
@@ -41,9 +36,8 @@ class RemoteRows {
   const bool absent;
 
   // As functions of fits; this has to outlive them.
-  bayeskernel::RemoteMeanField mean_field() const {
-    return [this](const bayeskernel::MeanFieldPass& pass,
-                  bayeskernel::Sums& out, double* kappa) {
+  RemoteMeanField mean_field() const {
+    return [this](const MeanFieldPass& pass, Sums& out, double* kappa) {
       Rcpp::List task =
           start(pass.q == nullptr ? RowStep::start : RowStep::mean_field);
       task["newton"] = pass.with_newton;
@@ -53,21 +47,20 @@ class RemoteRows {
       const Rcpp::List answers = send(task, pass.q);
       add(answers, pass.with_newton, out);
       if (kappa != nullptr) {
-        Eigen::Map<Eigen::VectorXd>(kappa, row_.back()) =
-            by_row(answers, "kappa");
+        Eigen::Map<VectorXd>(kappa, row_.back()) = by_row(answers, "kappa");
       }
     };
   }
 
   // Of rows of so many columns, without groups: each is of one chunk, which one
   // worker has.
-  bayeskernel::RemoteMinibatches minibatches(Eigen::Index columns) const {
+  RemoteMinibatches minibatches(Index columns) const {
     struct Home {
       int worker;
       Index chunk;
     };
-    const Index most = bayeskernel::RowSource::chunk_rows(columns);
-    bayeskernel::RemoteMinibatches out;
+    const Index most = RowSource::chunk_rows(columns);
+    RemoteMinibatches out;
     std::vector<Home> homes;
     for (int k = 0; k < workers(); ++k) {
       const Index n = row_[k + 1] - row_[k];
@@ -76,10 +69,9 @@ class RemoteRows {
         out.chunk_rows.push_back(std::min(most, n - begin));
       }
     }
-    out.pass = [this, homes](const bayeskernel::BatchPlace& place,
-                             const bayeskernel::StochasticSettings& settings,
-                             const bayeskernel::GaussianPosterior* q,
-                             double noise, bayeskernel::Sums& sums) {
+    out.pass = [this, homes](
+                   const BatchPlace& place, const StochasticSettings& settings,
+                   const GaussianPosterior* q, double noise, Sums& sums) {
       const Home& home = homes[place.chunk];
       Rcpp::List task = start(RowStep::minibatch);
       task["worker"] = home.worker + 1;
@@ -90,18 +82,16 @@ class RemoteRows {
       if (q != nullptr) set_q(*q, task);
       const Rcpp::List answers = ask_(task, Rcpp::List(1));
       if (answers.size() != 1) {
-        throw bayeskernel::ArgumentError("answers of other workers");
+        throw ArgumentError("answers of other workers");
       }
       add(answers, false, sums);
     };
     return out;
   }
 
-  bayeskernel::RemoteSites sites(const bayeskernel::EpFit& fit) const {
-    return [this, &fit](bayeskernel::SiteStep step,
-                        const bayeskernel::GaussianPosterior& q,
-                        bayeskernel::SiteRule& rule, bayeskernel::Sums& out) {
-      using bayeskernel::SiteStep;
+  RemoteSites sites(const EpFit& fit) const {
+    return [this, &fit](SiteStep step, const GaussianPosterior& q,
+                        SiteRule& rule, Sums& out) {
       const bool cold = step == SiteStep::cold;
       Rcpp::List task = start(cold                     ? RowStep::cold
                               : step == SiteStep::warm ? RowStep::warm
@@ -111,22 +101,22 @@ class RemoteRows {
       task["precision"] = to_r(fit.precisions());
       const Rcpp::List answers = send(task, cold ? nullptr : &q);
       add(answers, false, out);
-      std::vector<bayeskernel::SiteRule::Total> totals;
+      std::vector<SiteRule::Total> totals;
       each_shard(answers, [&](const Rcpp::List& shard) {
         totals.push_back(read_total(shard["total"]));
       });
       rule.adopt(totals);
     };
   }
-  bayeskernel::SiteMirror mirror() const {
-    return {[this](bayeskernel::SiteRows& to) {
+  SiteMirror mirror() const {
+    return {[this](SiteRows& to) {
               const Rcpp::List answers =
                   send(start(RowStep::messages), nullptr);
-              for (const auto& [name, member] : bayeskernel::site_members()) {
+              for (const auto& [name, member] : site_members()) {
                 to.*member = by_row(answers, name);
               }
             },
-            [this](const bayeskernel::SiteRows& from) {
+            [this](const SiteRows& from) {
               Rcpp::List own(workers());
               for (int k = 0; k < workers(); ++k) {
                 own[k] = r_list(
@@ -136,9 +126,8 @@ class RemoteRows {
             }};
   }
 
-  bayeskernel::LinearResponse::Remote response() const {
-    return [this](const bayeskernel::GaussianPosterior& q,
-                  bayeskernel::Sums& out) {
+  LinearResponse::Remote response() const {
+    return [this](const GaussianPosterior& q, Sums& out) {
       const Rcpp::List answers = send(start(RowStep::response), &q);
       add(answers, false, out);
       double change = 0.0;
@@ -150,7 +139,7 @@ class RemoteRows {
   }
 
   // Where the passes of response() have led.
-  void fetch(bayeskernel::RowInfluence& to) const {
+  void fetch(RowInfluence& to) const {
     const Rcpp::List from = rows(RowStep::influence);
     to.mean = map_vector(from["mean"]);
     to.variance = map_vector(from["var"]);
@@ -159,8 +148,8 @@ class RemoteRows {
   }
 
   // Where the messages of the fit are, for states of a grid.
-  bayeskernel::RemoteMessages messages(const bayeskernel::EpFit& fit) const {
-    bayeskernel::RemoteMessages out;
+  RemoteMessages messages(const EpFit& fit) const {
+    RemoteMessages out;
     out.rows = row_.back();
     out.keep = [this, &fit] {
       return copies(fit, RowStep::keep_messages, {}, {});
@@ -177,7 +166,7 @@ class RemoteRows {
       Rcpp::List task = start(RowStep::group_evidence);
       task["axes"] = axes;
       const Rcpp::List answers = send(task, &fit.posterior());
-      Eigen::VectorXd sum;
+      VectorXd sum;
       each_shard(answers, [&](const Rcpp::List& shard) {
         const auto own = map_vector(shard["gradient"]);
         if (sum.size() == 0) {
@@ -191,20 +180,20 @@ class RemoteRows {
     return out;
   }
 
-  bayeskernel::Jackknife jackknife(const bayeskernel::EpFit& fit) const {
-    const bayeskernel::GaussianPosterior& q = fit.posterior();
+  Jackknife jackknife(const EpFit& fit) const {
+    const GaussianPosterior& q = fit.posterior();
     Rcpp::List task = start(RowStep::jackknife);
     task["noise"] = fit.noise_variance();
     const Rcpp::List answers = send(task, &q);
     const Index p = q.mean.x.size();
-    Eigen::MatrixXd sum = Eigen::MatrixXd::Zero(p, p);
+    MatrixXd sum = MatrixXd::Zero(p, p);
     each_shard(answers, [&](const Rcpp::List& shard) {
       const auto own = map_matrix(shard["curvature"]);
       if (own.rows() == p) sum += own;
     });
-    const Eigen::MatrixXd gram = sum.selfadjointView<Eigen::Lower>();
-    const Eigen::MatrixXd s = q.theta_covariance();
-    bayeskernel::Jackknife out{s * gram * s, {}};
+    const MatrixXd gram = sum.selfadjointView<Eigen::Lower>();
+    const MatrixXd s = q.theta_covariance();
+    Jackknife out{s * gram * s, {}};
     for (const Rcpp::List one : answers) {
       const auto total = map_vector(one["totals"]);
       out.total.curvature += total[0];
@@ -215,7 +204,7 @@ class RemoteRows {
   }
 
   // mean, variance and share of all rows at the end of a fit.
-  Rcpp::List moments(const bayeskernel::MeanFieldFit& fit) const {
+  Rcpp::List moments(const MeanFieldFit& fit) const {
     Rcpp::List task = start(RowStep::moments);
     task["noise"] = fit.accepted_state.noise;
     task["precision"] = to_r(fit.precisions());
@@ -228,34 +217,30 @@ class RemoteRows {
   }
 
   // Centres of processes, which are those of all rows.
-  void set_centres(const std::vector<Eigen::VectorXd>& centres) const {
+  void set_centres(const std::vector<VectorXd>& centres) const {
     Rcpp::List task = Rcpp::clone(task_), list;
-    for (const Eigen::VectorXd& centre : centres) list.push_back(to_r(centre));
+    for (const VectorXd& centre : centres) list.push_back(to_r(centre));
     task["centres"] = list;
     send(task, nullptr);
   }
 
-  static Rcpp::NumericVector total_list(
-      const bayeskernel::SiteRule::Total& from) {
+  static Rcpp::NumericVector total_list(const SiteRule::Total& from) {
     return Rcpp::NumericVector::create(
         from.kappa, from.linear, from.responsibility, from.projection,
         from.squares, from.weight, from.completions);
   }
 
  private:
-  using Index = Eigen::Index;
-
-  static bayeskernel::SiteRule::Total read_total(SEXP from) {
+  static SiteRule::Total read_total(SEXP from) {
     const auto v = map_vector(from);
-    if (v.size() != 7) throw bayeskernel::ArgumentError("sums of other rows");
+    if (v.size() != 7) throw ArgumentError("sums of other rows");
     return {v[0], v[1], v[2], v[3], v[4], v[5], v[6]};
   }
 
   int workers() const { return static_cast<int>(row_.size()) - 1; }
 
   // The number of the new copy of messages; -1: a message would lose its sign.
-  int copies(const bayeskernel::EpFit& fit, RowStep step,
-             const std::vector<int>& from,
+  int copies(const EpFit& fit, RowStep step, const std::vector<int>& from,
              const std::vector<double>& weights) const {
     const int to = ++copies_;
     Rcpp::List task = start(step);
@@ -280,14 +265,13 @@ class RemoteRows {
     return out;
   }
 
-  static void set_q(const bayeskernel::GaussianPosterior& q, Rcpp::List& task) {
+  static void set_q(const GaussianPosterior& q, Rcpp::List& task) {
     task["mean"] = to_r(q.mean.x);
     task["whitener"] = to_r(q.whitener());
   }
 
   // At q, if there is one, of which each worker is told what its groups need.
-  Rcpp::List send(Rcpp::List task,
-                  const bayeskernel::GaussianPosterior* q) const {
+  Rcpp::List send(Rcpp::List task, const GaussianPosterior* q) const {
     Rcpp::List own(workers());
     if (q != nullptr) {
       set_q(*q, task);
@@ -308,19 +292,18 @@ class RemoteRows {
 
   Rcpp::List check(const Rcpp::List& answers) const {
     if (answers.size() != workers()) {
-      throw bayeskernel::ArgumentError("answers of other workers");
+      throw ArgumentError("answers of other workers");
     }
     return answers;
   }
 
   // Of the groups of worker k, each of which has so many columns.
-  Rcpp::NumericMatrix columns(const Eigen::MatrixXd& of, Index width,
-                              int k) const {
-    return to_r(Eigen::MatrixXd(
+  Rcpp::NumericMatrix columns(const MatrixXd& of, Index width, int k) const {
+    return to_r(MatrixXd(
         of.middleCols(group_[k] * width, (group_[k + 1] - group_[k]) * width)));
   }
-  Rcpp::NumericVector part(const Eigen::VectorXd& of, int k) const {
-    return to_r(Eigen::VectorXd(of.segment(row_[k], row_[k + 1] - row_[k])));
+  Rcpp::NumericVector part(const VectorXd& of, int k) const {
+    return to_r(VectorXd(of.segment(row_[k], row_[k + 1] - row_[k])));
   }
 
   Rcpp::List join(const Rcpp::List& answers) const {
@@ -334,14 +317,13 @@ class RemoteRows {
   }
 
   // Empty where workers have none.
-  Eigen::VectorXd by_row(const Rcpp::List& answers,
-                         const std::string& name) const {
-    Eigen::VectorXd out(row_.back());
+  VectorXd by_row(const Rcpp::List& answers, const std::string& name) const {
+    VectorXd out(row_.back());
     for (int k = 0; k < workers(); ++k) {
       const auto own = map_vector(Rcpp::List(answers[k])[name]);
-      if (own.size() == 0) return Eigen::VectorXd();
+      if (own.size() == 0) return VectorXd();
       if (own.size() != row_[k + 1] - row_[k]) {
-        throw bayeskernel::ArgumentError("numbers of other rows");
+        throw ArgumentError("numbers of other rows");
       }
       out.segment(row_[k], own.size()) = own;
     }
@@ -355,10 +337,9 @@ class RemoteRows {
     }
   }
 
-  void add(const Rcpp::List& answers, bool with_newton,
-           bayeskernel::Sums& out) const {
+  void add(const Rcpp::List& answers, bool with_newton, Sums& out) const {
     each_shard(answers, [&](const Rcpp::List& shard) {
-      bayeskernel::Sums sums;
+      Sums sums;
       sums.curvature.gram = map_matrix(shard["curvature"]);
       sums.newton.gram = map_matrix(shard["newton"]);
       sums.linear.x = map_vector(shard["gradient"]);
@@ -377,12 +358,12 @@ class RemoteRows {
   }
 
   void set(const Rcpp::List& groups, const std::string& prefix, int k,
-           bayeskernel::Curvature& to) const {
+           Curvature& to) const {
     const Index r = to.group_gram.rows();
     set(groups[prefix + "cross"], r, k, to.cross);
     set(groups[prefix + "gram"], r, k, to.group_gram);
   }
-  void set(SEXP from, Index width, int k, Eigen::MatrixXd& to) const {
+  void set(SEXP from, Index width, int k, MatrixXd& to) const {
     to.middleCols(group_[k] * width, (group_[k + 1] - group_[k]) * width) =
         map_matrix(from);
   }
@@ -403,8 +384,8 @@ inline std::unique_ptr<RemoteRows> read_remote(
   return std::make_unique<RemoteRows>(Rcpp::List(remote), task);
 }
 
-inline std::optional<bayeskernel::RemoteMinibatches> remote_minibatches(
-    const RemoteRows* remote, Eigen::Index columns) {
+inline std::optional<RemoteMinibatches> remote_minibatches(
+    const RemoteRows* remote, Index columns) {
   if (remote == nullptr || !remote->absent) return std::nullopt;
   return remote->minibatches(columns);
 }
@@ -424,16 +405,15 @@ inline Rcpp::RObject to_r(std::unique_ptr<WorkerRows> worker) {
   return Rcpp::RObject(static_cast<SEXP>(out));
 }
 
-inline Rcpp::List table_list(const bayeskernel::ShardTable& from) {
+inline Rcpp::List table_list(const ShardTable& from) {
   return r_list(
       {{"chunk", from.chunk}, {"row", from.row}, {"group", from.group}});
 }
 
 // The task of the master.
-inline bayeskernel::RowRequest read_request(const Rcpp::List& task,
-                                            const Rcpp::List& own) {
-  bayeskernel::RowRequest out;
-  out.step = static_cast<bayeskernel::RowStep>(read<int>(task, "step"));
+inline RowRequest read_request(const Rcpp::List& task, const Rcpp::List& own) {
+  RowRequest out;
+  out.step = static_cast<RowStep>(read<int>(task, "step"));
   out.newton = read_or(task, "newton", out.newton);
   out.kappa = read_or(task, "kappa", out.kappa);
   out.noise = read_or(task, "noise", out.noise);
@@ -452,10 +432,10 @@ inline bayeskernel::RowRequest read_request(const Rcpp::List& task,
   }
   if (task.containsElementNamed("batch")) {
     const auto at = map_vector(task["batch"]);
-    out.batch = {static_cast<int>(at[0]), static_cast<Eigen::Index>(at[1]),
-                 static_cast<Eigen::Index>(at[2])};
-    out.chunk = static_cast<Eigen::Index>(at[3]);
-    out.batches.batch_rows = static_cast<Eigen::Index>(at[4]);
+    out.batch = {static_cast<int>(at[0]), static_cast<Index>(at[1]),
+                 static_cast<Index>(at[2])};
+    out.chunk = static_cast<Index>(at[3]);
+    out.batches.batch_rows = static_cast<Index>(at[4]);
     out.batches.seed = static_cast<std::uint64_t>(at[5]);
   }
   if (task.containsElementNamed("mean")) {
@@ -475,7 +455,7 @@ inline bayeskernel::RowRequest read_request(const Rcpp::List& task,
   return out;
 }
 
-inline Rcpp::List shard_list(const bayeskernel::ShardReply& from) {
+inline Rcpp::List shard_list(const ShardReply& from) {
   return r_list({{"curvature", from.sums.curvature.gram},
                  {"newton", from.sums.newton.gram},
                  {"gradient", from.sums.linear.x},
@@ -486,13 +466,12 @@ inline Rcpp::List shard_list(const bayeskernel::ShardReply& from) {
                  {"total", RemoteRows::total_list(from.total)}});
 }
 
-inline Rcpp::List reply_list(const bayeskernel::RowReply& from,
-                             bool with_newton) {
+inline Rcpp::List reply_list(const RowReply& from, bool with_newton) {
   Rcpp::List out;
   for (const auto& [name, values] : from.rows) out[name] = to_r(values);
   if (from.shards.empty()) return out;
   Rcpp::List shards;
-  for (const bayeskernel::ShardReply& one : from.shards) {
+  for (const ShardReply& one : from.shards) {
     shards.push_back(shard_list(one));
   }
   out["shards"] = shards;
@@ -509,12 +488,12 @@ inline Rcpp::List reply_list(const bayeskernel::RowReply& from,
   return out;
 }
 
-inline Rcpp::List run_task(bayeskernel::RowWorker& worker,
-                           const Rcpp::List& task, const Rcpp::List& own,
+inline Rcpp::List run_task(RowWorker& worker, const Rcpp::List& task,
+                           const Rcpp::List& own,
                            const Rcpp::IntegerVector& begin) {
-  const bayeskernel::RowRequest request = read_request(task, own);
+  const RowRequest request = read_request(task, own);
   return reply_list(worker.run(request, {begin.begin(), begin.end()}),
                     request.newton);
 }
 
-#endif
+}  // namespace bayeskernel

@@ -1,18 +1,41 @@
-// Eigen, and the names of it that stand bare in the core.
+// Eigen, the names of it that stand bare in the core, and the standard headers
+// that nearly every file needs.
 //
 // What its products and solves come down to is compiled once, in eigen.cpp, not
 // in every unit.
-#ifndef BAYESKERNEL_EIGEN_HPP
-#define BAYESKERNEL_EIGEN_HPP
+#pragma once
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 namespace bayeskernel {
 
+using Eigen::ArrayXd;
+using Eigen::ArrayXXd;
 using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
+
+// Numbers that are somebody else's, to be read: in memory of one piece, or as
+// part of a matrix.
+using MatrixMap = Eigen::Map<const MatrixXd>;
+using VectorMap = Eigen::Map<const VectorXd>;
+using MatrixRef = Eigen::Ref<const MatrixXd>;
+using VectorRef = Eigen::Ref<const VectorXd>;
+
+template <class Container>
+Index count_of(const Container& x) {
+  return static_cast<Index>(x.size());
+}
 
 }  // namespace bayeskernel
 
@@ -94,7 +117,5 @@ BAYESKERNEL_EIGEN_KERNELS(extern template);
 
 }  // namespace internal
 }  // namespace Eigen
-
-#endif
 
 #endif

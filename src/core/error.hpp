@@ -1,6 +1,5 @@
 // Exceptions of the core: a small tree that the glue turns into R conditions.
-#ifndef BAYESKERNEL_ERROR_HPP
-#define BAYESKERNEL_ERROR_HPP
+#pragma once
 
 #include <stdexcept>
 
@@ -22,5 +21,3 @@ struct ArgumentError : Error {
 };
 
 }  // namespace bayeskernel
-
-#endif

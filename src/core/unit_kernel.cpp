@@ -7,6 +7,7 @@
 #include "likelihood/bounds.cpp"
 #include "likelihood/curve_means.cpp"
 #include "likelihood/likelihood.cpp"
+#include "likelihood/line_terms.cpp"
 #include "likelihood/panels.cpp"
 #include "likelihood/probability.cpp"
 #include "likelihood/rules.cpp"

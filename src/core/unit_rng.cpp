@@ -11,3 +11,4 @@
 #include "mcmc/learned_step.cpp"
 #include "mcmc/metropolis.cpp"
 #include "mcmc/pareto.cpp"
+#include "mcmc/tangents.cpp"

@@ -1,4 +1,4 @@
-#include "rows/active_columns.cpp"
+#include "rows/nonzero_columns.cpp"
 #include "rows/digest.cpp"
 #include "rows/memory_readers.cpp"
 #include "rows/moments.cpp"

@@ -1,5 +1,6 @@
 #include "selection/active_columns.cpp"
 #include "selection/active_tableau.cpp"
+#include "selection/column_moves.cpp"
 #include "selection/gibbs.cpp"
 #include "selection/model_fit.cpp"
 #include "selection/screen.cpp"

@@ -2,8 +2,7 @@
 // sampler's, and the comparison of a chain with them: with the likelihood off
 // (no rows) a chain must reproduce the prior, and so must one whose response is
 // redrawn given the state between its sweeps (Geweke 2004).
-#ifndef BAYESKERNEL_TESTS_BARK_PROBLEM_HPP
-#define BAYESKERNEL_TESTS_BARK_PROBLEM_HPP
+#pragma once
 
 #include "bark/chain.hpp"
 #include <cmath>
@@ -616,5 +615,3 @@ inline void check_joint(const BarkModel& model, const BarkRun& run,
   }
   CHECK(square / counted < 5.0);
 }
-
-#endif

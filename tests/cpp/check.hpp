@@ -1,7 +1,6 @@
 // A few macros for tests that compile without R. A file defines TEST blocks,
 // each is a behaviour; the program's last line is "N passed, N failed".
-#ifndef BAYESKERNEL_TESTS_CHECK_HPP
-#define BAYESKERNEL_TESTS_CHECK_HPP
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -137,5 +136,3 @@ inline int main(int count, char** words) {
   } while (false)
 
 int main(int count, char** words) { return check::main(count, words); }
-
-#endif

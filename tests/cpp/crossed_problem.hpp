@@ -1,7 +1,6 @@
 // Random problems with crossed random effects, and the same with all columns
 // dense.
-#ifndef BAYESKERNEL_TESTS_CROSSED_PROBLEM_HPP
-#define BAYESKERNEL_TESTS_CROSSED_PROBLEM_HPP
+#pragma once
 
 #include "linear/crossed/rows.hpp"
 
@@ -98,5 +97,3 @@ inline Problem dense_twin(const CrossedProblem& problem) {
   out.rows.finish({});
   return out;
 }
-
-#endif

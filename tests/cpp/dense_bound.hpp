@@ -1,7 +1,6 @@
 // The bound in its general form, sum by sum, by dense algebra, for any
 // q(theta) q(variances): slow, and written without the engine's own terms.
-#ifndef BAYESKERNEL_TESTS_DENSE_BOUND_HPP
-#define BAYESKERNEL_TESTS_DENSE_BOUND_HPP
+#pragma once
 
 #include <Eigen/LU>
 #include "prior/blocks.hpp"
@@ -133,5 +132,3 @@ inline double dense_bound(const Problem& problem, const DenseQ& q) {
   }
   return bound;
 }
-
-#endif

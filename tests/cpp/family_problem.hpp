@@ -1,6 +1,5 @@
 // Row models of every family, and problems with responses for them.
-#ifndef BAYESKERNEL_TESTS_FAMILY_PROBLEM_HPP
-#define BAYESKERNEL_TESTS_FAMILY_PROBLEM_HPP
+#pragma once
 
 #include "optim/progress.hpp"
 #include "linear/row_rules.hpp"
@@ -44,5 +43,3 @@ inline Problem problem_of(const RowModel& model, const Shape& shape,
   set_responses(model, seed, out.rows);
   return out;
 }
-
-#endif

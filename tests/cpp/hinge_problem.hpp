@@ -1,7 +1,6 @@
 // Random problems for the tests of the hinge engine, and the same problems in
 // dense form: group effects as ordinary columns.
-#ifndef BAYESKERNEL_TESTS_HINGE_PROBLEM_HPP
-#define BAYESKERNEL_TESTS_HINGE_PROBLEM_HPP
+#pragma once
 
 #include "rows/rows.hpp"
 #include "prior/blocks.hpp"
@@ -235,5 +234,3 @@ class ThreadExecutor final : public bayeskernel::Executor {
  private:
   int threads_;
 };
-
-#endif

@@ -1,6 +1,5 @@
 // The fit of a problem of model_problem.hpp, on rows of its own.
-#ifndef BAYESKERNEL_TESTS_MODEL_FIT_HPP
-#define BAYESKERNEL_TESTS_MODEL_FIT_HPP
+#pragma once
 
 #include "selection/model_fit.hpp"
 
@@ -37,5 +36,3 @@ class ModelFit : OwnRows, public bayeskernel::ModelFit {
     return fit().accepted().missing;
   }
 };
-
-#endif

@@ -1,8 +1,7 @@
 // A small problem with everything at once: fixed intercept, a penalised product
 // of a predictor with a known column, selection, a random intercept and slope,
 // predictors with holes, weights and offsets.
-#ifndef BAYESKERNEL_TESTS_MODEL_PROBLEM_HPP
-#define BAYESKERNEL_TESTS_MODEL_PROBLEM_HPP
+#pragma once
 
 #include "linear/missing_pattern.hpp"
 #include "prior/indicators.hpp"
@@ -141,5 +140,3 @@ inline ModelProblem make_model(const ModelShape& shape, unsigned seed) {
   rows.finish(out.group_begin);
   return out;
 }
-
-#endif

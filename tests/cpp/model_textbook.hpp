@@ -1,8 +1,7 @@
 // Mean-field updates and bound of the combined model by dense algebra (Luts and
 // Ormerod 2014): every effect a column, every matrix d x d, nothing shared
 // with the engine but the terms of variance components in dense_bound.hpp.
-#ifndef BAYESKERNEL_TESTS_MODEL_TEXTBOOK_HPP
-#define BAYESKERNEL_TESTS_MODEL_TEXTBOOK_HPP
+#pragma once
 
 #include <Eigen/LU>
 #include <boost/math/special_functions/digamma.hpp>
@@ -411,5 +410,3 @@ class Textbook {
   std::vector<MatrixXd> precision_;
   VectorXd c_;
 };
-
-#endif

@@ -1,7 +1,6 @@
 // Small problems of several spaces for the tests of the multinomial probit
 // model.
-#ifndef BAYESKERNEL_TESTS_MULTINOMIAL_PROBLEM_HPP
-#define BAYESKERNEL_TESTS_MULTINOMIAL_PROBLEM_HPP
+#pragma once
 
 #include "multinomial/mean_field.hpp"
 
@@ -63,5 +62,3 @@ struct MultinomialProblem {
     return Composite(std::move(sources), how, bias);
   }
 };
-
-#endif

@@ -160,9 +160,8 @@ TEST("far out the moments are those of the nearest corner") {
 
 TEST("given moments, where the file is") {
   const char* folder = std::getenv("BAYESKERNEL_GOLDEN");
-  std::ifstream file(
-      std::string(folder == nullptr ? "../testthat/golden/mkprobit" : folder) +
-      "/conic.csv");
+  const std::string root = folder != nullptr ? folder : "../testthat/golden";
+  std::ifstream file(root + "/mkprobit/conic.csv");
   std::string line;
   std::getline(file, line);
   while (std::getline(file, line)) {

@@ -9,13 +9,15 @@ read_golden_bkm <- function(case) {
   }
   out <- jsonlite::fromJSON(path(paste0(case, ".json")), simplifyDataFrame = FALSE)
   out$data <- read("_data.csv")
+  out$data$weight <- either(out$data$weight, 1)
   out$atoms <- read("_atoms.csv")
   out$unit <- if (!is.null(out$spec$correlated)) read("_unit.csv")$unit
   out$spec$gp <- lapply(out$spec$gp, function(gp) {
     if (is.character(gp$inducing)) {
       gp$inducing <- utils::read.csv(path(gp$inducing))[gp$columns]
     } else {
-      gp$inducing <- stats::setNames(data.frame(unlist(gp$inducing)), gp$columns)
+      points <- matrix(unlist(gp$inducing), ncol = length(gp$columns))
+      gp$inducing <- stats::setNames(as.data.frame(points), gp$columns)
     }
     gp$columns <- unlist(gp$columns)
     gp$lengthscale <- unlist(gp$lengthscale)
@@ -26,10 +28,9 @@ read_golden_bkm <- function(case) {
 
 # Read from a text such as "G[a,b] = exp(-|a-b|/3), 8 units".
 golden_unit_covariance <- function(text) {
-  number <- function(pattern) as.double(regmatches(text, regexec(pattern, text))[[1]][2])
-  count <- number("([0-9]+) units")
+  count <- golden_numbers(text, "# units")
   distance <- abs(outer(seq_len(count), seq_len(count), "-"))
-  exp(-distance / number("/([0-9.]+)[)]"))
+  exp(-distance / golden_numbers(text, "/#[)]"))
 }
 
 # Columns of rows: list(x, open, centre, terms), where `terms` are what process_learn_cpp() reads;
@@ -146,6 +147,19 @@ golden_bkm_input <- function(golden, feedback = TRUE) {
       })
     )
   )
+}
+
+# Shape and rate of all variances, or NULL where they differ between terms or a term is not centred
+# as bkm() does it.
+golden_bkm_variances <- function(spec) {
+  centred <- vapply(spec$gp, function(gp) isTRUE(gp$centre), NA)
+  numeric_by <- vapply(spec$gp, function(gp) !is.null(gp$by), NA)
+  own <- lapply(c(spec$gp, list(spec$correlated)), function(term) c(term$A, term$B))
+  if (length(unlist(spec$random$columns)) == 1L) {
+    own <- c(own, list(c(spec$random$nu, unlist(spec$random$S)) / 2))
+  }
+  own <- unique(lapply(Filter(length, own), as.double))
+  if (length(own) == 1L && all(centred != numeric_by)) own[[1]]
 }
 
 golden_null <- function(x) if (is.null(x)) NA_real_ else x

@@ -1,6 +1,14 @@
 # The linear model of golden/ep as the core reads it. What is run follows from the `spec` of a case
 # and its columns, never from its name.
 
+ep_text <- function(spec) paste(c(spec$block, spec$blocks, spec$fixed), collapse = " ")
+
+# Shape and rate of each variance in the text: the block's, then the noise's.
+ep_variances <- function(text) {
+  found <- regmatches(text, gregexpr("IG[(][^)]*[)]", text))[[1]]
+  lapply(found, golden_numbers, "IG[(]#, *#[)]")
+}
+
 # The core's input: predictors as they stand, the first column 1.
 ep_input <- function(golden) {
   data <- golden$data
@@ -10,32 +18,30 @@ ep_input <- function(golden) {
   dimnames(x) <- NULL
   p <- ncol(x)
   n <- nrow(x)
-  either <- function(value, default) if (is.null(value)) default else value
   precision <- as.double(either(
     spec$prior_precision_diag, rep(either(spec$fixed_precision, NA), p)
   ))
-  text <- paste(c(spec$block, spec$blocks, spec$fixed), collapse = " ")
-  if (anyNA(precision)) {
-    found <- regmatches(text, regexec("precision ([0-9.]+)", text))[[1]]
-    precision[] <- as.double(found[2])
-  }
+  text <- ep_text(spec)
+  if (anyNA(precision)) precision[] <- golden_numbers(text, "precision #")
   grouped <- !is.null(data$group)
-  unstructured <- grepl("unstructured", text)
-  block <- list(
-    kind = "iid", eliminated = grouped, first = 1L, members = p - 1L,
-    width = 1L, shape = 1, rate = 1
+  slopes <- Find(
+    function(part) identical(part$kind, "unstructured"), golden_family_blocks(text)
   )
-  if (grouped) {
-    block$first <- p
-    block$members <- max(data$group)
+  own <- c(ep_variances(text), list(c(1, 1)))[[1]]
+  block <- list(
+    kind = "iid", eliminated = grouped, first = if (grouped) p else 1L,
+    members = if (grouped) max(data$group) else p - 1L, width = 1L, shape = own[1], rate = own[2]
+  )
+  columns <- either(slopes$columns, "1")
+  if (!is.null(slopes)) {
+    r <- length(columns)
+    block[c("kind", "width", "df", "scale")] <- list(
+      "unstructured", r, slopes$df, diag(slopes$scale, r)
+    )
   }
-  if (unstructured) {
-    df <- regmatches(text, regexec("nu = ([0-9.]+)", text))[[1]][2]
-    block[c("kind", "width", "df", "scale")] <- list("unstructured", 2L, as.double(df), diag(2))
-  }
-  blocks <- if (grouped || grepl("on its variance", text)) list(block)
+  blocks <- if (grouped || grepl("IG(", text, fixed = TRUE)) list(block)
   if (length(blocks) > 0 && !grouped) precision[-1] <- 0
-  z <- if (grouped) cbind(rep(1, n), if (unstructured) data$x1) else matrix(0, n, 0)
+  z <- if (grouped) golden_family_matrix(columns, data) else matrix(0, n, 0)
   list(
     data = list(
       x = x, center = numeric(p), scale = rep(1, p), y = as.double(data$y),
@@ -55,9 +61,14 @@ ep_fit <- function(golden, ...) ep_run(golden, ep_input(golden), ...)
 
 ep_run <- function(golden, input, ..., tol = 1e-11) {
   noise <- golden$spec$noise_variance
+  prior <- c(ep_variances(ep_text(golden$spec))[-1], list(c(1, 1)))[[1]]
   settings <- list(
     family = golden$family, tol = tol, max_iter = 500L, threads = 1L, progress = FALSE,
-    noise = if (is.numeric(noise)) list(precision = 1 / noise) else list(shape = 1, rate = 1)
+    noise = if (is.numeric(noise)) {
+      list(precision = 1 / noise)
+    } else {
+      list(shape = prior[1], rate = prior[2])
+    }
   )
   out <- linear_ep_cpp(input$data, input$prior, utils::modifyList(settings, list(...)))
   expect_true(out$status$converged)

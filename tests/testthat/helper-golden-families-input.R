@@ -1,23 +1,29 @@
 # From a case of golden/families to what the core reads. The spec says which blocks there are, in
 # words.
 
+# The numbers that stand for the # of a pattern.
+golden_numbers <- function(text, pattern) {
+  pattern <- gsub("#", "([0-9.]+(?:e[-+]?[0-9]+)?)", pattern, fixed = TRUE)
+  as.double(regmatches(text, regexec(pattern, text, perl = TRUE))[[1]][-1])
+}
+
 # "fixed: 1 x1 (precision 0.1); iid IG(2,2): groups; unstructured (intercept, x1) by group, IW(nu =
 # 4, S = I)" as a list, one element for each part.
 golden_family_blocks <- function(text) {
   lapply(trimws(strsplit(text, ";")[[1]]), function(part) {
-    number <- function(pattern) as.double(regmatches(part, regexec(pattern, part))[[1]][-1])
+    number <- function(pattern) golden_numbers(part, pattern)
     kind <- sub("[^a-z].*$", "", part)
     switch(kind,
       fixed = list(
-        kind = kind, precision = number("precision ([0-9.]+)"),
+        kind = kind, precision = number("precision #"),
         columns = strsplit(trimws(gsub("^fixed:?|[(].*$", "", part)), " +")[[1]]
       ),
       iid = list(
-        kind = kind, prior = number("IG[(]([0-9.]+), *([0-9.]+)[)]"),
+        kind = kind, prior = number("IG[(]#, *#[)]"),
         columns = strsplit(trimws(sub("^.*:", "", part)), " +")[[1]]
       ),
       unstructured = list(
-        kind = kind, df = number("nu = ([0-9.]+)"),
+        kind = kind, df = number("nu = #"), scale = c(number("S = # *[*]? *I"), 1)[1],
         columns = sub("^intercept$", "1", strsplit(gsub("^[^(]*[(]|[)].*$", "", part), ", *")[[1]])
       )
     )
@@ -70,7 +76,7 @@ golden_family_input <- function(golden) {
   selection <- NULL
   open <- NULL
   if (!is.null(spec$gp)) {
-    features <- golden_features(data[c("x1", "x2")], golden$inducing, spec$lengthscale)
+    features <- golden_features(data[golden_predictors(golden)], golden$inducing, spec$lengthscale)
     x <- cbind(1, features$x)
     precision <- c(spec$fixed_precision, numeric(ncol(features$x)))
     open <- matrix(features$open)
@@ -101,7 +107,7 @@ golden_family_input <- function(golden) {
       own <- c(list(kind = block$kind), if (block$kind == "iid") {
         list(shape = block$prior[1], rate = block$prior[2])
       } else {
-        list(df = block$df, scale = diag(length(block$columns)))
+        list(df = block$df, scale = diag(block$scale, length(block$columns)))
       })
       groups <- block$kind == "unstructured" || block$columns[1] == "groups"
       if (groups) {

@@ -2,10 +2,12 @@
 # _data.csv and what else bears its name; rows.csv, prob.csv, polya_gamma.csv and tilted.csv are
 # tables of single rows. Families and sizes are those of the files.
 
-# Cases of one kind ("fixed", "gp", ...).
+# Kinds of cases: the second word of their names, without what tells cases of one kind apart.
+golden_kinds <- function(cases) sub("^[^_]*_([a-z]*).*$", "\\1", cases)
+
 golden_kind <- function(part, kind) {
   cases <- golden_cases(part)
-  cases[sub("^[^_]*_", "", cases) == kind]
+  cases[golden_kinds(cases) == kind]
 }
 
 # `rows`, `atoms`, `inducing`, `curve` and `gibbs` are there when their files are.

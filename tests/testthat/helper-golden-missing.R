@@ -22,8 +22,6 @@ read_golden_missing <- function(case) {
   out
 }
 
-either <- function(value, default) if (is.null(value)) default else value
-
 # Priors of the golden folder: coefficients N(0, 100^2), inverse gamma variance of the noise, and,
 # for half a Cauchy variable of scale 1, half a t variable of that scale. That of the covariance of
 # the predictors is the widest there is.

@@ -7,6 +7,8 @@ golden_folder <- function(part) {
   file.path(root, part)
 }
 
+either <- function(value, default) if (is.null(value)) default else value
+
 golden_cases <- function(part) {
   files <- list.files(golden_folder(part), "[.]json$")
   sub("[.]json$", "", files)
@@ -28,11 +30,7 @@ read_golden <- function(part, case) {
 # Selection or modelled holes: fitted by another engine.
 golden_structured <- function(spec) !is.null(spec$selection) || !is.null(spec$missing)
 
-golden_predictors <- function(golden) {
-  groups <- unlist(lapply(golden_blocks(golden$spec), `[[`, "group"))
-  weight <- sub("^column +", "", c(golden$spec$weights, ""))
-  setdiff(names(golden$data), c("y", weight, groups))
-}
+golden_predictors <- function(golden) grep("^x[0-9]+$", names(golden$data), value = TRUE)
 
 # Columns of one block: list(columns, group), group NULL when the columns are predictors. Forms:
 # "x1", c("x1", "x2"), "intercept by g", "(intercept, x1) by g, group-major".
@@ -272,11 +270,14 @@ golden_core_vb <- function(golden, ...) {
 # --- through bsvm() ----------------------------------------------------------
 
 # list(formula, penalty, prior, terms), or NULL where the formula interface has no words for the
-# spec: prior constants that differ between blocks, or a penalty on some of the predictors.
+# spec: prior constants that differ between blocks, a penalty on some of the predictors, or a group
+# without rows.
 golden_call <- function(golden) {
   spec <- golden$spec
   parsed <- golden_blocks(spec)
   plain <- vapply(parsed, function(b) is.null(b$group), logical(1))
+  groups <- golden$data[unlist(lapply(parsed, `[[`, "group"))]
+  if (any(vapply(groups, function(g) max(g) > length(unique(g)), NA))) return(NULL)
   predictors <- setdiff(spec$fixed, "(Intercept)")
   selected <- spec$selection$columns
   if (any(plain) && length(selected) > 0) return(NULL)
@@ -300,13 +301,17 @@ golden_call <- function(golden) {
     sprintf("(%s | %s)", paste(columns, collapse = " + "), b$group)
   }, "")
   penalised <- unlist(lapply(parsed[plain], `[[`, "columns"))
-  fixed <- c(quote_name(c(predictors, penalised, selected)), bars)
+  # Holes are numbered by column of the data: the formula has that order, and so have the priors.
+  columns <- intersect(names(golden$data), c(predictors, penalised, selected))
+  own <- order(match(spec$fixed, names(golden$data), nomatch = 0L))
+  fixed <- c(quote_name(columns), bars)
   start <- if ("(Intercept)" %in% spec$fixed) "1" else "0"
   list(
     formula = stats::as.formula(paste("y ~", paste(c(start, fixed), collapse = " + "))),
     penalty = if (any(plain)) "learn" else "none",
     prior = do.call(bsvm_prior, c(
-      list(beta_var = beta$var, beta_mean = beta$mean), constants, golden_structured_prior(spec)
+      list(beta_var = beta$var[own], beta_mean = beta$mean[own]), constants,
+      golden_structured_prior(spec)
     )),
     select = if (length(selected) > 0) {
       stats::as.formula(paste("~", paste(quote_name(selected), collapse = "+")))

@@ -339,3 +339,20 @@ test_that("tables and pictures have the groups", {
   expect_equal(ncol(simulate(fit, 3, seed = 1)), 3)
   expect_equal(dim(rstantools::posterior_epred(fit, d[1:4, ])), c(300, 4))
 })
+
+test_that("slopes along all levels of a factor, and along copies of a predictor, are numbers", {
+  i <- 1:40
+  d <- data.frame(x = sin(i), g = factor(c("a", "b", "c")[1 + i %% 3]))
+  d$y <- d$x + as.integer(d$g) + 0.1 * cos(3 * i)
+  fit <- function(formula) {
+    suppressWarnings(bark(
+      formula, d, linear = TRUE, chains = 1, ndraws = 40, until = NULL, seed = 1, threads = 1,
+      control = bark_control(warmup = 200)
+    ))
+  }
+  slopes <- colMeans(fit(y ~ x + g)$posterior$slopes)
+  expect_false(anyNA(slopes))
+  expect_equal(slopes[["slope[gc]"]] - slopes[["slope[ga]"]], 2, tolerance = 0.1)
+  expect_output(print(summary(fit(y ~ x + g))), "slope of f along gc")
+  expect_false(anyNA(fit(y ~ x + I(2 * x))$posterior$slopes))
+})

@@ -5,7 +5,7 @@ skip_if_not_installed("jsonlite")
 test_that("bounds of single rows are the golden ones", {
   core <- test_core("family")
   rows <- golden_table("families", "rows")
-  expect_setequal(rows$rule, c("bound", "direct"))
+  expect_true(all(rows$rule %in% c("bound", "direct")))
   for (part in split(rows, list(rows$family, rows$rule), drop = TRUE)) {
     direct <- part$rule[1] == "direct"
     found <- core$bound_rows(
@@ -113,7 +113,7 @@ expect_golden_fit <- function(golden, part) {
   }
   if (!is.null(golden$new)) {
     new <- matrix(golden$new, ncol = length(joint$mean))
-    m <- drop(new %*% joint$mean) + golden$new_offset
+    m <- drop(new %*% joint$mean) + either(golden$new_offset, 0)
     s <- rowSums((new %*% joint$covariance) * new)
     if (!is.null(golden$spec$gp)) {
       open <- golden_features(golden$spec$new_x, golden$inducing, golden$spec$lengthscale)$open
@@ -128,7 +128,9 @@ expect_golden_fit <- function(golden, part) {
   invisible(fit)
 }
 
-for (kind in c("fixed", "intercept", "slope", "gp")) {
+kinds <- unique(golden_kinds(golden_cases("families")))
+
+for (kind in setdiff(kinds, c("holes", "selection"))) {
   test_that(sprintf("variational fits of kind %s are the golden ones", kind), {
     for (case in golden_kind("families", kind)) {
       golden <- read_golden_family("families", case)
@@ -139,7 +141,7 @@ for (kind in c("fixed", "intercept", "slope", "gp")) {
 
 test_that("plain steps of the augmented rules are the golden ones", {
   # A variance with residuals is updated at another place of the step.
-  for (kind in c("fixed", "intercept", "slope", "holes", "selection")) {
+  for (kind in setdiff(kinds, "gp")) {
     for (case in golden_kind("families", kind)) {
       golden <- read_golden_family("families", case)
       input <- golden_family_input(golden)
@@ -206,7 +208,8 @@ golden_family_draws <- function(golden, draws, seed) {
     if (block$eliminated) members <- block$members * block$width
     variances <- variances + 1L
     names <- c(names, if (block$kind == "unstructured") {
-      c("Psi11", "Psi21", "Psi22")
+      lower <- which(lower.tri(diag(block$width), diag = TRUE), arr.ind = TRUE)
+      paste0("Psi", lower[, 1], lower[, 2])
     } else if (block$kind == "iid") {
       paste0("var", variances)
     })
@@ -225,7 +228,8 @@ golden_family_draws <- function(golden, draws, seed) {
 }
 
 expect_golden_draws <- function(golden, draws, seed) {
-  expected <- subset(golden$gibbs, !is.na(ess) & ess >= 500 & name != "Psi12")
+  # Above the diagonal a covariance is said again.
+  expected <- subset(golden$gibbs, !is.na(ess) & ess >= 500 & !grepl("^Psi(12|13|23)$", name))
   core <- golden_family_draws(golden, draws, seed)
   expect_true(all(expected$name %in% dimnames(core$draws)[[3]]))
   found <- batch_summary(core$draws[, , expected$name, drop = FALSE])
@@ -242,10 +246,11 @@ expect_golden_draws <- function(golden, draws, seed) {
 
 slow_tests <- identical(Sys.getenv("BAYESKERNEL_SLOW"), "true")
 
-for (kind in c("fixed", "intercept", "slope", "gp", "holes", "selection")) {
+for (kind in kinds) {
   test_that(sprintf("draws of kind %s agree with the long runs", kind), {
     for (case in golden_kind("families", kind)) {
       golden <- read_golden_family("families", case)
+      if (is.null(golden$gibbs)) next
       core <- expect_golden_draws(golden, if (slow_tests) 40000 else 5000, 11)
       if (is.null(golden$atoms)) next
       # Shares of the atoms of a row add up to 1.

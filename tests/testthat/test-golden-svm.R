@@ -167,10 +167,9 @@ unseen_variance <- function(found, call, groups, choice, new) {
 # could belong to: a row is predictors, and behind them perhaps group indicators; without these it
 # may be of any group.
 new_design_rows <- function(golden, row) {
-  predictors <- setdiff(names(golden$data), c("y", "weight"))
+  predictors <- golden_predictors(golden)
   parsed <- golden_blocks(golden$spec)
   groups <- unique(unlist(lapply(parsed, `[[`, "group")))
-  predictors <- setdiff(predictors, groups)
   known <- data.frame(as.list(row[seq_along(predictors)]))
   names(known) <- predictors
   indicators <- row[-seq_along(predictors)]

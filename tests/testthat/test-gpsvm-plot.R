@@ -220,3 +220,20 @@ test_that("partial dependence of several classes sums to one, within bands", {
     unname(colMeans(predict(fit, all, type = "prob"))), tolerance = 0.02
   )
 })
+
+test_that("a boundary shows rows of the factor level that its surface is for", {
+  rows <- data.frame(
+    u = seq(-2, 2, length.out = 30), v = rep(c(-1, 0, 1), 10), g = rep(c("a", "b", "b"), 10),
+    w = rep(1:2, 15)
+  )
+  rows$y <- rows$u + rows$v > 0
+  fit <- gpsvm(y ~ u + v + w + g, rows, tune = FALSE, threads = 1)
+  data <- boundary_data(fit, c("u", "v"), NULL, NULL, NULL)
+  expect_identical(unname(attr(data, "points")$at[, "u"]), rows$u[rows$g == "b"])
+  expect_match(attr(data, "held"), "g = b; rows of other levels left out")
+  # Numbers are held at their median, and their rows are drawn.
+  one <- gpsvm(y ~ u + v + w, rows, tune = FALSE, threads = 1)
+  expect_identical(
+    nrow(attr(boundary_data(one, c("u", "v"), NULL, NULL, NULL), "points")$at), 30L
+  )
+})

@@ -137,3 +137,22 @@ test_that("weights of classes that cannot be are refused", {
   refused(class_weights = "balanced", method = "gibbs", says = "method = \"vb\"")
   refused(class_weights = "balanced", coefficients = "weights", says = "process")
 })
+
+test_that("left-out rows are the same from another start", {
+  data <- uneven_clouds()
+  n <- length(data$y)
+  k <- 2 * exp(-as.matrix(stats::dist(data$x))^2 / (2 * 0.9^2)) + 1.5^2
+  control <- list(
+    nodes = 0L, tol = 1e-14, max_iter = 20000L, threads = 1L, power = NULL, sharpness = c(1, 2)
+  )
+  look <- function(control) {
+    core_call(mkprobit_left_out_cpp(
+      chol(k + diag(1e-10, n)), as.integer(data$y), 3L, control
+    ))
+  }
+  cold <- look(control)
+  set.seed(13)
+  warm <- look(c(control, list(latent = cold$latent + rnorm(3 * n))))
+  # The bound, by which both stop, has no digits left for more.
+  expect_equal(warm$log_prob, cold$log_prob, tolerance = 1e-4)
+})

@@ -174,3 +174,32 @@ test_that("random terms that cannot be are refused", {
     "fewer levels"
   )
 })
+
+test_that("draws and intervals have the effect of a new group, one for all of its rows", {
+  data <- grouped_clouds(60, 6)
+  fit <- grouped_process(y ~ u + v + (1 | g), data, kernel = rbf(0.9), standardize = FALSE)
+  new <- data.frame(u = 0.2, v = 0.1, g = c("x", "x", "z"))
+  f <- predict(fit, new, type = "link", draws = TRUE, ndraws = 4000, seed = 1)
+  # Rows differ by what the process leaves open at them, which is next to nothing.
+  expect_lt(max(abs(f[, 1, ] - f[, 2, ])), 0.01)
+  gap <- f[, 1, ] - f[, 3, ]
+  expect_equal(mean(gap^2), 2 * 0.7, tolerance = 0.05)
+  # The probability that a class's latent response is the largest, given the functions.
+  p <- predict(fit, new, type = "prob", draws = TRUE, ndraws = 4000, seed = 1)
+  for (k in 1:3) {
+    expect_lt(max(abs(p[1:50, 3, k] - apply(f[1:50, 3, ], 1, cone, k))), 1e-3)
+  }
+  # Averages of draws are the probabilities that integrate over the group.
+  expect_equal(
+    apply(p, 2:3, mean), predict(fit, new, type = "prob"), tolerance = 0.03, ignore_attr = TRUE
+  )
+  table <- plot_data(fit, "partial", pars = "u", re.form = "new", threads = 1)
+  at <- table$value[1]
+  rows <- transform(data, u = at, g = "new")
+  by_row <- predict(fit, rows, type = "prob", draws = TRUE, ndraws = 4000, seed = 2)
+  whole <- apply(by_row, c(1, 3), mean)
+  limits <- apply(whole, 2, quantile, c(0.05, 0.95))
+  first <- table[table$value == at, ]
+  expect_lt(max(abs(rbind(first$lwr, first$upr) - limits)), 0.06)
+  expect_gt(min(diff(limits)), 0.2)
+})

@@ -298,3 +298,37 @@ test_that("features of two predictors have a picture of their boundaries", {
     grDevices::dev.off()
   }
 })
+
+test_that("a learned product of many spaces begins at a kernel that is no diagonal", {
+  set.seed(11)
+  y <- factor(rep(c("a", "b", "c"), each = 25))
+  spaces <- lapply(stats::setNames(nm = paste0("s", 1:5)), function(s) {
+    1.5 * diag(3)[y, ] %*% matrix(rnorm(60), 3) + matrix(rnorm(1500), 75)
+  })
+  fit <- mkprobit(
+    spaces, y, combine = "product", kernel_weights = "learn", threads = 1, seed = 1
+  )
+  expect_lt(fit$tuned$log_loss, 0.5)
+  expect_lt(sum(kernel_weights(fit)$mean), 3)
+})
+
+test_that("of three classes or more none has probability 0, of two f has them", {
+  set.seed(12)
+  x <- matrix(rnorm(120), 60)
+  y <- factor(findInterval(x[, 1], c(-0.5, 0.5)))
+  far <- rbind(c(-8, 0), c(8, 0))
+  fit <- mkprobit(x, y, threads = 1, seed = 1)
+  least <- 0.1 / 60 / 3
+  expect_gte(min(predict(fit, far, type = "prob")), least)
+  expect_equal(rowSums(predict(fit, far, type = "prob")), c(1, 1))
+  expect_equal(exp(predict(fit, far, type = "logprob")), predict(fit, far, type = "prob"))
+  drawn <- predict(fit, x, type = "prob", draws = TRUE, seed = 1)
+  expect_gte(min(drawn), least * (1 - 1e-12))
+  expect_gte(min(fit$loo), log(least))
+  two <- mkprobit(x, y == "0", threads = 1, seed = 1)
+  f <- predict(two, x, type = "link", se.fit = TRUE)
+  expect_equal(
+    unname(predict(two, x, type = "prob")[, 2]), stats::pnorm(f$fit / sqrt(1 + f$se.fit^2)),
+    tolerance = 1e-8, ignore_attr = TRUE
+  )
+})

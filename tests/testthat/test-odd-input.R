@@ -139,3 +139,12 @@ test_that("advice leads somewhere", {
   error <- expect_bk_error(seqkr(y ~ x, d, family = "binomial"), "response")
   expect_no_match(conditionMessage(error), "bark|ordinal")
 })
+
+test_that("codes of classes are not called counts before they are refused", {
+  d <- data.frame(y = rep(c(0L, 1L, 0L), 10), x = sin(1:30))
+  for (model in list(bark, seqkr)) {
+    expect_no_message(
+      expect_error(model(y ~ x, d, seed = 1), "codes of classes", class = "bayeskernel_error")
+    )
+  }
+})

@@ -131,3 +131,17 @@ test_that("a selection takes no more passes than are said", {
   expect_lte(fit$diagnostics$passes, 10000)
   expect_false(fit$diagnostics$converged)
 })
+
+test_that("default chains of a selection go on until they agree", {
+  skip_if_not_installed("MASS")
+  data("biopsy", package = "MASS", envir = environment())
+  data <- stats::na.omit(biopsy)[, -1]
+  for (model in list(bsvm, bkm)) {
+    expect_no_warning(fit <- model(class ~ ., data, select = TRUE, seed = 1, threads = 1))
+    expect_lt(max(fit$diagnostics$table$rhat, na.rm = TRUE), 1.2)
+    expect_gt(fit$sampler$warmup, 50)
+    expect_identical(dim(fit$draws)[1:2], c(250L, 4L))
+    size <- fit$sampler$warmup + fit$sampler$draws * fit$sampler$thin
+    expect_lte(size, 4000)
+  }
+})

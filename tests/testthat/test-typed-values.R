@@ -18,6 +18,14 @@ test_that("values of other packages are told by their name here", {
   expect_null(value_elsewhere("probs", "type", c("class", "link")))
 })
 
+test_that("what e1071, car and fits with missing values have is named here", {
+  rows <- data.frame(x = c(-1.2, 0.3, 0.8, -0.4, 1.5, -0.9), y = c(0, 1, 0, 0, 1, 1) == 1)
+  fit <- gpsvm(y ~ x, rows, tune = FALSE, threads = 1)
+  expect_error(predict(fit, rows, decision.values = TRUE), "`type = \"link\"`", fixed = TRUE)
+  expect_error(gpsvm(y ~ x, rows, missing = "model"), "bsvm() model missing", fixed = TRUE)
+  expect_error(vcov(bkm(y ~ x, rows, threads = 1), complete = FALSE), "compare_terms()", fixed = TRUE)
+})
+
 test_that("digits of a summary are those of its print", {
   rows <- data.frame(x = c(-1.2, 0.3, 0.8, -0.4, 1.5, -0.9), y = c(0, 1, 0, 0, 1, 1) == 1)
   fit <- bkm(y ~ x, rows, threads = 1)

@@ -1,9 +1,5 @@
 #include "bark/averages.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include "bark/unseen.hpp"
 #include "error.hpp"
 #include "math/normal.hpp"
@@ -19,9 +15,8 @@ constexpr int kNodes = 30;
 // rows; done(first row, rows).
 template <class Use, class Done>
 void for_draws(const BarkDraws& draws, const BarkTraining& train,
-               const Eigen::Map<const MatrixXd>& x,
-               const Eigen::MatrixXi& level, Executor& executor,
-               const Look& look, Use&& use, Done&& done) {
+               const MatrixMap& x, const Eigen::MatrixXi& level,
+               Executor& executor, const Look& look, Use&& use, Done&& done) {
   if (x.cols() != train.x.cols()) {
     throw ArgumentError("new rows have other columns");
   }
@@ -109,9 +104,8 @@ BarkData BarkTraining::rows() const {
 }
 
 BarkAverages average_draws(const BarkDraws& draws, const BarkTraining& train,
-                           const Eigen::Map<const MatrixXd>& x,
-                           const Eigen::MatrixXi& level, Executor& executor,
-                           const Look& look) {
+                           const MatrixMap& x, const Eigen::MatrixXi& level,
+                           Executor& executor, const Look& look) {
   const Index n = x.rows(), classes = draws.classes;
   const ClassTerms terms(draws);
   BarkAverages out{VectorXd(n), VectorXd(n), MatrixXd(n, classes),
@@ -133,7 +127,7 @@ BarkAverages average_draws(const BarkDraws& draws, const BarkTraining& train,
     }
   };
   const auto finish = [&](Index first, Index size) {
-    const Eigen::ArrayXXd mean = sums.take_mean(size);
+    const ArrayXXd mean = sums.take_mean(size);
     out.mean.segment(first, size) = mean.col(0);
     out.variance.segment(first, size) =
         mean.col(2) + (mean.col(1) - mean.col(0).square()).max(0.0);
@@ -149,9 +143,8 @@ BarkAverages average_draws(const BarkDraws& draws, const BarkTraining& train,
 }
 
 BarkLatent latent_by_draw(const BarkDraws& draws, const BarkTraining& train,
-                          const Eigen::Map<const MatrixXd>& x,
-                          const Eigen::MatrixXi& level, Executor& executor,
-                          const Look& look) {
+                          const MatrixMap& x, const Eigen::MatrixXi& level,
+                          Executor& executor, const Look& look) {
   BarkLatent out{MatrixXd(draws.count(), x.rows()),
                  MatrixXd(draws.count(), x.rows())};
   for_draws(

@@ -1,9 +1,6 @@
 // What the draws of a fit say of new rows: averages over them, or each by
 // itself.
-#ifndef BAYESKERNEL_BARK_AVERAGES_HPP
-#define BAYESKERNEL_BARK_AVERAGES_HPP
-
-#include <vector>
+#pragma once
 
 #include "bark/blocks.hpp"
 #include "bark/kept.hpp"
@@ -22,8 +19,8 @@ struct BarkDraws {
   const double* mean = nullptr;
   const double* block_mean = nullptr;
   const double* block_variance = nullptr;
-  Eigen::Map<const MatrixXd> lambda, cuts;  // draws in rows
-  Eigen::Map<const VectorXd> phi;
+  MatrixMap lambda, cuts;  // draws in rows
+  VectorMap phi;
   Index fixed = 0, blocks = 0;  // columns of the blocks, and blocks
   int classes = 0;
 
@@ -37,7 +34,7 @@ struct BarkDraws {
 // The rows of a fit: their predictors, powers of their likelihoods (none: all
 // 1), blocks and levels, and vectors of scales.
 struct BarkTraining {
-  Eigen::Map<const MatrixXd> x;
+  MatrixMap x;
   std::vector<double> weights;
   BlockFacts blocks;
   Eigen::MatrixXi level;
@@ -56,19 +53,15 @@ struct BarkAverages {
 // New rows: `x`, and `level`, 0 for a level that the fit has not seen; without
 // any where the rows do not have these effects.
 BarkAverages average_draws(const BarkDraws& draws, const BarkTraining& train,
-                           const Eigen::Map<const MatrixXd>& x,
-                           const Eigen::MatrixXi& level, Executor& executor,
-                           const Look& look);
+                           const MatrixMap& x, const Eigen::MatrixXi& level,
+                           Executor& executor, const Look& look);
 
 // The mean and the variance of f given each draw: draws x rows.
 struct BarkLatent {
   MatrixXd mean, variance;
 };
 BarkLatent latent_by_draw(const BarkDraws& draws, const BarkTraining& train,
-                          const Eigen::Map<const MatrixXd>& x,
-                          const Eigen::MatrixXi& level, Executor& executor,
-                          const Look& look);
+                          const MatrixMap& x, const Eigen::MatrixXi& level,
+                          Executor& executor, const Look& look);
 
 }  // namespace bayeskernel
-
-#endif

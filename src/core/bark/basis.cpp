@@ -1,16 +1,11 @@
 #include "bark/basis.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-
 #include "error.hpp"
 #include "simd/column_products.hpp"
 
 namespace bayeskernel {
 
-BarkData::BarkData(const Eigen::Ref<const Eigen::MatrixXd>& rows,
-                   const Eigen::Ref<const Eigen::MatrixXd>& centres,
+BarkData::BarkData(const MatrixRef& rows, const MatrixRef& centres,
                    const std::vector<double>& weights,
                    const ColumnBlocks& blocks, Index vectors)
     : n_(rows.rows()),
@@ -50,7 +45,7 @@ void BarkData::unscale_rows(double* x) const {
 
 void BarkData::read_weights(const std::vector<double>& weights) {
   if (weights.empty()) return;
-  if (static_cast<Index>(weights.size()) != n_) {
+  if (count_of(weights) != n_) {
     throw ArgumentError("not as many weights as rows");
   }
   total_weight_ = 0.0;
@@ -72,8 +67,7 @@ Basis::Basis(const BarkData& data, Index capacity)
   clear();
 }
 
-const double* Basis::try_location(Index location,
-                                  const Eigen::VectorXd& lambda) {
+const double* Basis::try_location(Index location, const VectorXd& lambda) {
   if (m_ == held_) reserve(2 * held_);
   fill(m_, location, lambda);
   return column(m_);
@@ -118,7 +112,7 @@ void Basis::propose(const ScaleChange& change) {
   }
 }
 
-void Basis::propose_all(const Eigen::VectorXd& lambda) {
+void Basis::propose_all(const VectorXd& lambda) {
   const Index p = data_.variables(), stride = data_.stride();
   squares_.resize(stride);
   slopes_.resize(4 * p);
@@ -132,7 +126,7 @@ void Basis::propose_all(const Eigen::VectorXd& lambda) {
     for (Index l = 0; l < p; ++l) {
       squares_ +=
           scale[l] *
-          Eigen::Map<const Eigen::ArrayXd>(data_.predictor(l), stride).square();
+          Eigen::Map<const ArrayXd>(data_.predictor(l), stride).square();
     }
     int columns = 0;
     const auto finish = [&] {
@@ -185,7 +179,7 @@ void Basis::reserve(Index columns) {
   held_ = columns;
 }
 
-void Basis::fill(Index i, Index location, const Eigen::VectorXd& lambda) {
+void Basis::fill(Index i, Index location, const VectorXd& lambda) {
   location_[i] = location;
   double* sum = sums_.data() + at(i);
   double* value = values_.data() + at(i);

@@ -4,11 +4,7 @@
 // weights w, y_i ~ N(f_i, 1 / (phi w_i)), are those of K times sqrt(w), as are
 // those of the response: then all have the noise's precision phi. In front of
 // the kernels stand the columns of blocks (bark/blocks.hpp), which stay.
-#ifndef BAYESKERNEL_BARK_BASIS_HPP
-#define BAYESKERNEL_BARK_BASIS_HPP
-
-#include <utility>
-#include <vector>
+#pragma once
 
 #include "bark/blocks.hpp"
 #include "eigen.hpp"
@@ -22,11 +18,8 @@ namespace bayeskernel {
 // i > 0 the centre (i - 1) mod N with the vector (i - 1) / N.
 class BarkData {
  public:
-  using Index = Eigen::Index;
-
   // `weights`: positive, none for weights of 1. `vectors`: of scales.
-  BarkData(const Eigen::Ref<const Eigen::MatrixXd>& rows,
-           const Eigen::Ref<const Eigen::MatrixXd>& centres,
+  BarkData(const MatrixRef& rows, const MatrixRef& centres,
            const std::vector<double>& weights = {},
            const ColumnBlocks& blocks = {}, Index vectors = 1);
 
@@ -74,7 +67,7 @@ class BarkData {
 
   Index fixed() const { return fixed_; }  // columns of all
   const double* block_columns() const { return block_columns_.data(); }
-  Index blocks() const { return static_cast<Index>(block_sizes_.size()); }
+  Index blocks() const { return count_of(block_sizes_); }
   Index block_size(Index b) const { return block_sizes_[b]; }
   // Whether row i has an effect in block b that no column has.
   bool unseen(Index i, Index b) const {
@@ -87,7 +80,7 @@ class BarkData {
   Index n_, stride_;
   AlignedBuffer predictors_;
   Index vectors_;
-  Eigen::MatrixXd centres_;  // variables x centres
+  MatrixXd centres_;  // variables x centres
   bool own_centres_;
   double total_weight_;
   AlignedBuffer root_;  // of the weights
@@ -101,14 +94,12 @@ class BarkData {
 // `factor`, then lambda_l += change for each of `terms`.
 struct ScaleChange {
   double factor = 1.0;
-  Eigen::Index vector = -1;  // all
-  std::vector<std::pair<Eigen::Index, double>> terms;
+  Index vector = -1;  // all
+  std::vector<std::pair<Index, double>> terms;
 };
 
 class Basis {
  public:
-  using Index = Eigen::Index;
-
   // At most `capacity` columns, with those of the blocks; memory grows with
   // those in use.
   Basis(const BarkData& data, Index capacity);
@@ -122,7 +113,7 @@ class Basis {
   const double* proposed_values() const { return new_values_.data(); }
 
   // The column of a location behind those in use: not yet one of them.
-  const double* try_location(Index location, const Eigen::VectorXd& lambda);
+  const double* try_location(Index location, const VectorXd& lambda);
   void append() { ++m_; }
 
   // The last column takes the place of the removed one.
@@ -131,14 +122,14 @@ class Basis {
   void clear() { m_ = first_; }
 
   // All columns afresh.
-  void refill(const Eigen::VectorXd& lambda) {
+  void refill(const VectorXd& lambda) {
     for (Index i = first_; i < m_; ++i) fill(i, location_[i], lambda);
   }
 
   // Fills proposed_values(); accept() makes them the columns.
   void propose(const ScaleChange& change);
   // The same for scales that are all new, all of them positive.
-  void propose_all(const Eigen::VectorXd& lambda);
+  void propose_all(const VectorXd& lambda);
   void accept();
 
  private:
@@ -147,7 +138,7 @@ class Basis {
   // Columns of a proposal are not kept.
   void reserve(Index columns);
 
-  void fill(Index i, Index location, const Eigen::VectorXd& lambda);
+  void fill(Index i, Index location, const VectorXd& lambda);
 
   // One number after another: a copy of a whole term stalls.
   void set_term(Index k, Index variable, double weight, const double* centre);
@@ -161,9 +152,7 @@ class Basis {
   AlignedBuffer sums_, values_, new_sums_, new_values_;
   std::vector<Index> location_;
   std::vector<ScaleTerm> terms_;
-  Eigen::ArrayXd squares_, slopes_;  // of propose_all()
+  ArrayXd squares_, slopes_;  // of propose_all()
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -8,17 +8,15 @@ namespace bayeskernel {
 
 void ColumnBlocks::check(Index rows) const {
   const Index all = std::accumulate(sizes.begin(), sizes.end(), Index{0});
-  const bool good = all == columns.cols() &&
-                    (all == 0 || columns.rows() == rows) &&
-                    (unseen.size() == 0 ||
-                     (unseen.rows() == rows &&
-                      unseen.cols() == static_cast<Index>(sizes.size())));
+  const bool good =
+      all == columns.cols() && (all == 0 || columns.rows() == rows) &&
+      (unseen.size() == 0 ||
+       (unseen.rows() == rows && unseen.cols() == count_of(sizes)));
   if (!good) throw ArgumentError("columns are not those of the blocks");
 }
 
-ColumnBlocks column_blocks(const Eigen::Ref<const Eigen::MatrixXd>& predictors,
-                           bool linear, const GroupCodes& groups) {
-  using Eigen::Index;
+ColumnBlocks column_blocks(const MatrixRef& predictors, bool linear,
+                           const GroupCodes& groups) {
   const Index n = predictors.rows(), p = linear ? predictors.cols() : 0;
   ColumnBlocks out;
   if (linear) out.sizes.push_back(p);
@@ -29,9 +27,9 @@ ColumnBlocks column_blocks(const Eigen::Ref<const Eigen::MatrixXd>& predictors,
       (groups.level.rows() != n || groups.level.cols() != groups.factors())) {
     throw ArgumentError("not a level for each row and factor");
   }
-  out.columns = Eigen::MatrixXd::Zero(n, all);
+  out.columns = MatrixXd::Zero(n, all);
   out.columns.leftCols(p) = predictors.leftCols(p);
-  out.unseen = Eigen::MatrixXi::Zero(n, static_cast<Index>(out.sizes.size()));
+  out.unseen = Eigen::MatrixXi::Zero(n, count_of(out.sizes));
   Index begin = p;
   for (Index f = 0; f < groups.factors(); ++f) {
     for (Index i = 0; i < n; ++i) {
@@ -47,12 +45,12 @@ ColumnBlocks column_blocks(const Eigen::Ref<const Eigen::MatrixXd>& predictors,
   return out;
 }
 
-Eigen::Index BlockFacts::columns(Eigen::Index predictors) const {
+Index BlockFacts::columns(Index predictors) const {
   return std::accumulate(levels.begin(), levels.end(),
-                         linear ? predictors : Eigen::Index{0});
+                         linear ? predictors : Index{0});
 }
 
-ColumnBlocks BlockFacts::rows(const Eigen::Ref<const Eigen::MatrixXd>& x,
+ColumnBlocks BlockFacts::rows(const MatrixRef& x,
                               const Eigen::MatrixXi& level) const {
   GroupCodes groups{level, levels};
   if (level.size() == 0 && !levels.empty()) {

@@ -2,10 +2,7 @@
 // the predictors themselves, a linear part, or the indicators of the levels of
 // a factor, a random intercept. Their coefficients are N(0, tau^2), tau of each
 // block half t, and are integrated out with those of the kernels.
-#ifndef BAYESKERNEL_BARK_BLOCKS_HPP
-#define BAYESKERNEL_BARK_BLOCKS_HPP
-
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 
@@ -13,9 +10,7 @@ namespace bayeskernel {
 
 // Of some rows.
 struct ColumnBlocks {
-  using Index = Eigen::Index;
-
-  Eigen::MatrixXd columns;   // of all blocks, one after another
+  MatrixXd columns;          // of all blocks, one after another
   std::vector<Index> sizes;  // columns of each
   // Rows x blocks, or nothing: 1 where a row has an effect that is none of the
   // columns'.
@@ -27,36 +22,29 @@ struct ColumnBlocks {
 // Levels of the factors of random intercepts by row, from 1; 0 is a level that
 // the fit has not seen, and a negative number no effect at all.
 struct GroupCodes {
-  Eigen::MatrixXi level;             // rows x factors
-  std::vector<Eigen::Index> levels;  // of each factor
+  Eigen::MatrixXi level;      // rows x factors
+  std::vector<Index> levels;  // of each factor
 
-  Eigen::Index factors() const {
-    return static_cast<Eigen::Index>(levels.size());
-  }
+  Index factors() const { return count_of(levels); }
 };
 
 // The blocks of rows with these predictors: the linear part, if there is one,
 // then the factors.
-ColumnBlocks column_blocks(const Eigen::Ref<const Eigen::MatrixXd>& predictors,
-                           bool linear, const GroupCodes& groups);
+ColumnBlocks column_blocks(const MatrixRef& predictors, bool linear,
+                           const GroupCodes& groups);
 
 // Which blocks a fit has beside the kernels: whether a linear part, and how
 // many levels the factors of random intercepts have.
 struct BlockFacts {
   bool linear = false;
-  std::vector<Eigen::Index> levels;
+  std::vector<Index> levels;
 
-  Eigen::Index blocks() const {
-    return static_cast<Eigen::Index>(levels.size()) + (linear ? 1 : 0);
-  }
+  Index blocks() const { return count_of(levels) + (linear ? 1 : 0); }
   // Of all blocks, of rows with so many predictors.
-  Eigen::Index columns(Eigen::Index predictors) const;
+  Index columns(Index predictors) const;
   // Of rows with these predictors and levels; levels of no length are effects
   // that the rows do not have.
-  ColumnBlocks rows(const Eigen::Ref<const Eigen::MatrixXd>& x,
-                    const Eigen::MatrixXi& level) const;
+  ColumnBlocks rows(const MatrixRef& x, const Eigen::MatrixXi& level) const;
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,11 +1,5 @@
 #include "bark/chain.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <limits>
-#include <utility>
-
 #include "bark/label_moves.hpp"
 #include "bark/population.hpp"
 #include "bark/start.hpp"

@@ -4,12 +4,7 @@
 // precisions through the coefficients and of their common scale, else a step of
 // the precision of the noise. In regressions without selection nearly every
 // third moves all scales at once, and the others less often.
-#ifndef BAYESKERNEL_BARK_CHAIN_HPP
-#define BAYESKERNEL_BARK_CHAIN_HPP
-
-#include <cstdint>
-#include <memory>
-#include <vector>
+#pragma once
 
 #include "bark/basis.hpp"
 #include "bark/inclusion_prior.hpp"
@@ -31,22 +26,20 @@ namespace bayeskernel {
 
 // All that a chain goes on from, apart from data and prior.
 struct BarkCheckpoint {
-  std::vector<Eigen::Index> location, count, unit_column;
+  std::vector<Index> location, count, unit_column;
   std::vector<double> varphi;
-  Eigen::VectorXd lambda;
+  VectorXd lambda;
   double phi = 1.0;
   double epsilon = 0.5;
   std::vector<double> block_variance;
   std::vector<double> latent, cuts;  // empty unless probit
   double probability = 0.5, q0 = 0.5, q1 = 0.5;
   std::vector<double> log_steps, learned;
-  Eigen::Index sweeps = 0;
+  Index sweeps = 0;
 };
 
 class BarkChain {
  public:
-  using Index = Eigen::Index;
-
   // `y`: the response, or class numbers 1..n_classes where n_classes > 0: these
   // have no weights.
   BarkChain(const BarkData& data, const std::vector<double>& y, int n_classes,
@@ -60,7 +53,7 @@ class BarkChain {
 
   Index sweeps() const { return sweeps_; }
   // Proposed and accepted after warmup, moves x 2.
-  const Eigen::ArrayXXd& acceptance() const { return tally_.counts(); }
+  const ArrayXXd& acceptance() const { return tally_.counts(); }
 
   // With the variables of `delta` in.
   void start(const IndicatorVector& delta);
@@ -132,5 +125,3 @@ class BarkChain {
 };
 
 }  // namespace bayeskernel
-
-#endif

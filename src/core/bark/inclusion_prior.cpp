@@ -1,7 +1,5 @@
 #include "bark/inclusion_prior.hpp"
 
-#include <cmath>
-
 #include "math/special.hpp"
 
 namespace bayeskernel {

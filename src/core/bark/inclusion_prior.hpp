@@ -4,12 +4,11 @@
 //
 // Ouyang (2008): exchangeable eq. 3.17; the chain's matrix 4.1 and conditionals
 // 4.2.
-#ifndef BAYESKERNEL_BARK_INCLUSION_PRIOR_HPP
-#define BAYESKERNEL_BARK_INCLUSION_PRIOR_HPP
+#pragma once
 
-#include <Eigen/Core>
 #include <array>
-#include <vector>
+
+#include "eigen.hpp"
 
 namespace bayeskernel {
 
@@ -17,9 +16,9 @@ using IndicatorVector = std::vector<char>;
 
 // What the Markov prior sees of an indicator vector.
 struct IndicatorCounts {
-  Eigen::Index ones = 0;
-  Eigen::Index blocks = 0;  // runs of ones
-  int ends = 0;             // ones among the first and the last
+  Index ones = 0;
+  Index blocks = 0;  // runs of ones
+  int ends = 0;      // ones among the first and the last
 
   explicit IndicatorCounts(const IndicatorVector& delta);
 };
@@ -59,5 +58,3 @@ class InclusionPrior {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,8 +1,5 @@
 #include "bark/joint_walk.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "bark/scale_moves.hpp"
 #include "expansion/collapsed_gaussian.hpp"
 #include "mcmc/metropolis.hpp"
@@ -61,7 +58,7 @@ void JointWalk::accept() {
   s_.accept_scales();
 }
 
-auto JointWalk::position(double least) const -> VectorXd {
+VectorXd JointWalk::position(double least) const {
   VectorXd out(step_.size());
   Index next = 0;
   for (; next < scales_; ++next) {

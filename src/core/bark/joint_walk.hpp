@@ -3,8 +3,7 @@
 // the same fit lie along a ridge, from narrow kernels with small coefficients
 // to wide ones with large coefficients; one coordinate at a time goes along it
 // in small steps.
-#ifndef BAYESKERNEL_BARK_JOINT_WALK_HPP
-#define BAYESKERNEL_BARK_JOINT_WALK_HPP
+#pragma once
 
 #include "bark/basis.hpp"
 #include "bark/prior.hpp"
@@ -18,9 +17,6 @@ namespace bayeskernel {
 
 class JointWalk {
  public:
-  using Index = Eigen::Index;
-  using VectorXd = Eigen::VectorXd;
-
   // `on`: not where variables come and go.
   JointWalk(BarkState& state, BarkTally& tally, bool on)
       : s_(state),
@@ -66,5 +62,3 @@ class JointWalk {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "bark/kept.hpp"
 
-#include <algorithm>
-
 #include "error.hpp"
 
 namespace bayeskernel {
@@ -14,8 +12,7 @@ DrawPredictor::DrawPredictor(const BarkData& train, const BarkData& rows,
   }
 }
 
-void DrawPredictor::predict(const KeptDraw& draw,
-                            const Eigen::VectorXd& lambda) {
+void DrawPredictor::predict(const KeptDraw& draw, const VectorXd& lambda) {
   predict_mean(draw, lambda);
   place(train_basis_, draw, lambda);
   const Index m = train_basis_.size();
@@ -38,8 +35,7 @@ void DrawPredictor::predict(const KeptDraw& draw,
   block_variance_ = draw.block_variance;
 }
 
-void DrawPredictor::predict_mean(const KeptDraw& draw,
-                                 const Eigen::VectorXd& lambda) {
+void DrawPredictor::predict_mean(const KeptDraw& draw, const VectorXd& lambda) {
   place(basis_, draw, lambda);
   for (Index j = 0; j < fixed_; ++j) coefficients_[j] = -draw.block_mean[j];
   for (Index j = 0; j < draw.size; ++j) {
@@ -66,7 +62,7 @@ double DrawPredictor::unseen_variance(Index i) const {
 }
 
 void DrawPredictor::place(Basis& basis, const KeptDraw& draw,
-                          const Eigen::VectorXd& lambda) {
+                          const VectorXd& lambda) {
   basis.clear();
   for (Index j = 0; j < draw.size; ++j) {
     basis.try_location(draw.location[j], lambda);

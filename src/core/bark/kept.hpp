@@ -2,10 +2,7 @@
 // with the training rows: where they sit, the prior variance and the posterior
 // mean of their coefficients, the scales and the precision of the noise; of
 // blocks of columns the means and a variance each.
-#ifndef BAYESKERNEL_BARK_KEPT_HPP
-#define BAYESKERNEL_BARK_KEPT_HPP
-
-#include <vector>
+#pragma once
 
 #include "bark/basis.hpp"
 #include "eigen.hpp"
@@ -24,13 +21,13 @@ struct KeptKernels {
 
   template <class State>
   void keep(const State& state) {
-    const Eigen::Index first = state.basis.first(), m = state.basis.size();
+    const Index first = state.basis.first(), m = state.basis.size();
     size.push_back(static_cast<int>(m - first));
     const double* means = state.gaussian.mean();
     block_mean.insert(block_mean.end(), means, means + first);
     block_variance.insert(block_variance.end(), state.block_variance.begin(),
                           state.block_variance.end());
-    for (Eigen::Index i = first; i < m; ++i) {
+    for (Index i = first; i < m; ++i) {
       location.push_back(static_cast<int>(state.basis.location(i)));
       variance.push_back(state.gaussian.variance(i));
       mean.push_back(state.gaussian.mean()[i]);
@@ -40,7 +37,7 @@ struct KeptKernels {
 
 // One draw of them.
 struct KeptDraw {
-  Eigen::Index size;
+  Index size;
   const int* location;
   const double* variance;
   const double* mean;
@@ -53,8 +50,6 @@ struct KeptDraw {
 // are normal given the rest. Allocates for `most` kernels once.
 class DrawPredictor {
  public:
-  using Index = Eigen::Index;
-
   // `train`: the training rows at their own centres, `rows`: the new ones at
   // the same centres. Both have the same blocks.
   DrawPredictor(const BarkData& train, const BarkData& rows, Index most);
@@ -64,10 +59,10 @@ class DrawPredictor {
 
   // Means and variances stay here until the next call.
   // (n + n') m exponentials, n m^2 / 2 + n' m^2 multiply-adds.
-  void predict(const KeptDraw& draw, const Eigen::VectorXd& lambda);
+  void predict(const KeptDraw& draw, const VectorXd& lambda);
 
   // The mean alone: n' m exponentials.
-  void predict_mean(const KeptDraw& draw, const Eigen::VectorXd& lambda);
+  void predict_mean(const KeptDraw& draw, const VectorXd& lambda);
 
   double mean(Index i) const { return mean_[i]; }
   double variance(Index i) const;
@@ -91,8 +86,7 @@ class DrawPredictor {
         coefficients_(most + 1),
         mean_(rows.stride()) {}
 
-  static void place(Basis& basis, const KeptDraw& draw,
-                    const Eigen::VectorXd& lambda);
+  static void place(Basis& basis, const KeptDraw& draw, const VectorXd& lambda);
 
   // Rows k_i of K and Sigma k_i.
   void project(Index m);
@@ -109,5 +103,3 @@ class DrawPredictor {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,8 +1,5 @@
 #include "bark/kernel_moves.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "bark/population.hpp"
 #include "bark/prior.hpp"
 #include "rng/distributions.hpp"
@@ -128,8 +125,7 @@ void KernelMoves::accept_relocate() {
   commit_arrival(to < 0);
 }
 
-auto KernelMoves::draw_neighbour(Index column, int power, Stream& stream)
-    -> Index {
+Index KernelMoves::draw_neighbour(Index column, int power, Stream& stream) {
   const Index from = s_.population.location(column);
   if (from == 0 || !s_.data.own_centres()) return -1;
   power_ = power;
@@ -152,7 +148,7 @@ double KernelMoves::shift(Index column, Index location) {
   return change_ + std::log(weight_ / back);
 }
 
-auto KernelMoves::draw_vector(Index column, Stream& stream) -> Index {
+Index KernelMoves::draw_vector(Index column, Stream& stream) {
   const Index from = s_.population.location(column);
   const Index vectors = s_.data.vectors();
   if (from == 0 || vectors == 1) return -1;
@@ -220,7 +216,7 @@ double KernelMoves::weigh_neighbours(const double* column, Index own) {
   const Index stride = s_.data.stride();
   std::copy_n(column, stride, neighbours_.data());
   s_.data.unscale_rows(neighbours_.data());
-  Eigen::Map<Eigen::ArrayXd> weights(neighbours_.data(), stride);
+  Eigen::Map<ArrayXd> weights(neighbours_.data(), stride);
   for (int k = 0; k < power_; ++k) weights = weights.square();
   neighbours_[s_.data.centre(own)] = 0.0;
   return weights.sum();

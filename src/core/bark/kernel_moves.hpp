@@ -3,8 +3,7 @@
 // chain draws what to propose. The coefficients are integrated out.
 //
 // Ouyang (2008), section 3.2.5.
-#ifndef BAYESKERNEL_BARK_KERNEL_MOVES_HPP
-#define BAYESKERNEL_BARK_KERNEL_MOVES_HPP
+#pragma once
 
 #include "bark/basis.hpp"
 #include "bark/state.hpp"
@@ -18,8 +17,6 @@ namespace bayeskernel {
 
 class KernelMoves {
  public:
-  using Index = Eigen::Index;
-
   static constexpr double kNever = kNeverAccepted;
 
   explicit KernelMoves(BarkState& state)
@@ -119,5 +116,3 @@ class KernelMoves {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "bark/label_moves.hpp"
 
-#include <cmath>
-
 #include "eigen.hpp"
 #include "mcmc/metropolis.hpp"
 #include "rng/distributions.hpp"
@@ -24,7 +22,6 @@ void move_stretch(BarkState& state, LatentSweep& latent, BarkTally& tally,
 void move_by_labels(BarkState& state, LatentSweep& latent, ScaleWalks& scales,
                     BarkTally& tally, const BarkSchedule& schedule,
                     Stream& stream) {
-  using Eigen::Index;
   latent.begin_labels(stream);
   latent.move_cuts(
       [&](Index k) { return tally.steps.gap[k].sd() * stream.normal(); },

@@ -1,8 +1,7 @@
 // Moves of bark() that look at the labels given the coefficients: latents of
 // clear labels lie far out and would hold scales and cut points more firmly
 // than the labels do.
-#ifndef BAYESKERNEL_BARK_LABEL_MOVES_HPP
-#define BAYESKERNEL_BARK_LABEL_MOVES_HPP
+#pragma once
 
 #include "bark/latent_sweep.hpp"
 #include "bark/scale_walks.hpp"
@@ -22,5 +21,3 @@ void move_by_labels(BarkState& state, LatentSweep& latent, ScaleWalks& scales,
                     Stream& stream);
 
 }  // namespace bayeskernel
-
-#endif

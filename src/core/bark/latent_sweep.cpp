@@ -1,10 +1,5 @@
 #include "bark/latent_sweep.hpp"
 
-#include <algorithm>
-#include <cstddef>
-#include <limits>
-#include <utility>
-
 #include "bark/population.hpp"
 #include "bark/prior.hpp"
 #include "prior/variance_prior.hpp"

@@ -1,11 +1,7 @@
 // Latent responses of the probit and of the ordered probit model, given the
 // kernels: draws with the coefficients integrated out, and moves that look at
 // the labels in their place.
-#ifndef BAYESKERNEL_BARK_LATENT_SWEEP_HPP
-#define BAYESKERNEL_BARK_LATENT_SWEEP_HPP
-
-#include <cmath>
-#include <vector>
+#pragma once
 
 #include "bark/basis.hpp"
 #include "bark/state.hpp"
@@ -21,8 +17,6 @@ namespace bayeskernel {
 
 class LatentSweep {
  public:
-  using Index = Eigen::Index;
-
   // Classes 1..C of the rows; cuts t_1 = 0 < t_2 < ... < t_{C-1}.
   LatentSweep(BarkState& state, std::vector<int> classes, int n_classes);
 
@@ -32,7 +26,7 @@ class LatentSweep {
   }
 
   // Free cut points t_2, ..., t_{C-1}.
-  Index free_cuts() const { return static_cast<Index>(cuts_.size()) - 3; }
+  Index free_cuts() const { return count_of(cuts_) - 3; }
   double cut(Index k) const { return cuts_[k + 2]; }
   void set_cut(Index k, double t) { cuts_[k + 2] = t; }
 
@@ -140,5 +134,3 @@ class LatentSweep {
 };
 
 }  // namespace bayeskernel
-
-#endif

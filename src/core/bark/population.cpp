@@ -1,8 +1,5 @@
 #include "bark/population.hpp"
 
-#include <cstddef>
-#include <utility>
-
 #include "rng/categorical.hpp"
 #include "rng/stream.hpp"
 
@@ -61,12 +58,12 @@ double Population::total_weight() const {
   return sum;
 }
 
-auto Population::draw_unit(double uniform) const -> Index {
+Index Population::draw_unit(double uniform) const {
   return categorical(uniform * total_weight(), units(),
                      [&](Index j) { return unit_weight(j); });
 }
 
-auto Population::insert(Index location, double varphi) -> Index {
+Index Population::insert(Index location, double varphi) {
   ++kernels_;
   Index column = column_at_[location];
   const bool opens = column < 0;

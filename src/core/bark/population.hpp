@@ -7,11 +7,7 @@
 // (collapsed) or an atom.
 //
 // Ouyang (2008), eq. 3.14 and 3.15.
-#ifndef BAYESKERNEL_BARK_POPULATION_HPP
-#define BAYESKERNEL_BARK_POPULATION_HPP
-
-#include <algorithm>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 
@@ -19,16 +15,14 @@ namespace bayeskernel {
 
 class Population {
  public:
-  using Index = Eigen::Index;
-
   static constexpr double kSmallest = 1e-200;
 
   Population(Index locations, Index capacity, bool collapsed, int kill_power);
 
   bool collapsed() const { return collapsed_; }
   Index kernels() const { return kernels_; }
-  Index columns() const { return static_cast<Index>(location_.size()); }
-  Index units() const { return static_cast<Index>(varphi_.size()); }
+  Index columns() const { return count_of(location_); }
+  Index units() const { return count_of(varphi_); }
   Index location(Index column) const { return location_[column]; }
   Index count(Index column) const { return count_[column]; }
   Index column_at(Index location) const { return column_at_[location]; }
@@ -98,5 +92,3 @@ class Population {
 };
 
 }  // namespace bayeskernel
-
-#endif

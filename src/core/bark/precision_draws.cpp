@@ -1,8 +1,5 @@
 #include "bark/precision_draws.hpp"
 
-#include <algorithm>
-#include <cstddef>
-
 #include "bark/population.hpp"
 #include "rng/distributions.hpp"
 

@@ -3,11 +3,7 @@
 // without them.
 //
 // Ouyang (2008), section 3.2.5: coefficients by eq. 3.20.
-#ifndef BAYESKERNEL_BARK_PRECISION_DRAWS_HPP
-#define BAYESKERNEL_BARK_PRECISION_DRAWS_HPP
-
-#include <cmath>
-#include <vector>
+#pragma once
 
 #include "bark/basis.hpp"
 #include "bark/prior.hpp"
@@ -25,8 +21,6 @@ namespace bayeskernel {
 
 class PrecisionDraws {
  public:
-  using Index = Eigen::Index;
-
   PrecisionDraws(BarkState& state, BarkTally& tally)
       : s_(state), tally_(tally), coefficients_(state.gaussian.stride()) {}
 
@@ -84,5 +78,3 @@ class PrecisionDraws {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "bark/prior.hpp"
 
-#include <cmath>
-
 namespace bayeskernel {
 
 bool PrecisionPrior::allows(double phi) const {
@@ -19,7 +17,7 @@ void BarkPrior::set_epsilon(double value) {
   epsilon = value;
 }
 
-std::array<double, 3> BarkPrior::move_probability(Eigen::Index kernels) const {
+std::array<double, 3> BarkPrior::move_probability(Index kernels) const {
   if (max_kernels == 0) return {0.0, 0.0, 1.0};
   if (kernels == 0) return {1.0, 0.0, 0.0};
   if (kernels >= max_kernels) return {0.0, 0.4, 0.6};

@@ -3,12 +3,9 @@
 // Ouyang (2008): the sum of kernels eq. 3.4, its Levy measure 3.6, locations
 // and counts 3.14 and 3.15, the kernel 3.16, scales and indicators 3.17 and
 // 3.18.
-#ifndef BAYESKERNEL_BARK_PRIOR_HPP
-#define BAYESKERNEL_BARK_PRIOR_HPP
+#pragma once
 
-#include <Eigen/Core>
 #include <array>
-#include <limits>
 
 #include "expansion/levy.hpp"
 #include "prior/variance_prior.hpp"
@@ -45,7 +42,7 @@ struct BarkPrior {
   // Rows that a kernel is to reach; any where it is 0. See log_reach().
   double reach = 0.0;
   PrecisionPrior phi;
-  Eigen::Index max_kernels = 200;
+  Index max_kernels = 200;
   int kill_power = 1;  // of varphi in the weights of a death, 0 or 1
 
   // Counts and one varphi for each location instead of an atom for each
@@ -73,9 +70,7 @@ struct BarkPrior {
   double varphi_rate() const { return 0.5 * alpha * epsilon * epsilon; }
 
   // Birth, death and update of J kernels.
-  std::array<double, 3> move_probability(Eigen::Index kernels) const;
+  std::array<double, 3> move_probability(Index kernels) const;
 };
 
 }  // namespace bayeskernel
-
-#endif

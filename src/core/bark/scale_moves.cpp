@@ -1,9 +1,5 @@
 #include "bark/scale_moves.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-
 #include "expansion/collapsed_gaussian.hpp"
 #include "math/special.hpp"
 #include "mcmc/metropolis.hpp"

@@ -1,8 +1,7 @@
 // Moves of the kernel scales lambda and of the indicators delta.
 // Each move proposes what it is given and returns its log
 // acceptance ratio; accept() makes it.
-#ifndef BAYESKERNEL_BARK_SCALE_MOVES_HPP
-#define BAYESKERNEL_BARK_SCALE_MOVES_HPP
+#pragma once
 
 #include "bark/basis.hpp"
 #include "bark/inclusion_prior.hpp"
@@ -15,8 +14,6 @@ namespace bayeskernel {
 
 class ScaleMoves {
  public:
-  using Index = Eigen::Index;
-
   static constexpr double kSmallest = 1e-300;
 
   explicit ScaleMoves(BarkState& state);
@@ -85,12 +82,10 @@ class ScaleMoves {
 
   BarkState& s_;
   ScaleChange change_;
-  Eigen::VectorXd new_lambda_;
+  VectorXd new_lambda_;
   IndicatorVector new_delta_;
   double likelihood_ = 0.0;
   LatentSweep* labels_ = nullptr;
 };
 
 }  // namespace bayeskernel
-
-#endif

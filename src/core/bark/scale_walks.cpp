@@ -1,10 +1,6 @@
 #include "bark/scale_walks.hpp"
 
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
-#include <vector>
 
 #include "bark/basis.hpp"
 #include "bark/inclusion_prior.hpp"
@@ -153,8 +149,8 @@ void ScaleWalks::move_coordinate(Stream& stream, Index d) {
   if (tally_.walk(BarkMove::coordinate, step, ratio, log_u)) moves_.accept();
 }
 
-auto ScaleWalks::draw_variable(Stream& stream, char indicator,
-                               Index count) const -> Index {
+Index ScaleWalks::draw_variable(Stream& stream, char indicator,
+                                Index count) const {
   Index skip = uniform_index(stream, count);
   for (Index l = 0; l < s_.scales(); ++l) {
     if (s_.delta[l] == indicator && skip-- == 0) return l;
@@ -198,8 +194,7 @@ void ScaleWalks::move_structure(Stream& stream) {
   } else {
     const std::vector<BlockMove> menu = block_menu(s_.delta);
     if (menu.empty()) return;
-    const BlockMove& block =
-        menu[uniform_index(stream, static_cast<Index>(menu.size()))];
+    const BlockMove& block = menu[uniform_index(stream, count_of(menu))];
     const Index k = block.draw_step(stream);
     block.apply(to, k);
     log_proposal = block_move_log_ratio(s_.delta, menu, block, k);

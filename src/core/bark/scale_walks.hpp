@@ -1,8 +1,7 @@
 // Moves of the scales and indicators of bark(): what is proposed, and whether
 // it is accepted. Decided by the collapsed likelihood, by the labels given the
 // coefficients, or by both with a new b.
-#ifndef BAYESKERNEL_BARK_SCALE_WALKS_HPP
-#define BAYESKERNEL_BARK_SCALE_WALKS_HPP
+#pragma once
 
 #include "bark/latent_sweep.hpp"
 #include "bark/scale_moves.hpp"
@@ -15,8 +14,6 @@ namespace bayeskernel {
 
 class ScaleWalks {
  public:
-  using Index = Eigen::Index;
-
   ScaleWalks(BarkState& state, BarkTally& tally)
       : s_(state), tally_(tally), moves_(state) {}
 
@@ -70,5 +67,3 @@ class ScaleWalks {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "bark/start.hpp"
 
-#include <cmath>
-
 namespace bayeskernel {
 
 double draw_varphi(const BarkPrior& prior, Stream& stream) {
@@ -13,7 +11,6 @@ double draw_varphi(const BarkPrior& prior, Stream& stream) {
 }
 
 void start_by_prior(BarkState& state, Stream& stream) {
-  using Eigen::Index;
   const BarkPrior& prior = state.prior;
   const Index kernels =
       std::min(prior.max_kernels,
@@ -26,7 +23,6 @@ void start_by_prior(BarkState& state, Stream& stream) {
 }
 
 bool start_by_fit(BarkState& state, KernelMoves& moves, Stream& stream) {
-  using Eigen::Index;
   constexpr Index kKernels = 30, kPlaces = 64;
   constexpr double kWidth = 10.0, kExplained = 0.75;
   const Index rows = state.data.rows();

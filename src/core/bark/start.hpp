@@ -1,8 +1,5 @@
 // Where a chain of bark() begins.
-#ifndef BAYESKERNEL_BARK_START_HPP
-#define BAYESKERNEL_BARK_START_HPP
-
-#include <algorithm>
+#pragma once
 
 #include "bark/basis.hpp"
 #include "bark/kernel_moves.hpp"
@@ -26,5 +23,3 @@ void start_by_prior(BarkState& state, Stream& stream);
 bool start_by_fit(BarkState& state, KernelMoves& moves, Stream& stream);
 
 }  // namespace bayeskernel
-
-#endif

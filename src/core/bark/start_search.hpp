@@ -2,14 +2,9 @@
 // Many wide kernels and fewer narrow ones are modes between which a chain goes
 // once in 10^5 sweeps, but one of some short runs finds the better one: many
 // begin, and in stages of longer and longer runs the better half goes on.
-#ifndef BAYESKERNEL_BARK_START_SEARCH_HPP
-#define BAYESKERNEL_BARK_START_SEARCH_HPP
+#pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <numeric>
-#include <utility>
-#include <vector>
 
 #include "eigen.hpp"
 
@@ -19,8 +14,6 @@ namespace bayeskernel {
 template <class Place>
 class StartSearch {
  public:
-  using Index = Eigen::Index;
-
   // In at most `sweeps` sweeps of all runs, each stage with as many; where
   // these are few it is one run, and without any it is over.
   explicit StartSearch(Index sweeps) {
@@ -82,5 +75,3 @@ class StartSearch {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,8 +1,5 @@
 #include "bark/state.hpp"
 
-#include <cmath>
-#include <cstddef>
-
 #include "error.hpp"
 #include "simd/column_products.hpp"
 
@@ -189,8 +186,7 @@ void BarkState::propose_products() {
 void BarkState::measure_response(double* dots) {
   column_dots(basis.values(), data.stride(), basis.size(), response_.data(),
               dots);
-  square_ =
-      Eigen::Map<const VectorXd>(response_.data(), data.stride()).squaredNorm();
+  square_ = VectorMap(response_.data(), data.stride()).squaredNorm();
 }
 
 }  // namespace bayeskernel

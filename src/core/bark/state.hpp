@@ -1,11 +1,7 @@
 // The state of one chain of bark(): the kernels, their scales, the variances of
 // blocks of columns beside them, the precision of the noise, and what the
 // collapsed likelihood keeps about them.
-#ifndef BAYESKERNEL_BARK_STATE_HPP
-#define BAYESKERNEL_BARK_STATE_HPP
-
-#include <algorithm>
-#include <vector>
+#pragma once
 
 #include "bark/basis.hpp"
 #include "bark/inclusion_prior.hpp"
@@ -25,9 +21,6 @@ struct ScaleSetting {
 
 class BarkState {
  public:
-  using Index = Eigen::Index;
-  using VectorXd = Eigen::VectorXd;
-
   BarkState(const BarkData& data, const BarkPrior& prior,
             const ScaleSetting& setting, const InclusionPrior& inclusion);
 
@@ -161,5 +154,3 @@ class BarkState {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,11 +1,6 @@
 // The moves of bark()'s chain by name, the widths of its random walks, and how
 // often it does what.
-#ifndef BAYESKERNEL_BARK_STEPS_HPP
-#define BAYESKERNEL_BARK_STEPS_HPP
-
-#include <Eigen/Core>
-#include <cstddef>
-#include <vector>
+#pragma once
 
 #include "mcmc/metropolis.hpp"
 
@@ -43,7 +38,7 @@ inline const char* name_of(BarkMove move) {
 
 // Random walks; those of scales and cut points one for each.
 struct BarkSteps {
-  explicit BarkSteps(Eigen::Index variables)
+  explicit BarkSteps(Index variables)
       : scale(static_cast<std::size_t>(variables)), label_scale(scale) {}
 
   RandomWalkStep varphi, phi, factor, label_factor, stretch, epsilon;
@@ -65,7 +60,7 @@ struct BarkSteps {
 
 // What every kind of move writes to.
 struct BarkTally : AcceptanceTable<BarkMove> {
-  explicit BarkTally(Eigen::Index variables) : steps(variables) {}
+  explicit BarkTally(Index variables) : steps(variables) {}
   BarkSteps steps;
 };
 
@@ -85,5 +80,3 @@ struct BarkSchedule {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,14 +1,12 @@
 #include "bark/structured_moves.hpp"
 
-#include <limits>
-
 #include "rng/categorical.hpp"
 #include "rng/distributions.hpp"
 
 namespace bayeskernel {
 
-SiteType site_type(const IndicatorVector& delta, Eigen::Index site) {
-  const Eigen::Index p = static_cast<Eigen::Index>(delta.size());
+SiteType site_type(const IndicatorVector& delta, Index site) {
+  const Index p = count_of(delta);
   const bool left = site > 0 && delta[site - 1];
   const bool right = site + 1 < p && delta[site + 1];
   if (left != right) return SiteType::none;
@@ -24,7 +22,7 @@ TypedFlips::TypedFlips(const IndicatorVector& delta) : delta_(delta) {
   for (const Index count : counts_) types_ += count > 0;
 }
 
-auto TypedFlips::draw(Stream& stream) const -> Index {
+Index TypedFlips::draw(Stream& stream) const {
   if (types_ == 0) return -1;
   Index type = uniform_index(stream, types_);
   int which = 0;
@@ -44,24 +42,23 @@ double TypedFlips::log_probability(Index site) const {
                    static_cast<double>(counts_[static_cast<int>(type)]));
 }
 
-IndicatorVector flipped(IndicatorVector delta, Eigen::Index site) {
+IndicatorVector flipped(IndicatorVector delta, Index site) {
   delta[site] = !delta[site];
   return delta;
 }
 
-double typed_flip_log_ratio(const IndicatorVector& delta, Eigen::Index site) {
+double typed_flip_log_ratio(const IndicatorVector& delta, Index site) {
   const IndicatorVector to = flipped(delta, site);
   return TypedFlips(to).log_probability(site) -
          TypedFlips(delta).log_probability(site);
 }
 
-Eigen::Index BlockMove::draw_step(Stream& stream) const {
-  return 1 + categorical(
-                 stream.uniform() * total(), longest,
-                 [&](Eigen::Index k) { return std::exp(log_weight(k + 1)); });
+Index BlockMove::draw_step(Stream& stream) const {
+  return 1 + categorical(stream.uniform() * total(), longest,
+                         [&](Index k) { return std::exp(log_weight(k + 1)); });
 }
 
-void BlockMove::apply(IndicatorVector& delta, Eigen::Index k) const {
+void BlockMove::apply(IndicatorVector& delta, Index k) const {
   const bool grows = action != BlockAction::recess;
   const bool shrinks = action != BlockAction::stretch;
   // The end that travels outwards, and the one that travels inwards.
@@ -70,15 +67,15 @@ void BlockMove::apply(IndicatorVector& delta, Eigen::Index k) const {
     fill(delta, left == (action == BlockAction::recess), 0, k, false);
 }
 
-void BlockMove::fill(IndicatorVector& delta, bool at_left, char value,
-                     Eigen::Index k, bool outside) const {
-  for (Eigen::Index j = 0; j < k; ++j) {
-    const Eigen::Index step = outside ? -1 - j : j;
+void BlockMove::fill(IndicatorVector& delta, bool at_left, char value, Index k,
+                     bool outside) const {
+  for (Index j = 0; j < k; ++j) {
+    const Index step = outside ? -1 - j : j;
     delta[at_left ? first + step : last - step] = value;
   }
 }
 
-double BlockMove::log_weight(Eigen::Index k) const {
+double BlockMove::log_weight(Index k) const {
   const double sd = 1.0 + 0.5 * static_cast<double>(last - first + 1);
   const double z = static_cast<double>(k) / sd;
   return -0.5 * z * z;
@@ -86,14 +83,13 @@ double BlockMove::log_weight(Eigen::Index k) const {
 
 double BlockMove::total() const {
   double sum = 0.0;
-  for (Eigen::Index k = 1; k <= longest; ++k) sum += std::exp(log_weight(k));
+  for (Index k = 1; k <= longest; ++k) sum += std::exp(log_weight(k));
   return sum;
 }
 
 std::vector<BlockMove> block_menu(const IndicatorVector& delta) {
-  using Eigen::Index;
   std::vector<BlockMove> menu;
-  const Index p = static_cast<Index>(delta.size());
+  const Index p = count_of(delta);
   Index room_left = 0;  // zeros since the last block, one kept
   const auto zeros_after = [&](Index site) {
     Index end = site;
@@ -126,9 +122,9 @@ std::vector<BlockMove> block_menu(const IndicatorVector& delta) {
   return menu;
 }
 
-bool leads_back(const BlockMove& back, const BlockMove& move, Eigen::Index k) {
-  const Eigen::Index out = move.left ? -k : k;
-  Eigen::Index first = move.first, last = move.last;
+bool leads_back(const BlockMove& back, const BlockMove& move, Index k) {
+  const Index out = move.left ? -k : k;
+  Index first = move.first, last = move.last;
   switch (move.action) {
     case BlockAction::stretch:
       (move.left ? first : last) += out;
@@ -151,7 +147,7 @@ bool leads_back(const BlockMove& back, const BlockMove& move, Eigen::Index k) {
 
 double block_move_log_ratio(const IndicatorVector& delta,
                             const std::vector<BlockMove>& menu,
-                            const BlockMove& move, Eigen::Index k) {
+                            const BlockMove& move, Index k) {
   IndicatorVector to = delta;
   move.apply(to, k);
   const std::vector<BlockMove> menu_back = block_menu(to);

@@ -1,8 +1,5 @@
 #include "bark/unseen.hpp"
 
-#include <Eigen/Core>
-#include <cmath>
-
 #include "math/normal.hpp"
 
 namespace bayeskernel {
@@ -11,7 +8,7 @@ double square_over_effects(const GaussHermite& nodes, double lower,
                            double upper, double known, double unseen) {
   const double root = std::sqrt(unseen), scale = 1.0 / std::sqrt(1.0 + known);
   double out = 0.0;
-  for (Eigen::Index k = 0; k < nodes.node.size(); ++k) {
+  for (Index k = 0; k < nodes.node.size(); ++k) {
     const double u = root * nodes.node[k];
     const double p =
         normal_cdf((upper - u) * scale) - normal_cdf((lower - u) * scale);

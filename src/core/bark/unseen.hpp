@@ -1,7 +1,6 @@
 // Probabilities of classes where a level of a factor is new: its effect has a
 // variance of its own.
-#ifndef BAYESKERNEL_BARK_UNSEEN_HPP
-#define BAYESKERNEL_BARK_UNSEEN_HPP
+#pragma once
 
 #include "math/quadrature.hpp"
 
@@ -13,5 +12,3 @@ double square_over_effects(const GaussHermite& nodes, double lower,
                            double upper, double known, double unseen);
 
 }  // namespace bayeskernel
-
-#endif

@@ -2,13 +2,7 @@
 // weights of draws from q(theta, u) towards prior times likelihood, at the
 // fit's variances. Small models only: in more than some 30 dimensions k says
 // nothing even where EP is right.
-#ifndef BAYESKERNEL_EP_CHECK_HPP
-#define BAYESKERNEL_EP_CHECK_HPP
-
-#include <algorithm>
-#include <cstdint>
-#include <limits>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "ep/fit.hpp"
@@ -29,5 +23,3 @@ namespace bayeskernel {
 double importance_k(EpFit& fit, Executor& executor, std::uint64_t seed);
 
 }  // namespace bayeskernel
-
-#endif

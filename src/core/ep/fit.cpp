@@ -1,11 +1,5 @@
 #include "ep/fit.hpp"
 
-#include <Eigen/Cholesky>
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <utility>
-
 #include "ep/start.hpp"
 #include "error.hpp"
 #include "math/cholesky.hpp"

@@ -5,13 +5,9 @@
 //
 // Minka (2001); Rasmussen and Williams (2006), algorithm 3.5; the evidence is
 // their eq. 3.65.
-#ifndef BAYESKERNEL_EP_FIT_HPP
-#define BAYESKERNEL_EP_FIT_HPP
+#pragma once
 
 #include <functional>
-#include <memory>
-#include <optional>
-#include <vector>
 
 #include "eigen.hpp"
 #include "ep/leave_one_out.hpp"
@@ -232,5 +228,3 @@ class EpFit {
 };
 
 }  // namespace bayeskernel
-
-#endif

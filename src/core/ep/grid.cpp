@@ -1,6 +1,5 @@
 #include "ep/grid.hpp"
 
-#include <cstddef>
 #include <queue>
 
 #include "ep/scatter.hpp"

@@ -6,23 +6,16 @@
 // on points that are spread over all axes at once (scatter.hpp), which weigh by
 // the density over that of the points; along each axis that of the points is
 // learned from a line through the mode.
-#ifndef BAYESKERNEL_EP_GRID_HPP
-#define BAYESKERNEL_EP_GRID_HPP
+#pragma once
 
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 #include <map>
-#include <optional>
-#include <utility>
-#include <vector>
 
 #include "eigen.hpp"
 #include "ep/fit.hpp"
+#include "ep/grid_states.hpp"
 #include "ep/group_evidence.hpp"
 #include "ep/hyperparameters.hpp"
-#include "ep/grid_states.hpp"
 #include "ep/left_out_means.hpp"
 #include "ep/mixture.hpp"
 #include "ep/mode.hpp"
@@ -236,5 +229,3 @@ class EpGrid {
 };
 
 }  // namespace bayeskernel
-
-#endif

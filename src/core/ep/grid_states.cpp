@@ -1,7 +1,5 @@
 #include "ep/grid_states.hpp"
 
-#include <utility>
-
 #include "rows/sums.hpp"
 
 namespace bayeskernel {

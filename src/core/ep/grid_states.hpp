@@ -1,12 +1,9 @@
 // States of expectation propagation at points of a grid, from which it goes
 // on at their neighbours.
-#ifndef BAYESKERNEL_EP_GRID_STATES_HPP
-#define BAYESKERNEL_EP_GRID_STATES_HPP
+#pragma once
 
 #include <array>
-#include <cstddef>
 #include <map>
-#include <vector>
 
 #include "eigen.hpp"
 #include "ep/fit.hpp"
@@ -39,5 +36,3 @@ class GridStates {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,6 +1,5 @@
 #include "ep/group_evidence.hpp"
 
-
 #include "likelihood/likelihood.hpp"
 #include "linear/gaussian.hpp"
 #include "rows/sweep.hpp"

@@ -10,11 +10,7 @@
 // their effects are skewed, and Z_EP falls behind as the variance of groups
 // grows, while q at a given variance is right. (Opper, Paquet and Winther 2013,
 // Journal of Machine Learning Research 14, 2857-2898, expand Z / Z_EP.)
-#ifndef BAYESKERNEL_EP_GROUP_EVIDENCE_HPP
-#define BAYESKERNEL_EP_GROUP_EVIDENCE_HPP
-
-#include <Eigen/Cholesky>
-#include <cmath>
+#pragma once
 
 #include "eigen.hpp"
 #include "ep/fit.hpp"
@@ -69,7 +65,7 @@ class GroupEvidence {
   VectorXd shard(Index begin, Index end);
 
  private:
-  using Nodes = Eigen::ArrayXd;
+  using Nodes = ArrayXd;
   static constexpr int kBatch = GroupRules::kBatch;
   using Batch = Eigen::Array<double, kBatch, 1>;
   // As far as logarithms of products may go: neither these nor what they are
@@ -156,5 +152,3 @@ class GroupEvidence {
 };
 
 }  // namespace bayeskernel
-
-#endif

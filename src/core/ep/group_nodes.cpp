@@ -1,8 +1,5 @@
 #include "ep/group_nodes.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "math/quadrature.hpp"
 
 namespace bayeskernel {

@@ -1,7 +1,6 @@
 // Nodes of integrals over the one or two effects of a group, in standard
 // deviations, by how far f goes with these.
-#ifndef BAYESKERNEL_EP_GROUP_NODES_HPP
-#define BAYESKERNEL_EP_GROUP_NODES_HPP
+#pragma once
 
 #include <array>
 
@@ -12,7 +11,7 @@ namespace bayeskernel {
 // So many nodes by effect, of two effects at most 16.
 struct GroupNodes {
   MatrixXd node;  // r x nodes
-  Eigen::ArrayXd log_weight;
+  ArrayXd log_weight;
 
   GroupNodes(Index n, Index r);
 };
@@ -40,5 +39,3 @@ class GroupRules {
 };
 
 }  // namespace bayeskernel
-
-#endif

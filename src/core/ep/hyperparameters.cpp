@@ -1,9 +1,5 @@
 #include "ep/hyperparameters.hpp"
 
-#include <Eigen/Cholesky>
-#include <cmath>
-#include <cstddef>
-
 #include "error.hpp"
 #include "linear/conditional_variance.hpp"
 #include "linear/gaussian.hpp"

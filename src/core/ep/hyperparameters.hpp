@@ -3,10 +3,7 @@
 // width r > 1 the columns of L below the diagonal, its diagonal in logarithms.
 // With half t standard deviations these may be 0, where the columns of L have
 // no scale: then log standard deviations, and below the diagonal L_kc / L_kk.
-#ifndef BAYESKERNEL_EP_HYPERPARAMETERS_HPP
-#define BAYESKERNEL_EP_HYPERPARAMETERS_HPP
-
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "ep/fit.hpp"
@@ -21,7 +18,7 @@ class Hyperparameters {
   // Families without a noise hold it.
   Hyperparameters(const Prior& prior, const NoisePrior& noise);
 
-  Index size() const { return static_cast<Index>(owner_.size()); }
+  Index size() const { return count_of(owner_); }
   // The block of each coordinate; -1: the noise.
   const std::vector<int>& owner() const { return owner_; }
   const NoisePrior& noise() const { return noise_; }
@@ -66,5 +63,3 @@ class Hyperparameters {
 };
 
 }  // namespace bayeskernel
-
-#endif

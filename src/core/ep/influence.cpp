@@ -1,9 +1,5 @@
 #include "ep/influence.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <utility>
-
 #include "linear/accumulate.hpp"
 #include "linear/moments.hpp"
 
@@ -182,18 +178,16 @@ bool LinearResponse::run(const GaussianPosterior& fit,
   return false;
 }
 
-RowInfluence stein_influence(const Eigen::Ref<const MatrixXd>& f,
-                             const Eigen::Ref<const VectorXd>& y,
-                             const Eigen::Ref<const VectorXd>& weight) {
+RowInfluence stein_influence(const MatrixRef& f, const VectorRef& y,
+                             const VectorRef& weight) {
   const Index n = f.cols();
   RowInfluence out(n);
-  Eigen::ArrayXd value, slope;
+  ArrayXd value, slope;
   for (Index i = 0; i < n; ++i) {
     value = f.col(i).array();
     slope =
         (y[i] * value < 1.0)
-            .select(Eigen::ArrayXd::Constant(f.rows(), 2.0 * weight[i] * y[i]),
-                    0.0);
+            .select(ArrayXd::Constant(f.rows(), 2.0 * weight[i] * y[i]), 0.0);
     out.mean[i] = value.mean();
     out.gradient[i] = slope.mean();
     value -= out.mean[i];

@@ -2,12 +2,9 @@
 // precision and a gradient at the posterior. From these follow how the fit
 // moves when a row is left out, and a covariance of its estimates over samples
 // (the jackknife's), which the posterior of a pseudo-likelihood is not.
-#ifndef BAYESKERNEL_EP_INFLUENCE_HPP
-#define BAYESKERNEL_EP_INFLUENCE_HPP
+#pragma once
 
 #include <functional>
-#include <limits>
-#include <vector>
 
 #include "eigen.hpp"
 #include "ep/sites.hpp"
@@ -161,10 +158,7 @@ class LinearResponse {
 // Of a sampler: `f`, draws x rows; the gradient is its mean over the draws, and
 // kappa Var f = -Cov(f, gradient) over these (Stein's identity). Without
 // anything of other rows, whose noise would add up.
-RowInfluence stein_influence(const Eigen::Ref<const MatrixXd>& f,
-                             const Eigen::Ref<const VectorXd>& y,
-                             const Eigen::Ref<const VectorXd>& weight);
+RowInfluence stein_influence(const MatrixRef& f, const VectorRef& y,
+                             const VectorRef& weight);
 
 }  // namespace bayeskernel
-
-#endif

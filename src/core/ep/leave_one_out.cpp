@@ -1,7 +1,5 @@
 #include "ep/leave_one_out.hpp"
 
-#include <cmath>
-
 #include "likelihood/family.hpp"
 #include "likelihood/tilted.hpp"
 #include "math/normal.hpp"

@@ -1,6 +1,5 @@
 // Predictions of each row from the others, which the cavities give away.
-#ifndef BAYESKERNEL_EP_LEAVE_ONE_OUT_HPP
-#define BAYESKERNEL_EP_LEAVE_ONE_OUT_HPP
+#pragma once
 
 #include "eigen.hpp"
 #include "ep/sites.hpp"
@@ -21,5 +20,3 @@ struct LeftOutMoments {
 LeftOutMoments left_out_moments(const RowSource& rows, const SiteRows& sites);
 
 }  // namespace bayeskernel
-
-#endif

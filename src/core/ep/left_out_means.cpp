@@ -1,7 +1,5 @@
 #include "ep/left_out_means.hpp"
 
-#include <cmath>
-
 #include "ep/influence.hpp"
 #include "ep/sites.hpp"
 #include "linear/gaussian.hpp"

@@ -2,10 +2,7 @@
 // moves by what one step says, and weighs less the better it explained the row:
 // at one point alone theta may stand still where the weights of the points do
 // not, as where a prior's scale is all but 0.
-#ifndef BAYESKERNEL_EP_LEFT_OUT_MEANS_HPP
-#define BAYESKERNEL_EP_LEFT_OUT_MEANS_HPP
-
-#include <utility>
+#pragma once
 
 #include "eigen.hpp"
 #include "ep/fit.hpp"
@@ -35,5 +32,3 @@ class LeftOutMeans {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,9 +1,5 @@
 #include "ep/linear.hpp"
 
-#include <Eigen/Cholesky>
-#include <algorithm>
-#include <cmath>
-
 #include "ep/left_out_means.hpp"
 #include "math/spd.hpp"
 #include "math/special.hpp"
@@ -22,8 +18,7 @@ VectorXd unit_leave_one_out(const Completions& units,
     for (Index k = i; k < units.end(i); ++k) {
       value.push_back(units.log_prior[k] + leave_one_out[k]);
     }
-    out[units.unit[i] - 1] =
-        softmax(static_cast<Index>(value.size()), value.data());
+    out[units.unit[i] - 1] = softmax(count_of(value), value.data());
   }
   return out;
 }

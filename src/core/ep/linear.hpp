@@ -1,11 +1,6 @@
 // The linear model by expectation propagation, variances included: held,
 // integrated over where they have few parameters, or by EP in VB.
-#ifndef BAYESKERNEL_EP_LINEAR_HPP
-#define BAYESKERNEL_EP_LINEAR_HPP
-
-#include <cstddef>
-#include <limits>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "ep/fit.hpp"
@@ -74,5 +69,3 @@ EpOutcome fit_linear_ep(EpFit& fit, const NoisePrior& noise, bool grid,
                         const VectorXd& copies = VectorXd(), bool rows = true);
 
 }  // namespace bayeskernel
-
-#endif

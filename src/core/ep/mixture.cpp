@@ -1,7 +1,5 @@
 #include "ep/mixture.hpp"
 
-#include <Eigen/Cholesky>
-
 #include "ep/sites.hpp"
 #include "linear/gaussian.hpp"
 #include "rows/sums.hpp"
@@ -89,7 +87,7 @@ LinearMoments PosteriorMixture::linear() const {
   }
   out.schur = out.group_cov;
   if (d.size() == 0) return out;
-  const Eigen::Map<const VectorXd> effects(e.data(), e.size());
+  const VectorMap effects(e.data(), e.size());
   const MatrixXd cross = cross_ / total_ - d * effects.transpose();
   out.loading = -Eigen::LLT<MatrixXd>(out.theta_cov).solve(cross);
   for (Index g = 0; g < e.cols(); ++g) {

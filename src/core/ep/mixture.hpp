@@ -1,8 +1,5 @@
 // Moments of a mixture of Gaussian posteriors, added up point by point.
-#ifndef BAYESKERNEL_EP_MIXTURE_HPP
-#define BAYESKERNEL_EP_MIXTURE_HPP
-
-#include <algorithm>
+#pragma once
 
 #include "eigen.hpp"
 #include "ep/fit.hpp"
@@ -73,5 +70,3 @@ class PosteriorMixture {
 };
 
 }  // namespace bayeskernel
-
-#endif

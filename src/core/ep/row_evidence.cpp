@@ -1,9 +1,5 @@
 #include "ep/row_evidence.hpp"
 
-#include <Eigen/Cholesky>
-#include <algorithm>
-#include <cmath>
-
 #include "likelihood/likelihood.hpp"
 #include "linear/system.hpp"
 #include "math/normal.hpp"
@@ -12,7 +8,7 @@
 
 namespace bayeskernel {
 
-static double log_sum(const Eigen::ArrayXd& value) {
+static double log_sum(const ArrayXd& value) {
   const double most = value.maxCoeff();
   return most + std::log((value - most).exp().sum());
 }

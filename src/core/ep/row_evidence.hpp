@@ -17,12 +17,9 @@
 // where the others' factors are Gaussian. The weights of points of a grid
 // without row i are divided by it (mixture.hpp), or a row would vouch for its
 // own variance.
-#ifndef BAYESKERNEL_EP_ROW_EVIDENCE_HPP
-#define BAYESKERNEL_EP_ROW_EVIDENCE_HPP
+#pragma once
 
 #include <array>
-#include <optional>
-#include <vector>
 
 #include "eigen.hpp"
 #include "ep/fit.hpp"
@@ -49,7 +46,7 @@ class RowEvidenceRule {
   RowEvidence operator()();
 
  private:
-  using Nodes = Eigen::ArrayXd;
+  using Nodes = ArrayXd;
 
   bool is_label() const {
     return family_ == Family::logit || family_ == Family::probit;
@@ -102,7 +99,7 @@ class RowEvidenceRule {
     Nodes all;              // log of what is integrated, at the nodes
   };
 
-  using Effects = Eigen::Ref<const MatrixXd>;
+  using Effects = MatrixRef;
 
   void set_parts(const Effects& z, const Effects& cov, Index origin,
                  Scratch& scratch) const;
@@ -142,5 +139,3 @@ class RowEvidenceRule {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,15 +1,10 @@
 // Rows that are part of more, which their owner passes over when somebody asks:
 // whole shards, whose sums are the reply. It keeps the messages of its rows,
 // and at the end says what there is of each.
-#ifndef BAYESKERNEL_EP_ROW_WORKER_HPP
-#define BAYESKERNEL_EP_ROW_WORKER_HPP
+#pragma once
 
 #include <map>
-#include <memory>
-#include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "eigen.hpp"
 #include "ep/fit.hpp"
@@ -34,8 +29,8 @@ enum class RowStep {
   set_messages,
   left_out,
   leave_one_out,  // of left_out the log probabilities alone
-  response,   // a pass of linear response
-  influence,  // where these have led; they are over
+  response,       // a pass of linear response
+  influence,      // where these have led; they are over
   jackknife,
   minibatch,      // mean field of one
   keep_messages,  // copies by number, see RemoteMessages
@@ -155,5 +150,3 @@ class RowWorker {
 };
 
 }  // namespace bayeskernel
-
-#endif

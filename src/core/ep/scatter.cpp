@@ -1,7 +1,5 @@
 #include "ep/scatter.hpp"
 
-#include <cmath>
-
 namespace bayeskernel {
 
 LineDensity::LineDensity(const std::vector<double>& at,
@@ -73,12 +71,12 @@ Index LineDensity::cell_of(double u) const {
   return std::clamp(c, Index{0}, Index{kCells - 1});
 }
 
-Eigen::MatrixXd scattered_points(Index n, Index d) {
+MatrixXd scattered_points(Index n, Index d) {
   constexpr std::array<Index, 8> kBase{2, 3, 5, 7, 11, 13, 17, 19};
-  if (d > static_cast<Index>(kBase.size())) {
+  if (d > count_of(kBase)) {
     throw ArgumentError("points are spread over at most 8 dimensions");
   }
-  Eigen::MatrixXd out(d, n);
+  MatrixXd out(d, n);
   std::vector<double> at(n);
   std::vector<Index> order(n);
   for (Index k = 0; k < d; ++k) {

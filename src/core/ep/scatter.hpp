@@ -2,13 +2,9 @@
 // many: spread evenly over the unit cube, and mapped to each axis by a density
 // that was learned on a line along it. What the product of these misses is made
 // up for by weights.
-#ifndef BAYESKERNEL_EP_SCATTER_HPP
-#define BAYESKERNEL_EP_SCATTER_HPP
+#pragma once
 
-#include <algorithm>
 #include <array>
-#include <cstddef>
-#include <vector>
 
 #include "eigen.hpp"
 #include "error.hpp"
@@ -45,8 +41,6 @@ class LineDensity {
 
 // n points spread over the unit cube of d <= 8 dimensions, d x n: Halton's, by
 // their ranks along each axis, so that each part of it has its share of them.
-Eigen::MatrixXd scattered_points(Index n, Index d);
+MatrixXd scattered_points(Index n, Index d);
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,10 +1,5 @@
 #include "ep/selection.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <limits>
-
 #include "ep/sites.hpp"
 #include "ep/variational.hpp"
 #include "error.hpp"
@@ -188,7 +183,7 @@ void SelectionEp::restore(const Place& from) {
 
 void SelectionEp::collect(const std::vector<SelectionPoint>& points,
                           SelectionEpOutcome& out) const {
-  const Index size = static_cast<Index>(points.size());
+  const Index size = count_of(points);
   std::vector<double> weight;
   out.x.resize(size);
   out.logit_rho.resize(size);
@@ -200,7 +195,7 @@ void SelectionEp::collect(const std::vector<SelectionPoint>& points,
   out.log_evidence = softmax(size, weight.data());
   if (!held_) out.log_evidence += std::log(settings_.step);
   if (selection_.learn_rho) out.log_evidence += std::log(rho_step_);
-  out.weight = Eigen::Map<const VectorXd>(weight.data(), size);
+  out.weight = VectorMap(weight.data(), size);
   const auto average = [&](VectorXd SelectionPoint::*part) {
     VectorXd sum = VectorXd::Zero((points[0].*part).size());
     for (Index j = 0; j < size; ++j) sum += weight[j] * (points[j].*part);

@@ -4,12 +4,7 @@
 // times their density. The spike-and-slab law is not log-concave, so the
 // messages can settle in several places: of several starts the one with the
 // highest log Z goes on.
-#ifndef BAYESKERNEL_EP_SELECTION_HPP
-#define BAYESKERNEL_EP_SELECTION_HPP
-
-#include <memory>
-#include <utility>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "ep/fit.hpp"
@@ -130,5 +125,3 @@ class SelectionEp {
 };
 
 }  // namespace bayeskernel
-
-#endif

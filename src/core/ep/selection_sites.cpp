@@ -1,9 +1,6 @@
 #include "ep/selection_sites.hpp"
 
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstddef>
 
 #include "linear/completions.hpp"
 #include "math/normal.hpp"

@@ -3,8 +3,7 @@
 // which sends it the message exp(b theta - kappa theta^2 / 2) as rows do theirs
 // (sites.hpp). The messages are written into the precision and mean that the
 // columns have in a copy of the prior, which EpFit reads.
-#ifndef BAYESKERNEL_EP_SELECTION_SITES_HPP
-#define BAYESKERNEL_EP_SELECTION_SITES_HPP
+#pragma once
 
 #include "eigen.hpp"
 #include "prior/blocks.hpp"
@@ -75,5 +74,3 @@ class SelectionSites {
 };
 
 }  // namespace bayeskernel
-
-#endif

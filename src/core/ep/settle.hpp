@@ -1,8 +1,5 @@
 // The loop of expectation propagation, whatever solves for q.
-#ifndef BAYESKERNEL_EP_SETTLE_HPP
-#define BAYESKERNEL_EP_SETTLE_HPP
-
-#include <algorithm>
+#pragma once
 
 #include "ep/sites.hpp"
 #include "likelihood/family.hpp"
@@ -55,5 +52,3 @@ void settle(SiteRule& rule, Family family, const EpSettings& settings,
 }
 
 }  // namespace bayeskernel
-
-#endif

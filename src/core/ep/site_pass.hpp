@@ -1,11 +1,9 @@
 // The rows' side of expectation propagation: passes that set the messages of
 // rows and sum them up. Who keeps the rows runs them, a part of the rows, say,
 // on another machine.
-#ifndef BAYESKERNEL_EP_SITE_PASS_HPP
-#define BAYESKERNEL_EP_SITE_PASS_HPP
+#pragma once
 
 #include <functional>
-#include <utility>
 
 #include "eigen.hpp"
 #include "ep/sites.hpp"
@@ -96,5 +94,3 @@ class SitePass {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "ep/sites.hpp"
 
-#include <cmath>
-
 namespace bayeskernel {
 
 SiteRows::SiteRows(Index n, bool moments)

@@ -4,12 +4,7 @@
 // distributions; families differ in log Z alone.
 //
 // Minka (2001); Rasmussen and Williams (2006), eq. 3.52 to 3.59.
-#ifndef BAYESKERNEL_EP_SITES_HPP
-#define BAYESKERNEL_EP_SITES_HPP
-
-#include <algorithm>
-#include <cstdint>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "likelihood/bounds.hpp"
@@ -150,5 +145,3 @@ class MessageRule final : public Rule {
 };
 
 }  // namespace bayeskernel
-
-#endif

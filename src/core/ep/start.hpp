@@ -1,6 +1,5 @@
 // Messages to start from: those of the variational rules.
-#ifndef BAYESKERNEL_EP_START_HPP
-#define BAYESKERNEL_EP_START_HPP
+#pragma once
 
 #include "ep/sites.hpp"
 #include "likelihood/bounds.hpp"
@@ -40,5 +39,3 @@ class StartSites final : public Rule {
 };
 
 }  // namespace bayeskernel
-
-#endif

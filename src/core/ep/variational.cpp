@@ -1,10 +1,5 @@
 #include "ep/variational.hpp"
 
-#include <Eigen/Cholesky>
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-
 #include "ep/sites.hpp"
 #include "likelihood/family.hpp"
 #include "linear/conditional_variance.hpp"

@@ -1,10 +1,7 @@
 // EP in VB: q(theta, u) by expectation propagation, the variances by their
 // usual updates from its second moments, in turn until both stand still. Not
 // an ascent of one objective.
-#ifndef BAYESKERNEL_EP_VARIATIONAL_HPP
-#define BAYESKERNEL_EP_VARIATIONAL_HPP
-
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "ep/fit.hpp"
@@ -44,5 +41,3 @@ class EpInVb {
 };
 
 }  // namespace bayeskernel
-
-#endif

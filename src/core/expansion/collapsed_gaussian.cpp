@@ -1,14 +1,12 @@
 #include "expansion/collapsed_gaussian.hpp"
 
-#include <limits>
-
 #include "error.hpp"
 #include "math/normal.hpp"
 
 namespace bayeskernel {
 
-Eigen::Index CollapsedScratch::stride(Eigen::Index capacity) {
-  const Eigen::Index lines = (capacity + 8) / 8;
+Index CollapsedScratch::stride(Index capacity) {
+  const Index lines = (capacity + 8) / 8;
   return 8 * (lines + 1 - lines % 2);
 }
 

@@ -7,11 +7,7 @@
 // G = K'K, K'y and y'y alone.
 //
 // Sigma and mu are those of Ouyang (2008), eq. 3.20.
-#ifndef BAYESKERNEL_EXPANSION_COLLAPSED_GAUSSIAN_HPP
-#define BAYESKERNEL_EXPANSION_COLLAPSED_GAUSSIAN_HPP
-
-#include <algorithm>
-#include <cmath>
+#pragma once
 
 #include "eigen.hpp"
 #include "math/bordered.hpp"
@@ -22,7 +18,7 @@ namespace bayeskernel {
 // An edit of column `column` that is thought made: -1 for none. `factor` is
 // that of the rank-one change of Sigma.
 struct ColumnEdit {
-  Eigen::Index column = -1;
+  Index column = -1;
   double factor = 0.0;
   double change = 0.0;  // of the log marginal likelihood
 };
@@ -37,14 +33,14 @@ struct ColumnAddition {
 // Work space that any number of regressions of up to `capacity` columns share,
 // one at a time.
 struct CollapsedScratch {
-  explicit CollapsedScratch(Eigen::Index capacity)
+  explicit CollapsedScratch(Index capacity)
       : row(stride(capacity)),
         root(stride(capacity)),
         pivots(2 * stride(capacity)),
         square(stride(capacity) * stride(capacity)) {}
 
   // Columns an odd number of cache lines apart fall into different sets.
-  static Eigen::Index stride(Eigen::Index capacity);
+  static Index stride(Index capacity);
 
   AlignedBuffer row, root, pivots, square;
 };
@@ -52,8 +48,6 @@ struct CollapsedScratch {
 // A copy has a state of its own and the same work space.
 class CollapsedGaussian {
  public:
-  using Index = Eigen::Index;
-
   CollapsedGaussian(Index capacity, CollapsedScratch& scratch)
       : stride_(CollapsedScratch::stride(capacity)),
         scratch_(&scratch),
@@ -235,5 +229,3 @@ class CollapsedGaussian {
 };
 
 }  // namespace bayeskernel
-
-#endif

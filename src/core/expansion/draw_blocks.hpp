@@ -1,11 +1,8 @@
 // Predictions from many draws at many rows: parts of the rows one after
 // another, blocks of draws side by side.
-#ifndef BAYESKERNEL_EXPANSION_DRAW_BLOCKS_HPP
-#define BAYESKERNEL_EXPANSION_DRAW_BLOCKS_HPP
+#pragma once
 
-#include <algorithm>
 #include <functional>
-#include <vector>
 
 #include "eigen.hpp"
 #include "parallel/executor.hpp"
@@ -56,8 +53,8 @@ class BlockSums {
     return sum;
   }
   // Over all draws; the sums are 0 afterwards.
-  Eigen::ArrayXXd take_mean(Index rows) {
-    Eigen::ArrayXXd total = Eigen::ArrayXXd::Zero(rows, columns_);
+  ArrayXXd take_mean(Index rows) {
+    ArrayXXd total = ArrayXXd::Zero(rows, columns_);
     for (MatrixXd& sum : sums_) {
       total += sum.array();
       sum.resize(0, 0);
@@ -71,5 +68,3 @@ class BlockSums {
 };
 
 }  // namespace bayeskernel
-
-#endif

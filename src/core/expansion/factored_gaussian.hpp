@@ -7,13 +7,9 @@
 // as s G is above 1e5 or so; of a factor where s G times the unit of rounding
 // of T is near 1. `lost()` says whether the factor's digits are: T is double
 // where they suffice and DoubleDouble where not.
-#ifndef BAYESKERNEL_EXPANSION_FACTORED_GAUSSIAN_HPP
-#define BAYESKERNEL_EXPANSION_FACTORED_GAUSSIAN_HPP
+#pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <type_traits>
-#include <vector>
 
 #include "eigen.hpp"
 #include "error.hpp"
@@ -32,8 +28,6 @@ struct NextRow {
 template <class T>
 class FactoredGaussian {
  public:
-  using Index = Eigen::Index;
-
   explicit FactoredGaussian(Index capacity)
       : stride_(padded(capacity)),
         gram_(stride_ * stride_),
@@ -318,5 +312,3 @@ class FactoredGaussian {
 };
 
 }  // namespace bayeskernel
-
-#endif

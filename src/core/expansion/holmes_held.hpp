@@ -1,10 +1,6 @@
 // Latents of a probit model with the coefficients integrated out (Holmes and
 // Held 2006): z_i given the others is normal, cut to the interval of its class.
-#ifndef BAYESKERNEL_EXPANSION_HOLMES_HELD_HPP
-#define BAYESKERNEL_EXPANSION_HOLMES_HELD_HPP
-
-#include <algorithm>
-#include <cmath>
+#pragma once
 
 #include "eigen.hpp"
 #include "expansion/collapsed_gaussian.hpp"
@@ -17,8 +13,6 @@ namespace bayeskernel {
 
 class HolmesHeld {
  public:
-  using Index = Eigen::Index;
-
   struct Conditional {
     double mean;
     double variance;
@@ -64,5 +58,3 @@ class HolmesHeld {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -2,8 +2,7 @@
 //
 // Ouyang (2008): truncation eq. 2.7 and 3.7, continuous approximation 3.8 and
 // 3.9; errors of both in section 3.2.1.
-#ifndef BAYESKERNEL_EXPANSION_LEVY_HPP
-#define BAYESKERNEL_EXPANSION_LEVY_HPP
+#pragma once
 
 #include <cmath>
 
@@ -32,5 +31,3 @@ inline LevyApproximation truncated_levy(double alpha, double gamma,
 }
 
 }  // namespace bayeskernel
-
-#endif

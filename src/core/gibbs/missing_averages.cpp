@@ -1,7 +1,5 @@
 #include "gibbs/missing_averages.hpp"
 
-#include <Eigen/Core>
-
 #include "math/normal.hpp"
 
 namespace bayeskernel {

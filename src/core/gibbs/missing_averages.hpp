@@ -1,7 +1,6 @@
 // Running averages over draws of what is too much to keep: missing values, and
 // f and the class probability by link of the rows they are in.
-#ifndef BAYESKERNEL_GIBBS_MISSING_AVERAGES_HPP
-#define BAYESKERNEL_GIBBS_MISSING_AVERAGES_HPP
+#pragma once
 
 #include "eigen.hpp"
 #include "gibbs/model_chain.hpp"
@@ -21,7 +20,7 @@ struct MissingAverages {
   explicit MissingAverages(const MissingPattern& missing,
                            Family family = Family::hinge)
       : value(missing.count),
-        f(static_cast<Index>(missing.rows.size())),
+        f(count_of(missing.rows)),
         probit(f.mean.size()),
         hinge(f.mean.size()),
         logit(family == Family::logit ? f.mean.size() : 0) {}
@@ -31,7 +30,7 @@ struct MissingAverages {
   void merge(const MissingAverages& other);
 
  private:
-  Eigen::ArrayXd draw_, work_, probability_;
+  ArrayXd draw_, work_, probability_;
 };
 
 // All that a chain averages; what a model lacks is empty.
@@ -52,5 +51,3 @@ struct ModelAverages {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,6 +1,5 @@
 #include "gibbs/missing_summary.hpp"
 
-#include <algorithm>
 #include <numeric>
 
 namespace bayeskernel {
@@ -15,7 +14,7 @@ std::vector<Index> sorted(std::size_t count, Less&& less) {
   return out;
 }
 
-VectorXd pick(const Eigen::ArrayXd& from, const std::vector<Index>& order) {
+VectorXd pick(const ArrayXd& from, const std::vector<Index>& order) {
   VectorXd out(order.size());
   for (std::size_t k = 0; k < order.size(); ++k) out[k] = from[order[k]];
   return out;
@@ -44,7 +43,7 @@ ValueSummary summarize_values(const MissingAverages& all,
                               const MissingPlaces& places,
                               const ModelRecorder& recorder) {
   const std::vector<Index> order = places.by_row();
-  Eigen::ArrayXd mean = all.value.mean, variance = all.value.variance();
+  ArrayXd mean = all.value.mean, variance = all.value.variance();
   ValueSummary out;
   for (const Index value : order) {
     const double scale = recorder.scale_of(value);

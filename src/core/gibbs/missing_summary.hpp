@@ -1,9 +1,6 @@
 // Missing values and the rows that have them over the draws of all chains, in
 // the order of the user's rows, which count from 1.
-#ifndef BAYESKERNEL_GIBBS_MISSING_SUMMARY_HPP
-#define BAYESKERNEL_GIBBS_MISSING_SUMMARY_HPP
-
-#include <vector>
+#pragma once
 
 #include "gibbs/missing_averages.hpp"
 #include "gibbs/model_recorder.hpp"
@@ -40,5 +37,3 @@ IncompleteRows summarize_rows(const MissingAverages& all,
                               const std::vector<Index>& order);
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "gibbs/model_chain.hpp"
 
-#include <Eigen/Core>
-
 #include "error.hpp"
 #include "likelihood/family.hpp"
 #include "prior/variance_prior.hpp"
@@ -32,6 +30,11 @@ ModelChain::ModelChain(const PackedRows& rows, const Prior& prior,
     selection_ = std::make_unique<SelectionGibbs>(
         selection, prior, rows.z_columns(), rows.groups(), seed, chain,
         wide_ ? &rows.x : nullptr);
+    if (model.family != Family::gaussian && !base_.residuals()) {
+      moves_ =
+          std::make_unique<ColumnMoves>(own_rows_ ? *own_rows_ : rows, prior,
+                                        selection, executor, model.family);
+    }
   }
   if (missing.predictors() > 0) {
     if (completions_)
@@ -49,12 +52,17 @@ void ModelChain::sweep() {
   base_.latent_pass();
   if (selection_) {
     selection_->draw_coefficients(base_);
-    selection_->draw_scales(base_);
   } else {
     base_.draw_coefficients();
   }
-  // Latents are forgotten by the move along a scale.
+  // Latents are forgotten by the moves of columns and along a scale.
   if (missing_ && given_latents_) draw_missing(base_.messages());
+  if (moves_) {
+    Stream stream(base_.seed(), base_.chain(), Purpose::selection, state.sweep,
+                  2);
+    moves_->run(stream, base_.state.point, selection_->state);
+  }
+  if (selection_) selection_->draw_scales(base_);
   base_.draw_variances();
   base_.move_scale(selection_ ? &selection_->state.precision : nullptr);
   ++base_.state.sweep;

@@ -3,12 +3,7 @@
 // those of the plain chain (gibbs.hpp), of selection/gibbs.hpp, of
 // missing/values/gibbs.hpp and of missing/completions/gibbs.hpp; parts that a
 // model lacks are skipped.
-#ifndef BAYESKERNEL_GIBBS_MODEL_CHAIN_HPP
-#define BAYESKERNEL_GIBBS_MODEL_CHAIN_HPP
-
-#include <algorithm>
-#include <cstdint>
-#include <memory>
+#pragma once
 
 #include "eigen.hpp"
 #include "linear/gibbs.hpp"
@@ -22,6 +17,7 @@
 #include "prior/indicators.hpp"
 #include "rows/rows.hpp"
 #include "rows/sums.hpp"
+#include "selection/column_moves.hpp"
 #include "selection/gibbs.hpp"
 
 namespace bayeskernel {
@@ -64,7 +60,7 @@ class ModelChain {
     return completions_->responsibility();
   }
   // f of the rows with missing values.
-  void missing_latents(Eigen::ArrayXd& out) const {
+  void missing_latents(ArrayXd& out) const {
     missing_->latent(base_.state.point, out);
   }
 
@@ -77,10 +73,9 @@ class ModelChain {
   bool wide_;
   GibbsChain base_;
   std::unique_ptr<SelectionGibbs> selection_;
+  std::unique_ptr<ColumnMoves> moves_;
   std::unique_ptr<MissingGibbs> missing_;
   bool given_latents_ = false;  // what values are drawn with
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "gibbs/model_recorder.hpp"
 
-#include <cmath>
-
 #include "missing/values/gibbs.hpp"
 #include "selection/gibbs.hpp"
 
@@ -14,7 +12,7 @@ Index ModelRecorder::variables() const {
               ? 1 + (selection_.learn_rho ? 1 : 0) + selection_.size()
               : 0) +
          predictors + predictors * (predictors + 1) / 2 +
-         static_cast<Index>(scale_.order.size());
+         count_of(scale_.order);
 }
 
 void ModelRecorder::write(const ModelChain& chain, double* out,

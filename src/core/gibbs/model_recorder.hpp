@@ -1,9 +1,5 @@
 // Turns states of a whole model's chains into draws on the scale of the data.
-#ifndef BAYESKERNEL_GIBBS_MODEL_RECORDER_HPP
-#define BAYESKERNEL_GIBBS_MODEL_RECORDER_HPP
-
-#include <utility>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "gibbs/model_chain.hpp"
@@ -50,5 +46,3 @@ class ModelRecorder {
 };
 
 }  // namespace bayeskernel
-
-#endif

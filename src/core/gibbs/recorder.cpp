@@ -1,9 +1,5 @@
 #include "gibbs/recorder.hpp"
 
-#include <Eigen/Cholesky>
-#include <algorithm>
-#include <cmath>
-
 #include "math/spd.hpp"
 #include "rng/stream.hpp"
 #include "rows/sums.hpp"
@@ -43,8 +39,7 @@ void Recorder::write(const GibbsState& state, std::uint64_t chain, double* out,
       const double* from = block.eliminated
                                ? state.point.group.data()
                                : state.point.x.data() + block.first;
-      const Eigen::Map<const MatrixXd> members(from, block.width,
-                                               block.members);
+      const MatrixMap members(from, block.width, block.members);
       for (Index m = 0; m < block.members; ++m) {
         for (Index k = 0; k < block.width; ++k) {
           put(transform_[l].row(k).dot(members.col(m)));

@@ -1,11 +1,5 @@
 // Turns states of a Gibbs chain into draws on the scale of the data.
-#ifndef BAYESKERNEL_GIBBS_RECORDER_HPP
-#define BAYESKERNEL_GIBBS_RECORDER_HPP
-
-#include <cstddef>
-#include <cstdint>
-#include <utility>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "linear/gibbs.hpp"
@@ -55,5 +49,3 @@ class Recorder {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -2,10 +2,10 @@
 
 namespace bayeskernel {
 
-RunningMoments::RunningMoments(Eigen::Index size)
-    : mean(Eigen::ArrayXd::Zero(size)), squares(Eigen::ArrayXd::Zero(size)) {}
+RunningMoments::RunningMoments(Index size)
+    : mean(ArrayXd::Zero(size)), squares(ArrayXd::Zero(size)) {}
 
-void RunningMoments::add(const Eigen::ArrayXd& draw) {
+void RunningMoments::add(const ArrayXd& draw) {
   count += 1.0;
   squares += (1.0 - 1.0 / count) * (draw - mean).square();
   mean += (draw - mean) / count;
@@ -20,8 +20,8 @@ void RunningMoments::merge(const RunningMoments& other) {
   count = total;
 }
 
-Eigen::ArrayXd RunningMoments::variance() const {
-  if (count < 2.0) return Eigen::ArrayXd::Zero(mean.size());
+ArrayXd RunningMoments::variance() const {
+  if (count < 2.0) return ArrayXd::Zero(mean.size());
   return squares / (count - 1.0);
 }
 

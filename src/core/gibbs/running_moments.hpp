@@ -1,25 +1,22 @@
 // Means and variances over draws that are seen once and not kept.
-#ifndef BAYESKERNEL_GIBBS_RUNNING_MOMENTS_HPP
-#define BAYESKERNEL_GIBBS_RUNNING_MOMENTS_HPP
+#pragma once
 
-#include <Eigen/Core>
+#include "eigen.hpp"
 
 namespace bayeskernel {
 
 // Welford's recursion, element by element.
 struct RunningMoments {
   double count = 0.0;
-  Eigen::ArrayXd mean, squares;
+  ArrayXd mean, squares;
 
-  explicit RunningMoments(Eigen::Index size = 0);
+  explicit RunningMoments(Index size = 0);
 
-  void add(const Eigen::ArrayXd& draw);
+  void add(const ArrayXd& draw);
 
   void merge(const RunningMoments& other);
 
-  Eigen::ArrayXd variance() const;
+  ArrayXd variance() const;
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,8 +1,5 @@
 #include "gp/bound_gradient.hpp"
 
-#include <utility>
-#include <vector>
-
 #include "kernel/columns.hpp"
 #include "kernel/tree.hpp"
 #include "likelihood/rules.hpp"
@@ -158,10 +155,8 @@ void BoundGradientPass::tile(const TileSpan& span, Scratch& scratch,
   }
 }
 
-void BoundGradientPass::bound_rows(const Tile& raw,
-                                   const Eigen::Ref<const MatrixXd>& phi,
-                                   const Eigen::Ref<const MatrixXd>& g,
-                                   Scratch& scratch) const {
+void BoundGradientPass::bound_rows(const Tile& raw, const MatrixRef& phi,
+                                   const MatrixRef& g, Scratch& scratch) const {
   const Index n = phi.cols();
   const VectorXd variance =
       (phi.array() * g.array()).colwise().sum().transpose() +

@@ -11,8 +11,7 @@
 // Cost of a row: that of its features, m^2 for G and m^2 / 2 for T.
 //
 // The bound is Wenzel et al. (2017), eq. 8; its derivatives drive their eq. 12.
-#ifndef BAYESKERNEL_GP_BOUND_GRADIENT_HPP
-#define BAYESKERNEL_GP_BOUND_GRADIENT_HPP
+#pragma once
 
 #include "eigen.hpp"
 #include "ep/sites.hpp"
@@ -82,8 +81,8 @@ class BoundGradientPass {
   void tile(const TileSpan& span, Scratch& scratch, Parts& out) const;
 
   // `g` holds S phi; the gradients hold the means of f.
-  void bound_rows(const Tile& raw, const Eigen::Ref<const MatrixXd>& phi,
-                  const Eigen::Ref<const MatrixXd>& g, Scratch& scratch) const;
+  void bound_rows(const Tile& raw, const MatrixRef& phi, const MatrixRef& g,
+                  Scratch& scratch) const;
 
   void site_rows(const TileSpan& span, const Tile& raw, Eigen::Ref<MatrixXd> g,
                  Scratch& scratch) const;
@@ -102,5 +101,3 @@ class BoundGradientPass {
 };
 
 }  // namespace bayeskernel
-
-#endif

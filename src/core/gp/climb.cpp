@@ -1,8 +1,5 @@
 #include "gp/climb.hpp"
 
-#include <cmath>
-#include <utility>
-
 #include "eigen.hpp"
 #include "gp/bound_gradient.hpp"
 #include "gp/features.hpp"
@@ -30,8 +27,7 @@ void KernelClimb::visit(const RowSource& batch, const GaussianPosterior& q,
   Kernel kernel = features_.kernel();
   MatrixXd z = features_.kernel_columns().z();
   VectorXd gradient(slope.kernel.size() + z.size());
-  gradient << slope.kernel,
-      Eigen::Map<const VectorXd>(slope.locations.data(), z.size());
+  gradient << slope.kernel, VectorMap(slope.locations.data(), z.size());
   constexpr double kRate = 0.05, kFirst = 0.9, kSecond = 0.999;
   if (mean_.size() == 0) mean_ = square_ = VectorXd::Zero(gradient.size());
   mean_ += (1.0 - kFirst) * (gradient - mean_);
@@ -45,7 +41,7 @@ void KernelClimb::visit(const RowSource& batch, const GaussianPosterior& q,
   kernel.set_log_parameters((kernel.log_parameters() + step.head(count))
                                 .cwiseMax(lower_)
                                 .cwiseMin(upper_));
-  z += Eigen::Map<const MatrixXd>(step.data() + count, z.rows(), z.cols());
+  z += MatrixMap(step.data() + count, z.rows(), z.cols());
   features_ = Features(kernel, z, features_.nugget());
 }
 

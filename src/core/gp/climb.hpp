@@ -4,8 +4,7 @@
 // Cost of a step: that of BoundGradientPass, and m^3.
 //
 // Wenzel et al. (2017), section 4.3: one for every ten steps of q, by eq. 12.
-#ifndef BAYESKERNEL_GP_CLIMB_HPP
-#define BAYESKERNEL_GP_CLIMB_HPP
+#pragma once
 
 #include "eigen.hpp"
 #include "gp/features.hpp"
@@ -34,5 +33,3 @@ class KernelClimb {
 };
 
 }  // namespace bayeskernel
-
-#endif

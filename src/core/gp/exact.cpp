@@ -1,9 +1,5 @@
 #include "gp/exact.hpp"
 
-#include <cmath>
-#include <limits>
-#include <utility>
-
 #include "likelihood/rules.hpp"
 
 namespace bayeskernel {
@@ -74,8 +70,8 @@ MeanFieldResult ExactFit::run(const MeanFieldSettings& settings,
   start(result);
   ascend(*this, AscentSchedule(), settings, keep_going, result);
   const double* from = accepted_state_.data();
-  alpha_ = Eigen::Map<const VectorXd>(from + n_, n_);
-  kappa_ = Eigen::Map<const VectorXd>(from + 2 * n_, n_);
+  alpha_ = VectorMap(from + n_, n_);
+  kappa_ = VectorMap(from + 2 * n_, n_);
   return result;
 }
 

@@ -7,10 +7,7 @@
 //
 // Wenzel et al. (2017), section 4.1, of eq. 5; for B see Rasmussen and Williams
 // (2006), chapter 3.
-#ifndef BAYESKERNEL_GP_EXACT_HPP
-#define BAYESKERNEL_GP_EXACT_HPP
-
-#include <algorithm>
+#pragma once
 
 #include "eigen.hpp"
 #include "ep/influence.hpp"
@@ -132,5 +129,3 @@ WhitenedPosterior whitened(const Features& features, const Fit& fit) {
 }
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "gp/exact_ep.hpp"
 
-#include <cmath>
-
 #include "ep/start.hpp"
 #include "gp/features.hpp"
 #include "parallel/executor.hpp"

@@ -5,10 +5,7 @@
 // says next to nothing.
 //
 // Rasmussen and Williams (2006), algorithm 3.5.
-#ifndef BAYESKERNEL_GP_EXACT_EP_HPP
-#define BAYESKERNEL_GP_EXACT_EP_HPP
-
-#include <utility>
+#pragma once
 
 #include "eigen.hpp"
 #include "ep/leave_one_out.hpp"
@@ -100,5 +97,3 @@ class ExactEp {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -37,7 +37,7 @@ void Features::block(const double* x, Index n, Scratch& scratch, double* phi,
     scratch.diagonal.resize(n);
     scratch.norm.resize(n);
   }
-  const Eigen::Map<const MatrixXd> rows(x, dimension(), n);
+  const MatrixMap rows(x, dimension(), n);
   if (given_) {
     scratch.block.leftCols(n) = rows.topRows(m);
     scratch.diagonal.head(n) = rows.row(m).transpose();
@@ -71,8 +71,7 @@ void Features::factor() {
 }
 
 void add_slope_products(const Kernel& kernel, const MatrixXd& z,
-                        const VectorXd& direction,
-                        const Eigen::Ref<const MatrixXd>& x,
+                        const VectorXd& direction, const MatrixRef& x,
                         Eigen::Ref<MatrixXd> outer) {
   const Index n = x.cols(), m = z.cols();
   // The kernel is symmetric: the rows are its first argument here.
@@ -118,12 +117,8 @@ Tile FeatureRows::tile(const TileSpan& span, MatrixXd& buffer) const {
   } else {
     executor_.run(parts, part);
   }
-  return Tile{Eigen::Map<const MatrixXd>(phi, m, n),
-              Eigen::Map<const MatrixXd>(nullptr, 0, n),
-              raw.y,
-              raw.weight,
-              raw.offset,
-              Eigen::Map<const VectorXd>(residual, n)};
+  return Tile{MatrixMap(phi, m, n), MatrixMap(nullptr, 0, n), raw.y, raw.weight,
+              raw.offset,           VectorMap(residual, n)};
 }
 
 Index FeatureRows::block_rows() const {

@@ -4,13 +4,7 @@
 // of a row: the kernel, 2 m d, and m^2 / 2 multiply-adds to whiten it.
 //
 // Inducing points: Wenzel et al. (2017), eq. 6, after Titsias (2009).
-#ifndef BAYESKERNEL_GP_FEATURES_HPP
-#define BAYESKERNEL_GP_FEATURES_HPP
-
-#include <algorithm>
-#include <cmath>
-#include <utility>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "kernel/columns.hpp"
@@ -70,8 +64,7 @@ class Features {
 // Adds to d x d `outer` the products of the gradients, in the columns of x, of
 // f(x) = k_m(x)'direction at the rows x (d x n).
 void add_slope_products(const Kernel& kernel, const MatrixXd& z,
-                        const VectorXd& direction,
-                        const Eigen::Ref<const MatrixXd>& x,
+                        const VectorXd& direction, const MatrixRef& x,
                         Eigen::Ref<MatrixXd> outer);
 
 // The kernel with projections along the directions in which f varies most: the
@@ -127,5 +120,3 @@ void keep_labels(const RowSource& base, PackedRows& out);
 void exact_features(const Features& features, PackedRows& out);
 
 }  // namespace bayeskernel
-
-#endif

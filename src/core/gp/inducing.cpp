@@ -1,10 +1,6 @@
 #include "gp/inducing.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <set>
-#include <utility>
-#include <vector>
 
 #include "error.hpp"
 #include "math/kmeans.hpp"
@@ -14,8 +10,7 @@ namespace bayeskernel {
 
 namespace detail {
 
-MatrixXd distinct_columns(const Eigen::Ref<const MatrixXd>& x, Index count,
-                          Stream& stream) {
+MatrixXd distinct_columns(const MatrixRef& x, Index count, Stream& stream) {
   const auto before = [&](Index a, Index b) {
     const auto u = x.col(a), v = x.col(b);
     return std::lexicographical_compare(u.data(), u.data() + u.size(), v.data(),
@@ -25,13 +20,13 @@ MatrixXd distinct_columns(const Eigen::Ref<const MatrixXd>& x, Index count,
   std::set<Index, decltype(before)> seen(before);
   std::vector<Index> order(n), kept;
   std::iota(order.begin(), order.end(), Index{0});
-  for (Index i = 0; i < n && static_cast<Index>(kept.size()) < count; ++i) {
+  for (Index i = 0; i < n && count_of(kept) < count; ++i) {
     if (n > count) {
       std::swap(order[i], order[i + uniform_index(stream, n - i)]);
     }
     if (seen.insert(order[i]).second) kept.push_back(order[i]);
   }
-  MatrixXd out(x.rows(), static_cast<Index>(kept.size()));
+  MatrixXd out(x.rows(), count_of(kept));
   for (Index j = 0; j < out.cols(); ++j) out.col(j) = x.col(kept[j]);
   return out;
 }
@@ -45,8 +40,7 @@ Index Lottery::operator()(Stream& stream) const {
   return at - sum_.data();
 }
 
-VectorXd squared_distances(const Eigen::Ref<const MatrixXd>& x,
-                           const VectorXd& from) {
+VectorXd squared_distances(const MatrixRef& x, const VectorXd& from) {
   VectorXd out(x.cols());
   for (Index i = 0; i < x.cols(); ++i) out[i] = (x.col(i) - from).squaredNorm();
   return out;
@@ -57,14 +51,12 @@ Stream seeding_stream(const InducingSettings& settings, Index seed) {
                 static_cast<std::uint64_t>(seed), 0);
 }
 
-Index first_seed(const Eigen::Ref<const MatrixXd>& x,
-                 const InducingSettings& settings) {
+Index first_seed(const MatrixRef& x, const InducingSettings& settings) {
   Stream stream = seeding_stream(settings, 0);
   return uniform_index(stream, x.cols());
 }
 
-MatrixXd exact_seeds(const Eigen::Ref<const MatrixXd>& x,
-                     const InducingSettings& settings) {
+MatrixXd exact_seeds(const MatrixRef& x, const InducingSettings& settings) {
   MatrixXd seeds(x.rows(), settings.count);
   seeds.col(0) = x.col(first_seed(x, settings));
   VectorXd distance = squared_distances(x, seeds.col(0));
@@ -79,8 +71,7 @@ MatrixXd exact_seeds(const Eigen::Ref<const MatrixXd>& x,
   return seeds.leftCols(m);
 }
 
-MatrixXd chain_seeds(const Eigen::Ref<const MatrixXd>& x,
-                     const InducingSettings& settings) {
+MatrixXd chain_seeds(const MatrixRef& x, const InducingSettings& settings) {
   const Index n = x.cols(), chain = settings.chain;
   MatrixXd seeds(x.rows(), settings.count);
   Centres ready(x.rowwise().mean(), settings.count);
@@ -121,7 +112,7 @@ MatrixXd chain_seeds(const Eigen::Ref<const MatrixXd>& x,
   return seeds.leftCols(ready.size());
 }
 
-double squared_distance_scale(const Eigen::Ref<const MatrixXd>& x) {
+double squared_distance_scale(const MatrixRef& x) {
   const Index n = x.cols(), half = n / 2;
   VectorXd middle(x.rows()), row(n);
   for (Index k = 0; k < x.rows(); ++k) {
@@ -135,8 +126,7 @@ double squared_distance_scale(const Eigen::Ref<const MatrixXd>& x) {
   return 2.0 * (squared[half] > 0.0 ? squared[half] : mean);
 }
 
-MatrixXd drop_near_duplicates(MatrixXd centres,
-                              const Eigen::Ref<const MatrixXd>& x) {
+MatrixXd drop_near_duplicates(MatrixXd centres, const MatrixRef& x) {
   const double near = 1e-10 * squared_distance_scale(x);
   Index kept = 0;
   for (Index j = 0; j < centres.cols(); ++j) {
@@ -152,8 +142,8 @@ MatrixXd drop_near_duplicates(MatrixXd centres,
 
 }  // namespace detail
 
-MatrixXd inducing_points(const Eigen::Ref<const MatrixXd>& x,
-                         const InducingSettings& settings, Executor& executor) {
+MatrixXd inducing_points(const MatrixRef& x, const InducingSettings& settings,
+                         Executor& executor) {
   if (settings.count < 1 || settings.chain < 1) {
     throw ArgumentError("inducing points need a count and a chain above 0");
   }
@@ -173,7 +163,7 @@ MatrixXd inducing_points(const Eigen::Ref<const MatrixXd>& x,
   return detail::drop_near_duplicates(std::move(centres), x);
 }
 
-double median_distance(const Eigen::Ref<const MatrixXd>& x, Index most) {
+double median_distance(const MatrixRef& x, Index most) {
   const Index n = std::min(x.cols(), most);
   const Index pairs = n * (n - 1) / 2;
   if (pairs < 1) return 1.0;

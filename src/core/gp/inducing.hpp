@@ -3,10 +3,8 @@
 // is a row of the data, already standardised.
 //
 // Wenzel et al. (2017), sections 4.2 and 5.5.
-#ifndef BAYESKERNEL_GP_INDUCING_HPP
-#define BAYESKERNEL_GP_INDUCING_HPP
+#pragma once
 
-#include <cstdint>
 #include <numeric>
 
 #include "eigen.hpp"
@@ -35,8 +33,7 @@ constexpr Index kExactSeeding = 5000;
 
 // Up to `count` of the columns, no two alike: all of them in their order if
 // they are as few, else in random order.
-MatrixXd distinct_columns(const Eigen::Ref<const MatrixXd>& x, Index count,
-                          Stream& stream);
+MatrixXd distinct_columns(const MatrixRef& x, Index count, Stream& stream);
 
 // Draws i with probability mass_i / sum(mass); O(n) once, O(log n) a draw.
 class Lottery {
@@ -51,49 +48,42 @@ class Lottery {
   VectorXd sum_;
 };
 
-VectorXd squared_distances(const Eigen::Ref<const MatrixXd>& x,
-                           const VectorXd& from);
+VectorXd squared_distances(const MatrixRef& x, const VectorXd& from);
 
 Stream seeding_stream(const InducingSettings& settings, Index seed);
 
-Index first_seed(const Eigen::Ref<const MatrixXd>& x,
-                 const InducingSettings& settings);
+Index first_seed(const MatrixRef& x, const InducingSettings& settings);
 
 // D^2 sampling (Arthur and Vassilvitskii 2007): a row is the next seed with
 // probability proportional to its squared distance from the seeds so far.
 // Ends early when every row is a seed. O(n m d).
-MatrixXd exact_seeds(const Eigen::Ref<const MatrixXd>& x,
-                     const InducingSettings& settings);
+MatrixXd exact_seeds(const MatrixRef& x, const InducingSettings& settings);
 
 // The same law in the limit of long chains: AFK-MC2 (Bachem, Lucic, Hassani
 // and Krause 2016), with proposals q(x) = d(x, c_1)^2 / (2 sum d^2) + 1 / (2n)
 // and acceptance min(1, d(y)^2 q(x) / (d(x)^2 q(y))). A chain that ends on a
 // seed adds none. O(n d + chain m^2 d).
-MatrixXd chain_seeds(const Eigen::Ref<const MatrixXd>& x,
-                     const InducingSettings& settings);
+MatrixXd chain_seeds(const MatrixRef& x, const InducingSettings& settings);
 
 // Twice the median squared distance of the columns from their middle, or the
 // mean if that is 0: a few columns far away do not move it.
-double squared_distance_scale(const Eigen::Ref<const MatrixXd>& x);
+double squared_distance_scale(const MatrixRef& x);
 
 // Of centres that are almost one only the first: what is near beside the
 // spread of the data makes K_mm singular. O(m^2 d).
-MatrixXd drop_near_duplicates(MatrixXd centres,
-                              const Eigen::Ref<const MatrixXd>& x);
+MatrixXd drop_near_duplicates(MatrixXd centres, const MatrixRef& x);
 
 }  // namespace detail
 
 // d x m' with m' <= count, fewer where rows are alike. All rows that differ,
 // as they are, if there are no more than `count`. The answer depends on the
 // seed, not on the executor.
-MatrixXd inducing_points(const Eigen::Ref<const MatrixXd>& x,
-                         const InducingSettings& settings, Executor& executor);
+MatrixXd inducing_points(const MatrixRef& x, const InducingSettings& settings,
+                         Executor& executor);
 
 // Median Euclidean distance between rows: all pairs of at most `most` rows,
 // evenly spaced. The mean of those above 0 if that is 0, 1 if all rows are
 // alike. O(most^2 d).
-double median_distance(const Eigen::Ref<const MatrixXd>& x, Index most = 1000);
+double median_distance(const MatrixRef& x, Index most = 1000);
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "gp/more_points.hpp"
 
-#include <limits>
-
 #include "likelihood/rules.hpp"
 #include "linear/mean_field.hpp"
 #include "prior/blocks.hpp"
@@ -11,8 +9,7 @@
 namespace bayeskernel {
 
 double gain_of_more_points(const FeatureRows& rows, const VectorXd& mean,
-                           const Eigen::Ref<const MatrixXd>& whitener,
-                           Executor& executor,
+                           const MatrixRef& whitener, Executor& executor,
                            const MeanFieldSettings& settings,
                            const KeepGoing& keep_going) {
   const Index n = rows.rows(), m = mean.size(), k = rows.x_columns() - m;

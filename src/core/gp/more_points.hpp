@@ -3,8 +3,7 @@
 // before the data. With q of the old features as it is, what these say of f is
 // an offset and a variance of every row, and the new ones have a fit of their
 // own: k x k matrices for k new points.
-#ifndef BAYESKERNEL_GP_MORE_POINTS_HPP
-#define BAYESKERNEL_GP_MORE_POINTS_HPP
+#pragma once
 
 #include "eigen.hpp"
 #include "gp/features.hpp"
@@ -17,11 +16,8 @@ namespace bayeskernel {
 // Of `rows`, whose features are those of the m points of the fit, of which q is
 // N(mean, whitener' whitener), and of some more. NaN when interrupted.
 double gain_of_more_points(const FeatureRows& rows, const VectorXd& mean,
-                           const Eigen::Ref<const MatrixXd>& whitener,
-                           Executor& executor,
+                           const MatrixRef& whitener, Executor& executor,
                            const MeanFieldSettings& settings,
                            const KeepGoing& keep_going);
 
 }  // namespace bayeskernel
-
-#endif

@@ -11,7 +11,7 @@ ProcessRows::ProcessRows(const RowSource& base, std::vector<Index> plain,
       plain_(std::move(plain)),
       terms_(std::move(terms)),
       executor_(executor),
-      columns_(static_cast<Index>(plain_.size())) {
+      columns_(count_of(plain_)) {
   for (const Term& term : terms_) columns_ += term.features.columns();
   std::vector<bool> taken(columns_, false);
   for (const Term& term : terms_) check(term, taken);
@@ -53,23 +53,21 @@ Tile ProcessRows::tile(const TileSpan& span, MatrixXd& buffer) const {
     for (Index t = 0; t < parts; ++t) part(t, own);
   }
   return Tile{
-      Eigen::Map<const MatrixXd>(out, columns_, n),
+      MatrixMap(out, columns_, n),
       raw.z,
       raw.y,
       raw.weight,
       raw.offset,
-      Eigen::Map<const VectorXd>(
-          residual_.data() + (residual_.size() > 0 ? span.row_begin : 0),
-          residual_.size() > 0 ? n : 0)};
+      VectorMap(residual_.data() + (residual_.size() > 0 ? span.row_begin : 0),
+                residual_.size() > 0 ? n : 0)};
 }
 
 void ProcessRows::check(const Term& term, std::vector<bool>& taken) const {
   const auto column = [&](Index k) { return k >= 0 && k < base_.x_columns(); };
   const Index m = term.features.columns();
-  bool whole =
-      term.first >= 0 && term.first + m <= columns_ &&
-      static_cast<Index>(term.variables.size()) == term.features.dimension() &&
-      (term.by == -1 || column(term.by));
+  bool whole = term.first >= 0 && term.first + m <= columns_ &&
+               count_of(term.variables) == term.features.dimension() &&
+               (term.by == -1 || column(term.by));
   for (const Index k : term.variables) whole = whole && column(k);
   for (Index k = 0; whole && k < m; ++k) {
     whole = !taken[term.first + k];
@@ -150,7 +148,7 @@ void ProcessRows::measure() {
           all.open += slots[s].open;
         }
       },
-      static_cast<Index>(slots.size()));
+      count_of(slots));
   for (std::size_t c = 0; c < count; ++c) {
     Term& term = terms_[c];
     const double weight = all.weight[static_cast<Index>(c)];

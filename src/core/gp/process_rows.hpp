@@ -3,13 +3,7 @@
 // memory what inducing points leave of each process at each row.
 //
 // kappa_i and the diagonal of K~ in Wenzel et al. (2017), eq. 6.
-#ifndef BAYESKERNEL_GP_PROCESS_ROWS_HPP
-#define BAYESKERNEL_GP_PROCESS_ROWS_HPP
-
-#include <algorithm>
-#include <cstddef>
-#include <utility>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "gp/features.hpp"
@@ -113,5 +107,3 @@ class ProcessRows final : public RowSource {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "gp/terms.hpp"
 
-#include <algorithm>
-
 #include "gp/bound_gradient.hpp"
 #include "kernel/columns.hpp"
 #include "optim/maximise.hpp"
@@ -24,10 +22,8 @@ void process_features(const Features& features, const MatrixXd& x,
   });
 }
 
-VectorXd process_columns(const Features& features,
-                         const Eigen::Ref<const MatrixXd>& x,
-                         const Eigen::Ref<const VectorXd>& by,
-                         const Eigen::Ref<const VectorXd>& weight,
+VectorXd process_columns(const Features& features, const MatrixRef& x,
+                         const VectorRef& by, const VectorRef& weight,
                          Executor& executor, Eigen::Ref<MatrixXd> out,
                          VectorXd& open) {
   const Index n = x.rows(), m = features.columns(), tile = RowSource::kTileRows;

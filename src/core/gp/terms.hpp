@@ -7,14 +7,7 @@
 // The derivative of the bound, or of the evidence of expectation propagation,
 // in the parameters of the kernels holds q(theta, u) and the sites fixed; it is
 // total where these, and the variances, are stationary.
-#ifndef BAYESKERNEL_GP_TERMS_HPP
-#define BAYESKERNEL_GP_TERMS_HPP
-
-#include <cmath>
-#include <limits>
-#include <optional>
-#include <utility>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "error.hpp"
@@ -54,10 +47,8 @@ void process_features(const Features& features, const MatrixXd& x,
 // Columns of a term for rows x (n x d), n x m in `out`: multiples `by` (empty:
 // 1) of the features less their means with `weight` (empty: 0), which are
 // returned; `open` as above.
-VectorXd process_columns(const Features& features,
-                         const Eigen::Ref<const MatrixXd>& x,
-                         const Eigen::Ref<const VectorXd>& by,
-                         const Eigen::Ref<const VectorXd>& weight,
+VectorXd process_columns(const Features& features, const MatrixRef& x,
+                         const VectorRef& by, const VectorRef& weight,
                          Executor& executor, Eigen::Ref<MatrixXd> out,
                          VectorXd& open);
 
@@ -72,7 +63,7 @@ class ProcessTerms {
         centre_(terms_.size()),
         features_(terms_.size()) {}
 
-  Index size() const { return static_cast<Index>(terms_.size()); }
+  Index size() const { return count_of(terms_); }
   const ProcessTerm& term(Index c) const { return terms_[c]; }
   bool projected(Index c) const;
   // Of the columns of a term's rows, standard deviations.
@@ -131,7 +122,7 @@ class ProcessLearning {
   ProcessLearning(PackedRows& rows, const Prior& prior, const RowModel& model,
                   ProcessTerms& terms, Executor& executor);
 
-  Index size() const { return static_cast<Index>(places_.size()); }
+  Index size() const { return count_of(places_); }
 
   // Leaves the terms where the criterion is largest. All length-scales together
   // are first tried at `factor` times their starts. Projections start along the
@@ -202,5 +193,3 @@ class ProcessLearning {
 };
 
 }  // namespace bayeskernel
-
-#endif

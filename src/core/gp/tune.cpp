@@ -87,7 +87,7 @@ void TuneProblem::keep_rows(const Features& features, PackedRows& rows) {
 
 void TuneProblem::start_from(Messages messages) {
   const Index n = base_.rows();
-  const Index machines = static_cast<Index>(positive_.size());
+  const Index machines = count_of(positive_);
   for (const MatrixXd* m : {&messages.kappa, &messages.b}) {
     if (m->rows() != n || m->cols() != machines) {
       throw ArgumentError("messages of other rows");

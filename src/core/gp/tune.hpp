@@ -5,13 +5,7 @@
 // kernel moves.
 //
 // Wenzel et al. (2017), section 4.3 and eq. 12.
-#ifndef BAYESKERNEL_GP_TUNE_HPP
-#define BAYESKERNEL_GP_TUNE_HPP
-
-#include <cstddef>
-#include <optional>
-#include <utility>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "ep/settle.hpp"
@@ -115,5 +109,3 @@ class TuneProblem {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,15 +1,7 @@
 // Blocks of a kernel matrix: k(z_j, x_i) for fixed columns z and the columns
 // of any tile x, and what a function F of the block has as derivatives, given
 // G = dF/dK. O(m d) a column of x for the block and again for a gradient.
-#ifndef BAYESKERNEL_KERNEL_COLUMNS_HPP
-#define BAYESKERNEL_KERNEL_COLUMNS_HPP
-
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <optional>
-#include <utility>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "kernel/leaf_view.hpp"
@@ -62,9 +54,9 @@ class KernelColumns {
                              Eigen::Ref<MatrixXd> locations) const;
 
  private:
-  using Map = Eigen::Map<const MatrixXd>;
-  using Array = Eigen::Map<Eigen::ArrayXXd>;
-  using ConstArray = Eigen::Map<const Eigen::ArrayXXd>;
+  using Map = MatrixMap;
+  using Array = Eigen::Map<ArrayXXd>;
+  using ConstArray = Eigen::Map<const ArrayXXd>;
 
   // The fixed columns for one leaf, `z` as it sees them where that is not as
   // they are.
@@ -191,5 +183,3 @@ class KernelColumns {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,8 +1,5 @@
 #include "kernel/leaf_view.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
 #include <string>
 
 #include "error.hpp"
@@ -24,7 +21,7 @@ LeafView::LeafView(const Kernel& leaf, const MatrixXd& z)
   if (columns_.empty()) {
     for (Index k = 0; k < d_; ++k) columns_.push_back(k);
   }
-  const Index count = static_cast<Index>(columns_.size());
+  const Index count = count_of(columns_);
   if (!periodic) {
     projection_ = leaf.projection();
     if (projection_.cols() != count) {
@@ -52,7 +49,7 @@ LeafView::LeafView(const Kernel& leaf, const MatrixXd& z)
 Index LeafView::size() const {
   if (whole()) return d_;
   if (projected()) return projection_.rows();
-  const Index count = static_cast<Index>(columns_.size());
+  const Index count = count_of(columns_);
   return circular() ? 2 * count : count;
 }
 
@@ -74,8 +71,7 @@ void LeafView::see(const double* x, Index n, double* out) const {
   }
 }
 
-void LeafView::add_locations(const MatrixXd& slope,
-                             const Eigen::Ref<const MatrixXd>& seen,
+void LeafView::add_locations(const MatrixXd& slope, const MatrixRef& seen,
                              Eigen::Ref<MatrixXd> locations) const {
   if (whole()) {
     locations += slope;
@@ -101,10 +97,8 @@ void LeafView::add_locations(const MatrixXd& slope,
   }
 }
 
-double LeafView::turned(const double* x, const double* z,
-                        const Eigen::Ref<const MatrixXd>& seen,
-                        const Eigen::Ref<const MatrixXd>& seen_z,
-                        const Eigen::Ref<const MatrixXd>& a) const {
+double LeafView::turned(const double* x, const double* z, const MatrixRef& seen,
+                        const MatrixRef& seen_z, const MatrixRef& a) const {
   double sum = 0.0;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     const Index k = static_cast<Index>(c);
@@ -121,11 +115,10 @@ double LeafView::turned(const double* x, const double* z,
 }
 
 void LeafView::add_projection_gradient(const double* x, Index n,
-                                       const MatrixXd& z,
-                                       const Eigen::Ref<const MatrixXd>& seen,
-                                       const Eigen::Ref<const MatrixXd>& seen_z,
-                                       const Eigen::Ref<const MatrixXd>& a,
-                                       const Eigen::Ref<const MatrixXd>& inner,
+                                       const MatrixXd& z, const MatrixRef& seen,
+                                       const MatrixRef& seen_z,
+                                       const MatrixRef& a,
+                                       const MatrixRef& inner,
                                        Eigen::Ref<VectorXd> gradient) const {
   const Index count = projection_.cols(), m = z.cols();
   MatrixXd own_x(count, n), own_z(count, m);

@@ -2,10 +2,7 @@
 // one sees each as a point of a circle, (cos, sin) of 2 pi x / period. A chord
 // there has the square 4 sin^2(pi (x - z) / period), which makes it an rbf; a
 // projected one sees A x, which does, too.
-#ifndef BAYESKERNEL_KERNEL_LEAF_VIEW_HPP
-#define BAYESKERNEL_KERNEL_LEAF_VIEW_HPP
-
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "kernel/tree.hpp"
@@ -29,24 +26,19 @@ class LeafView {
 
   // From dF/d what is seen of z to dF/dz: locations (d x m) += that of
   // `slope`, size() x m as `seen` is.
-  void add_locations(const MatrixXd& slope,
-                     const Eigen::Ref<const MatrixXd>& seen,
+  void add_locations(const MatrixXd& slope, const MatrixRef& seen,
                      Eigen::Ref<MatrixXd> locations) const;
 
   // sum_ij A_ji sum_k u_k sin(u_k) with u_k the angle between x_i and z_j.
-  double turned(const double* x, const double* z,
-                const Eigen::Ref<const MatrixXd>& seen,
-                const Eigen::Ref<const MatrixXd>& seen_z,
-                const Eigen::Ref<const MatrixXd>& a) const;
+  double turned(const double* x, const double* z, const MatrixRef& seen,
+                const MatrixRef& seen_z, const MatrixRef& a) const;
 
   // gradient += -sum_ij A_ji (s_i - t_j)(x_i - z_j)' with s and t what is seen
   // of x and z, row after row: the derivative in a projection, of which A (m x
   // n) is G dk / d(r^2 / 2) negated. `inner` = S A'.
   void add_projection_gradient(const double* x, Index n, const MatrixXd& z,
-                               const Eigen::Ref<const MatrixXd>& seen,
-                               const Eigen::Ref<const MatrixXd>& seen_z,
-                               const Eigen::Ref<const MatrixXd>& a,
-                               const Eigen::Ref<const MatrixXd>& inner,
+                               const MatrixRef& seen, const MatrixRef& seen_z,
+                               const MatrixRef& a, const MatrixRef& inner,
                                Eigen::Ref<VectorXd> gradient) const;
 
  private:
@@ -60,5 +52,3 @@ class LeafView {
 
 }  // namespace detail
 }  // namespace bayeskernel
-
-#endif

@@ -2,9 +2,8 @@
 
 namespace bayeskernel {
 
-void kernel_matrix(const Kernel& kernel, const Eigen::Ref<const MatrixXd>& x,
-                   const Eigen::Ref<const MatrixXd>& z, Executor& executor,
-                   Eigen::Ref<MatrixXd> out) {
+void kernel_matrix(const Kernel& kernel, const MatrixRef& x, const MatrixRef& z,
+                   Executor& executor, Eigen::Ref<MatrixXd> out) {
   if (x.rows() != z.rows()) {
     throw ArgumentError("the points do not have the same number of columns");
   }

@@ -38,9 +38,8 @@ PackedColumns::PackedColumns(const Kernel& leaf, const MatrixXd& z, bool wide)
 }
 
 void PackedColumns::scale(const double* x, Index n, double* out) const {
-  Eigen::Map<Eigen::ArrayXXd> scaled(out, d_, n);
-  scaled =
-      Eigen::Map<const Eigen::ArrayXXd>(x, d_, n).colwise() - shift_.array();
+  Eigen::Map<ArrayXXd> scaled(out, d_, n);
+  scaled = Eigen::Map<const ArrayXXd>(x, d_, n).colwise() - shift_.array();
   scaled.colwise() *= inverse_.array();
 }
 

@@ -1,8 +1,5 @@
 // Fixed columns z, packed for one leaf of a kernel, against tiles of data.
-#ifndef BAYESKERNEL_KERNEL_PACKED_COLUMNS_HPP
-#define BAYESKERNEL_KERNEL_PACKED_COLUMNS_HPP
-
-#include <algorithm>
+#pragma once
 
 #include "eigen.hpp"
 #include "kernel/tile.hpp"
@@ -118,5 +115,3 @@ class PackedColumns {
 
 }  // namespace detail
 }  // namespace bayeskernel
-
-#endif

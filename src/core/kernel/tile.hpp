@@ -6,10 +6,7 @@
 //
 // Columns are packed in groups of four: d rows of four numbers. Cost of an
 // entry: d multiply-adds and one exp.
-#ifndef BAYESKERNEL_KERNEL_TILE_HPP
-#define BAYESKERNEL_KERNEL_TILE_HPP
-
-#include <algorithm>
+#pragma once
 
 #include "eigen.hpp"
 #include "simd/exp.hpp"
@@ -123,5 +120,3 @@ struct WideTile {
 
 }  // namespace detail
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "kernel/tree.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "error.hpp"
@@ -91,7 +89,7 @@ VectorXd Kernel::log_parameters() const {
   return out;
 }
 
-void Kernel::set_log_parameters(const Eigen::Ref<const VectorXd>& values) {
+void Kernel::set_log_parameters(const VectorRef& values) {
   if (values.size() != parameters()) {
     throw ArgumentError("a kernel of " + std::to_string(parameters()) +
                         " parameters was given " +
@@ -162,8 +160,7 @@ double Kernel::at(const double* x, Index d) const {
   }
 }
 
-void Kernel::diagonal(const Eigen::Ref<const MatrixXd>& x,
-                      Eigen::Ref<VectorXd> out) const {
+void Kernel::diagonal(const MatrixRef& x, Eigen::Ref<VectorXd> out) const {
   for (Index i = 0; i < x.cols(); ++i) out[i] = at(x.col(i).data(), x.rows());
 }
 
@@ -211,7 +208,7 @@ Kernel Kernel::scaled(Kind kind, VectorXd lengthscale, double variance) {
 }
 
 double Kernel::squared_norm(const double* x, Index d) const {
-  if (columns_.empty()) return Eigen::Map<const VectorXd>(x, d).squaredNorm();
+  if (columns_.empty()) return VectorMap(x, d).squaredNorm();
   double sum = 0.0;
   for (const Index k : columns_) sum += x[k] * x[k];
   return sum;

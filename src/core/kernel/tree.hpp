@@ -10,12 +10,7 @@
 //   linear       variance x'z
 //   polynomial   variance (x'z + offset)^degree
 //   categorical  variance where x and z agree, else 0
-#ifndef BAYESKERNEL_KERNEL_TREE_HPP
-#define BAYESKERNEL_KERNEL_TREE_HPP
-
-#include <cstddef>
-#include <utility>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 
@@ -96,7 +91,7 @@ class Kernel {
 
   VectorXd log_parameters() const;
 
-  void set_log_parameters(const Eigen::Ref<const VectorXd>& values);
+  void set_log_parameters(const VectorRef& values);
 
   // The kernel with an rbf of one length-scale in place of every projection:
   // that of its rows' mean length.
@@ -110,8 +105,7 @@ class Kernel {
   double at(const double* x, Index d) const;
 
   // k(x_i, x_i) for the columns of x, d x n.
-  void diagonal(const Eigen::Ref<const MatrixXd>& x,
-                Eigen::Ref<VectorXd> out) const;
+  void diagonal(const MatrixRef& x, Eigen::Ref<VectorXd> out) const;
 
   // gradient += weight dk(x, x) / d log parameter.
   void add_gradient_at(const double* x, Index d, double weight,
@@ -152,5 +146,3 @@ class Kernel {
 };
 
 }  // namespace bayeskernel
-
-#endif

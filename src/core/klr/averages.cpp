@@ -10,10 +10,9 @@ namespace {
 // use(block, draw, first row, rows, f) of each draw at parts of the rows;
 // done(first row, rows).
 template <class Use, class Done>
-void for_draws(const LowRankDraws& draws,
-               const Eigen::Ref<const MatrixXd>& train,
-               const Eigen::Map<const MatrixXd>& x, Executor& executor,
-               const Look& look, Use&& use, Done&& done) {
+void for_draws(const LowRankDraws& draws, const MatrixRef& train,
+               const MatrixMap& x, Executor& executor, const Look& look,
+               Use&& use, Done&& done) {
   if (x.cols() != train.cols()) {
     throw ArgumentError("new rows have other columns");
   }
@@ -39,10 +38,9 @@ LowRankDraw LowRankDraws::draw(Index d) const {
           coefficient + at, log_lambda + rank * at, frame + frame_size * d};
 }
 
-LowRankAverages average_draws(const LowRankDraws& draws,
-                              const Eigen::Ref<const MatrixXd>& train,
-                              const Eigen::Map<const MatrixXd>& x,
-                              Executor& executor, const Look& look) {
+LowRankAverages average_draws(const LowRankDraws& draws, const MatrixRef& train,
+                              const MatrixMap& x, Executor& executor,
+                              const Look& look) {
   const Index n = x.rows();
   LowRankAverages out{VectorXd(n), VectorXd(n), VectorXd(n), VectorXd(n)};
   BlockSums sums(draws.count(), 4);  // f, f^2, p, p^2
@@ -57,7 +55,7 @@ LowRankAverages average_draws(const LowRankDraws& draws,
     }
   };
   const auto finish = [&](Index first, Index size) {
-    const Eigen::ArrayXXd mean = sums.take_mean(size);
+    const ArrayXXd mean = sums.take_mean(size);
     const auto variance = [&](Index k) {
       return (mean.col(k + 1) - mean.col(k).square()).max(0.0);
     };
@@ -70,9 +68,8 @@ LowRankAverages average_draws(const LowRankDraws& draws,
   return out;
 }
 
-MatrixXd latent_by_draw(const LowRankDraws& draws,
-                        const Eigen::Ref<const MatrixXd>& train,
-                        const Eigen::Map<const MatrixXd>& x, Executor& executor,
+MatrixXd latent_by_draw(const LowRankDraws& draws, const MatrixRef& train,
+                        const MatrixMap& x, Executor& executor,
                         const Look& look) {
   MatrixXd out(draws.count(), x.rows());
   for_draws(

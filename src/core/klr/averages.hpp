@@ -1,9 +1,6 @@
 // What the draws of a fit say of new rows: averages over them, or each by
 // itself.
-#ifndef BAYESKERNEL_KLR_AVERAGES_HPP
-#define BAYESKERNEL_KLR_AVERAGES_HPP
-
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "expansion/draw_blocks.hpp"
@@ -22,7 +19,7 @@ struct LowRankDraws {
   const double* log_lambda = nullptr;
   const double* frame = nullptr;
 
-  Index count() const { return static_cast<Index>(begin.size()) - 1; }
+  Index count() const { return count_of(begin) - 1; }
   LowRankDraw draw(Index d) const;
 };
 
@@ -32,17 +29,13 @@ struct LowRankAverages {
 };
 
 // `train`: the rows of the fit; `x`: new ones.
-LowRankAverages average_draws(const LowRankDraws& draws,
-                              const Eigen::Ref<const MatrixXd>& train,
-                              const Eigen::Map<const MatrixXd>& x,
-                              Executor& executor, const Look& look);
+LowRankAverages average_draws(const LowRankDraws& draws, const MatrixRef& train,
+                              const MatrixMap& x, Executor& executor,
+                              const Look& look);
 
 // f given each draw: draws x rows.
-MatrixXd latent_by_draw(const LowRankDraws& draws,
-                        const Eigen::Ref<const MatrixXd>& train,
-                        const Eigen::Map<const MatrixXd>& x, Executor& executor,
+MatrixXd latent_by_draw(const LowRankDraws& draws, const MatrixRef& train,
+                        const MatrixMap& x, Executor& executor,
                         const Look& look);
 
 }  // namespace bayeskernel
-
-#endif

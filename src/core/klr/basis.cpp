@@ -1,12 +1,10 @@
 #include "klr/basis.hpp"
 
-#include <cstddef>
-
 #include "simd/column_products.hpp"
 
 namespace bayeskernel {
 
-LowRankData::LowRankData(const Eigen::Ref<const Eigen::MatrixXd>& rows)
+LowRankData::LowRankData(const MatrixRef& rows)
     : n_(rows.rows()),
       p_(rows.cols()),
       stride_(padded_size(rows.rows())),

@@ -3,12 +3,7 @@
 // of U. Column 0 is the intercept, 1 everywhere. Each column is formed afresh
 // from the projected rows when its centre, its scales or U change: its
 // exponential takes most of the time, and nothing drifts.
-#ifndef BAYESKERNEL_KLR_BASIS_HPP
-#define BAYESKERNEL_KLR_BASIS_HPP
-
-#include <algorithm>
-#include <cmath>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "simd/aligned_buffer.hpp"
@@ -19,9 +14,7 @@ namespace bayeskernel {
 // Rows on the model's scale, n x p; shared by the chains.
 class LowRankData {
  public:
-  using Index = Eigen::Index;
-
-  explicit LowRankData(const Eigen::Ref<const Eigen::MatrixXd>& rows);
+  explicit LowRankData(const MatrixRef& rows);
 
   Index rows() const { return n_; }
   Index stride() const { return stride_; }
@@ -37,9 +30,6 @@ class LowRankData {
 
 class ProjectedBasis {
  public:
-  using Index = Eigen::Index;
-  using MatrixXd = Eigen::MatrixXd;
-
   // At most `capacity` kernels, and one that is tried.
   ProjectedBasis(const LowRankData& data, Index rank, Index capacity);
 
@@ -110,5 +100,3 @@ class ProjectedBasis {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,9 +1,5 @@
 #include "klr/chain.hpp"
 
-#include <cstddef>
-#include <utility>
-
-
 namespace bayeskernel {
 
 LowRankChain::LowRankChain(const LowRankData& data,

@@ -4,14 +4,7 @@
 // coefficients it begins with the Polya-Gamma variables, given which the
 // coefficients are integrated out of these moves, and ends with the
 // coefficients and their precisions.
-#ifndef BAYESKERNEL_KLR_CHAIN_HPP
-#define BAYESKERNEL_KLR_CHAIN_HPP
-
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <memory>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "klr/basis.hpp"
@@ -29,21 +22,18 @@ namespace bayeskernel {
 
 // All that a chain goes on from, apart from data and prior.
 struct LowRankCheckpoint {
-  Eigen::MatrixXd frame;
-  std::vector<Eigen::Index> centre;  // by kernel
-  Eigen::MatrixXd log_lambda;        // rank x kernels
-  std::vector<double> coefficient;   // with the intercept in front
-  std::vector<double> variance;      // likewise; empty where there is none
+  MatrixXd frame;
+  std::vector<Index> centre;        // by kernel
+  MatrixXd log_lambda;              // rank x kernels
+  std::vector<double> coefficient;  // with the intercept in front
+  std::vector<double> variance;     // likewise; empty where there is none
   double mu = 0.0, tau = 1.0;
   std::vector<double> log_steps;
-  Eigen::Index sweeps = 0;
+  Index sweeps = 0;
 };
 
 class LowRankChain {
  public:
-  using Index = Eigen::Index;
-  using MatrixXd = Eigen::MatrixXd;
-
   // `signs`: +1 or -1 by row; 0 leaves a row out of the likelihood.
   LowRankChain(const LowRankData& data, const std::vector<double>& signs,
                const LowRankPrior& prior, Index rank, std::uint64_t seed,
@@ -63,7 +53,7 @@ class LowRankChain {
   double mu() const { return moves_->mu; }
   double tau() const { return moves_->tau; }
   // Proposed and accepted after warmup, moves x 2.
-  const Eigen::ArrayXXd& acceptance() const { return tally_.counts(); }
+  const ArrayXXd& acceptance() const { return tally_.counts(); }
 
   void set_signs(const std::vector<double>& signs);
 
@@ -124,5 +114,3 @@ class LowRankChain {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "klr/kept.hpp"
 
-#include <algorithm>
-
 #include "simd/column_products.hpp"
 
 namespace bayeskernel {
@@ -9,20 +7,20 @@ namespace bayeskernel {
 void KeptLowRank::keep(const LowRankChain& chain) {
   const ProjectedBasis& basis = chain.basis;
   size.push_back(static_cast<int>(basis.kernels()));
-  for (Eigen::Index j = 1; j <= basis.kernels(); ++j) {
+  for (Index j = 1; j <= basis.kernels(); ++j) {
     centre.push_back(static_cast<int>(basis.centre(j)));
     coefficient.push_back(chain.coefficient(j));
-    for (Eigen::Index l = 0; l < basis.rank(); ++l) {
+    for (Index l = 0; l < basis.rank(); ++l) {
       log_lambda.push_back(basis.log_lambda(j, l));
     }
   }
-  const Eigen::MatrixXd& u = basis.frame();
+  const MatrixXd& u = basis.frame();
   frame.insert(frame.end(), u.data(), u.data() + u.size());
 }
 
 const double* LowRankPredictor::predict(const LowRankDraw& draw) {
   const Index p = train_.cols(), stride = rows_.stride();
-  const Eigen::Map<const Eigen::MatrixXd> u(draw.frame, p, rank_);
+  const MatrixMap u(draw.frame, p, rank_);
   for (Index l = 0; l < rank_; ++l) {
     rows_.project(u.col(l).data(), projected_.data() + l * stride);
   }

@@ -1,10 +1,6 @@
 // What is kept of the kernels of a draw, enough to predict from it together
 // with the training rows, and f at new rows given a draw.
-#ifndef BAYESKERNEL_KLR_KEPT_HPP
-#define BAYESKERNEL_KLR_KEPT_HPP
-
-#include <cstddef>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "klr/basis.hpp"
@@ -28,7 +24,7 @@ struct KeptLowRank {
 // One draw of them.
 struct LowRankDraw {
   double intercept;
-  Eigen::Index size;
+  Index size;
   const int* centre;
   const double* coefficient;
   const double* log_lambda;
@@ -37,11 +33,8 @@ struct LowRankDraw {
 
 class LowRankPredictor {
  public:
-  using Index = Eigen::Index;
-
   // `train`: n x p, the rows that centres are among.
-  LowRankPredictor(const Eigen::Ref<const Eigen::MatrixXd>& train,
-                   const LowRankData& rows, Index rank)
+  LowRankPredictor(const MatrixRef& train, const LowRankData& rows, Index rank)
       : train_(train),
         rows_(rows),
         rank_(rank),
@@ -56,7 +49,7 @@ class LowRankPredictor {
   const double* predict(const LowRankDraw& draw);
 
  private:
-  const Eigen::Ref<const Eigen::MatrixXd> train_;
+  const MatrixRef train_;
   const LowRankData& rows_;
   Index rank_;
   AlignedBuffer projected_, sum_, column_, f_;
@@ -64,5 +57,3 @@ class LowRankPredictor {
 };
 
 }  // namespace bayeskernel
-
-#endif

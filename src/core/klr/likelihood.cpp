@@ -1,8 +1,5 @@
 #include "klr/likelihood.hpp"
 
-#include <cmath>
-#include <limits>
-
 #include "klr/logistic_sum.hpp"
 #include "rng/polya_gamma.hpp"
 #include "simd/column_products.hpp"
@@ -193,8 +190,8 @@ void IntegratedCoefficients::rebuild() {
 
 void IntegratedCoefficients::weigh(const double* from, double* to,
                                    double factor) const {
-  using Array = Eigen::Map<const Eigen::ArrayXd>;
-  Eigen::Map<Eigen::ArrayXd>(to, basis_.stride()) =
+  using Array = Eigen::Map<const ArrayXd>;
+  Eigen::Map<ArrayXd>(to, basis_.stride()) =
       factor * Array(from, basis_.stride()) *
       Array(root_.data(), basis_.stride());
 }

@@ -4,12 +4,7 @@
 // integrated out given Polya-Gamma variables. Each of `add`, `remove`,
 // `replace`, `set_parameter`, `change_all` says by how much the log likelihood
 // would change; what follows it makes the change, with nothing between them.
-#ifndef BAYESKERNEL_KLR_LIKELIHOOD_HPP
-#define BAYESKERNEL_KLR_LIKELIHOOD_HPP
-
-#include <algorithm>
-#include <cstddef>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "expansion/collapsed_gaussian.hpp"
@@ -22,8 +17,6 @@ namespace bayeskernel {
 // Of every column its parameter: the coefficient, or the prior variance of it.
 class KernelLikelihood {
  public:
-  using Index = Eigen::Index;
-
   explicit KernelLikelihood(ProjectedBasis& basis, Index capacity)
       : basis_(basis), parameter_(static_cast<std::size_t>(capacity + 2)) {}
   virtual ~KernelLikelihood() = default;
@@ -162,5 +155,3 @@ class IntegratedCoefficients final : public KernelLikelihood {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -6,14 +6,13 @@ namespace bayeskernel {
 
 namespace detail {
 
-double narrow_logistic(const double* k, Eigen::Index stride, Eigen::Index m,
-                       const double* b, const double* s, Eigen::Index from,
-                       Eigen::Index to, double* f) {
+double narrow_logistic(const double* k, Index stride, Index m, const double* b,
+                       const double* s, Index from, Index to, double* f) {
   using Array = Eigen::Array<double, 4, 1>;
   Array linear = Array::Zero(), product = Array::Ones();
-  for (Eigen::Index i = from; i < to; i += kLanes) {
+  for (Index i = from; i < to; i += kLanes) {
     Array value = Array::Zero();
-    for (Eigen::Index j = 0; j < m; ++j) {
+    for (Index j = 0; j < m; ++j) {
       value += b[j] * Eigen::Map<const Array>(k + j * stride + i);
     }
     if (f != nullptr) Eigen::Map<Array>(f + i) = value;

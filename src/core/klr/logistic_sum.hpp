@@ -1,11 +1,6 @@
 // The log likelihood of logistic regression on few columns, in one pass: f is
 // formed and used at once.
-#ifndef BAYESKERNEL_KLR_LOGISTIC_SUM_HPP
-#define BAYESKERNEL_KLR_LOGISTIC_SUM_HPP
-
-#include <Eigen/Core>
-#include <algorithm>
-#include <cmath>
+#pragma once
 
 #include "simd/exp.hpp"
 #include "simd/simd.hpp"
@@ -16,30 +11,27 @@ namespace detail {
 
 // log(1 + e_1) + log(1 + e_2) + ... has one logarithm for so many rows, since
 // factors are at most two.
-constexpr Eigen::Index kLogRows = 512;
+constexpr Index kLogRows = 512;
 
 // sum_i log expit(s_i f_i), f = K b: what is below, for rows from..to.
-double narrow_logistic(const double* k, Eigen::Index stride, Eigen::Index m,
-                       const double* b, const double* s, Eigen::Index from,
-                       Eigen::Index to, double* f);
+double narrow_logistic(const double* k, Index stride, Index m, const double* b,
+                       const double* s, Index from, Index to, double* f);
 
 #if BAYESKERNEL_HAS_AVX2
 
 template <class Lanes>
 BAYESKERNEL_WIDE inline double wide_logistic(Lanes lanes, const double* k,
-                                             Eigen::Index stride,
-                                             Eigen::Index m, const double* b,
-                                             const double* s, Eigen::Index from,
-                                             Eigen::Index to, double* f) {
+                                             Index stride, Index m,
+                                             const double* b, const double* s,
+                                             Index from, Index to, double* f) {
   double linear = 0.0, product = 1.0;
-  const auto block = [&](auto width, Eigen::Index first,
-                         Eigen::Index last) BAYESKERNEL_WIDE {
+  const auto block = [&](auto width, Index first, Index last) BAYESKERNEL_WIDE {
     using Width = decltype(width);
     using Vector = typename Width::Vector;
     Vector lower{}, factors = lower + 1.0;
-    for (Eigen::Index i = first; i < last; i += Width::width) {
+    for (Index i = first; i < last; i += Width::width) {
       Vector value{};
-      for (Eigen::Index j = 0; j < m; ++j) {
+      for (Index j = 0; j < m; ++j) {
         value += b[j] * simd::view<Width>(k + j * stride + i);
       }
       if (f != nullptr) simd::view<Width>(f + i) = value;
@@ -49,12 +41,12 @@ BAYESKERNEL_WIDE inline double wide_logistic(Lanes lanes, const double* k,
       replace_by_exp<Width>(far);
       factors *= 1.0 + far;
     }
-    for (Eigen::Index w = 0; w < Width::width; ++w) {
+    for (Index w = 0; w < Width::width; ++w) {
       linear += lower[w];
       product *= factors[w];
     }
   };
-  const Eigen::Index whole = from + (to - from) / Lanes::width * Lanes::width;
+  const Index whole = from + (to - from) / Lanes::width * Lanes::width;
   block(lanes, from, whole);
   if (whole < to) block(simd::Lanes<4>(), whole, to);
   return linear - std::log(product);
@@ -68,12 +60,12 @@ BAYESKERNEL_WIDE inline double wide_logistic(Lanes lanes, const double* k,
 // apart. A sign of 0 leaves its row out but for log 2; so do rows of the
 // padding, which are not counted. `f` (padded) may be null. n m multiply-adds,
 // n exponentials.
-inline double logistic_sum(const double* k, Eigen::Index stride, Eigen::Index m,
-                           const double* b, const double* s, Eigen::Index n,
-                           double* f, simd::Level level = simd::level()) {
+inline double logistic_sum(const double* k, Index stride, Index m,
+                           const double* b, const double* s, Index n, double* f,
+                           simd::Level level = simd::level()) {
   double sum = 0.0;
-  for (Eigen::Index from = 0; from < stride; from += detail::kLogRows) {
-    const Eigen::Index to = std::min(stride, from + detail::kLogRows);
+  for (Index from = 0; from < stride; from += detail::kLogRows) {
+    const Index to = std::min(stride, from + detail::kLogRows);
 #if BAYESKERNEL_HAS_AVX2
     if (level != simd::Level::narrow) {
       sum += simd::run(level, [=](auto lanes) BAYESKERNEL_WIDE {
@@ -89,5 +81,3 @@ inline double logistic_sum(const double* k, Eigen::Index stride, Eigen::Index m,
 }
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "klr/moves.hpp"
 
-#include <limits>
-
 #include "rng/categorical.hpp"
 
 namespace bayeskernel {
@@ -291,7 +289,7 @@ double LowRankMoves::scale_density(double log_lambda) const {
   return -0.5 * tau * gap * gap;
 }
 
-auto LowRankMoves::some_kernel(Stream& stream) -> Index {
+Index LowRankMoves::some_kernel(Stream& stream) {
   by_size_ = stream.uniform() < 0.5;
   if (!by_size_) return any_kernel(stream);
   total_ = 0.0;
@@ -311,7 +309,7 @@ double LowRankMoves::chosen_again(Index j, double parameter) const {
   return std::log(to / from * total_ / (total_ - from + to));
 }
 
-auto LowRankMoves::another(Stream& stream, Index l, Index r) -> Index {
+Index LowRankMoves::another(Stream& stream, Index l, Index r) {
   const Index m = uniform_index(stream, r - 1);
   return m < l ? m : m + 1;
 }
@@ -355,8 +353,8 @@ double LowRankMoves::sum_but(const double* column, Index at) const {
   return sum;
 }
 
-auto LowRankMoves::draw_but(const double* column, Index at, double left) const
-    -> Index {
+Index LowRankMoves::draw_but(const double* column, Index at,
+                             double left) const {
   Index found = at;
   for (Index i = 0; i < basis_.data().rows(); ++i) {
     if (i == at || !(column[i] > 0.0)) continue;

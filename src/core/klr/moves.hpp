@@ -2,12 +2,9 @@
 // way the likelihood knows the coefficients.
 //
 // Ouyang (2008), section 2.2.3.
-#ifndef BAYESKERNEL_KLR_MOVES_HPP
-#define BAYESKERNEL_KLR_MOVES_HPP
+#pragma once
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "eigen.hpp"
 #include "klr/basis.hpp"
@@ -23,7 +20,6 @@ namespace bayeskernel {
 
 class LowRankMoves {
  public:
-  using Index = Eigen::Index;
   using Move = LowRankMove;
 
   // mu and tau: of log lambda, which the chain draws.
@@ -92,7 +88,7 @@ class LowRankMoves {
   std::array<double, 2> precision_law() const;
   void draw_scale_prior(Stream& stream);
 
-  void draw_frame(Stream& stream, Eigen::MatrixXd& u) {
+  void draw_frame(Stream& stream, MatrixXd& u) {
     walk_.draw_uniform(stream, u);
   }
   // U back on the manifold.
@@ -150,5 +146,3 @@ class LowRankMoves {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -9,14 +9,13 @@ double LowRankPrior::density() const {
                     : truncated_levy(alpha, 1.0, epsilon).kernels;
 }
 
-double LowRankPrior::log_next(Eigen::Index kernels) const {
+double LowRankPrior::log_next(Index kernels) const {
   const double c = density();
   const double j = static_cast<double>(kernels);
   return std::log((gamma_shape + j) / (j + 1.0) * c / (gamma_rate + c));
 }
 
-std::array<double, 3> LowRankPrior::move_probability(
-    Eigen::Index kernels) const {
+std::array<double, 3> LowRankPrior::move_probability(Index kernels) const {
   if (max_kernels == 0) return {0.0, 0.0, 1.0};
   if (kernels == 0) return {1.0, 0.0, 0.0};
   if (kernels >= max_kernels) return {0.0, 0.35, 0.65};
@@ -33,13 +32,12 @@ double LowRankPrior::uniform_scale(double b) const {
   return b < 0.0 ? -v : v;
 }
 
-double log_birth_ways(const LowRankPrior& prior, Eigen::Index kernels) {
+double log_birth_ways(const LowRankPrior& prior, Index kernels) {
   return std::log(prior.move_probability(kernels + 1)[1] /
                   prior.move_probability(kernels)[0]);
 }
 
-double log_kill_ways(const LowRankPrior& prior, Eigen::Index kernels,
-                     double inside) {
+double log_kill_ways(const LowRankPrior& prior, Index kernels, double inside) {
   const auto after = prior.move_probability(kernels + 1);
   return std::log((after[1] + after[2] * inside) /
                   prior.move_probability(kernels)[0]);

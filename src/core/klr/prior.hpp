@@ -2,13 +2,11 @@
 //
 // Ouyang (2008): kernel eq. 2.2 and 2.3, U on the manifold 2.4, f 2.5, Levy
 // measure 2.6 and 2.7.
-#ifndef BAYESKERNEL_KLR_PRIOR_HPP
-#define BAYESKERNEL_KLR_PRIOR_HPP
+#pragma once
 
-#include <Eigen/Core>
 #include <array>
-#include <cmath>
 
+#include "eigen.hpp"
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
@@ -23,7 +21,7 @@ struct LowRankPrior {
   double precision_shape = 1.0;  // tau ~ Ga(a_s, b_s)
   double precision_rate = 1.0;
   double intercept_rate = 1.0;
-  Eigen::Index max_kernels = 60;
+  Index max_kernels = 60;
   // Coefficients eps t_alpha; else two-sided Pareto beyond eps.
   bool continuous = false;
 
@@ -33,10 +31,10 @@ struct LowRankPrior {
     return gamma_shape * density() / gamma_rate;
   }
   // log P(J + 1) / P(J), of a negative binomial law.
-  double log_next(Eigen::Index kernels) const;
+  double log_next(Index kernels) const;
 
   // Birth, death and update of J kernels.
-  std::array<double, 3> move_probability(Eigen::Index kernels) const;
+  std::array<double, 3> move_probability(Index kernels) const;
 
   // Of the form with known coefficients: v = sign(b) (eps / |b|)^alpha is
   // uniform on (-1, 1).
@@ -56,16 +54,13 @@ struct LowRankPrior {
 // Terms of the ratio of a birth that do not depend on the prior's constants:
 // how probable its way and the way back are, of J kernels before it.
 // Ordinary deaths, one kernel in J + 1.
-double log_birth_ways(const LowRankPrior& prior, Eigen::Index kernels);
+double log_birth_ways(const LowRankPrior& prior, Index kernels);
 
 // The chance that a step b + step t_3 lands in [-epsilon, epsilon].
 double chance_inside(double b, double step, double epsilon);
 
 // With deaths also by steps of the coefficient that land inside: the thesis
 // leaves out the choice of the kernel, and part of the ratio in deaths.
-double log_kill_ways(const LowRankPrior& prior, Eigen::Index kernels,
-                     double inside);
+double log_kill_ways(const LowRankPrior& prior, Index kernels, double inside);
 
 }  // namespace bayeskernel
-
-#endif

@@ -9,19 +9,15 @@ namespace bayeskernel {
 
 namespace detail {
 
-Eigen::MatrixXd class_covariance(const Eigen::MatrixXd& z) {
-  if (z.rows() < 2) return Eigen::MatrixXd::Identity(z.cols(), z.cols());
-  const Eigen::MatrixXd centred = z.rowwise() - z.colwise().mean();
+MatrixXd class_covariance(const MatrixXd& z) {
+  if (z.rows() < 2) return MatrixXd::Identity(z.cols(), z.cols());
+  const MatrixXd centred = z.rowwise() - z.colwise().mean();
   return centred.transpose() * centred / static_cast<double>(z.rows() - 1);
 }
 
 }  // namespace detail
 
-Eigen::MatrixXd save_frame(const Eigen::Ref<const Eigen::MatrixXd>& x,
-                           const Eigen::Ref<const Eigen::VectorXd>& positive,
-                           Eigen::Index r) {
-  using Eigen::Index;
-  using Eigen::MatrixXd;
+MatrixXd save_frame(const MatrixRef& x, const VectorRef& positive, Index r) {
   const Index n = x.rows(), p = x.cols();
   const MatrixXd centred = x.rowwise() - x.colwise().mean();
   MatrixXd s = detail::class_covariance(centred);

@@ -1,10 +1,6 @@
 // The moves of klr()'s chain by name, the widths of its random walks, and how
 // often it does what.
-#ifndef BAYESKERNEL_KLR_STEPS_HPP
-#define BAYESKERNEL_KLR_STEPS_HPP
-
-#include <Eigen/Core>
-#include <cmath>
+#pragma once
 
 #include "mcmc/metropolis.hpp"
 
@@ -41,7 +37,7 @@ inline const char* name_of(LowRankMove move) {
 
 struct LowRankTally : AcceptanceTable<LowRankMove> {
   // Along many coordinates about three in ten.
-  explicit LowRankTally(Eigen::Index variables)
+  explicit LowRankTally(Index variables)
       : column(0.1 / std::sqrt(static_cast<double>(variables)), 0.3),
         frame(column) {}
 
@@ -71,5 +67,3 @@ struct LowRankSchedule {
 };
 
 }  // namespace bayeskernel
-
-#endif

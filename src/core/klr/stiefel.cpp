@@ -1,8 +1,5 @@
 #include "klr/stiefel.hpp"
 
-#include <cmath>
-
-
 namespace bayeskernel {
 
 void FrameWalk::draw_uniform(Stream& stream, MatrixXd& u) {

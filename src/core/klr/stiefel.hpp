@@ -3,8 +3,7 @@
 // `step_size` makes larger steps.
 //
 // Ouyang (2008), eq. 2.4.
-#ifndef BAYESKERNEL_KLR_STIEFEL_HPP
-#define BAYESKERNEL_KLR_STIEFEL_HPP
+#pragma once
 
 #include <Eigen/Eigenvalues>
 
@@ -15,10 +14,6 @@ namespace bayeskernel {
 
 class FrameWalk {
  public:
-  using Index = Eigen::Index;
-  using MatrixXd = Eigen::MatrixXd;
-  using VectorXd = Eigen::VectorXd;
-
   FrameWalk(Index p, Index r)
       : noise_(p, r), gram_(r, r), root_(r, r), vector_(p), solver_(r) {}
 
@@ -64,5 +59,3 @@ class FrameWalk {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "likelihood/bounds.hpp"
 
-#include <algorithm>
-
 namespace bayeskernel {
 
 RowTerms gaussian_terms(double y, double w, double m, double s,

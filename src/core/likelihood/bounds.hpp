@@ -5,13 +5,7 @@
 //
 // The bound of the logistic is that of Jaakkola and Jordan (2000); that of the
 // hinge Wenzel et al. (2017), eq. 8.
-#ifndef BAYESKERNEL_LIKELIHOOD_BOUNDS_HPP
-#define BAYESKERNEL_LIKELIHOOD_BOUNDS_HPP
-
-#include <Eigen/Core>
-#include <cmath>
-#include <limits>
-#include <memory>
+#pragma once
 
 #include "likelihood/curve_means.hpp"
 #include "likelihood/family.hpp"
@@ -104,5 +98,3 @@ class BoundRule final : public Rule {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,11 +1,6 @@
 // Means of three curves of a row's margin under a normal law, by what is quick
 // for its variance: Gauss-Hermite nodes, or a grid with the curves' values.
-#ifndef BAYESKERNEL_LIKELIHOOD_CURVE_MEANS_HPP
-#define BAYESKERNEL_LIKELIHOOD_CURVE_MEANS_HPP
-
-#include <Eigen/Core>
-#include <algorithm>
-#include <cmath>
+#pragma once
 
 #include "likelihood/likelihood.hpp"
 #include "likelihood/trapezoid_table.hpp"
@@ -151,5 +146,3 @@ class CurveMeans {
 };
 
 }  // namespace bayeskernel
-
-#endif

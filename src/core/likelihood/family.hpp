@@ -3,8 +3,7 @@
 //   probit    Phi(y f),                y = -1, +1
 //   logit     1 / (1 + exp(-y f)),     y = -1, +1
 //   gaussian  N(y; f, v)
-#ifndef BAYESKERNEL_LIKELIHOOD_FAMILY_HPP
-#define BAYESKERNEL_LIKELIHOOD_FAMILY_HPP
+#pragma once
 
 namespace bayeskernel {
 
@@ -25,5 +24,3 @@ struct NoisePrior {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "likelihood/likelihood.hpp"
 
-#include <algorithm>
-
 #include "math/special.hpp"
 
 namespace bayeskernel {

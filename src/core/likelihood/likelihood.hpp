@@ -1,9 +1,5 @@
 // log p(y | f) of a row at power 1, and its derivatives in f.
-#ifndef BAYESKERNEL_LIKELIHOOD_LIKELIHOOD_HPP
-#define BAYESKERNEL_LIKELIHOOD_LIKELIHOOD_HPP
-
-#include <Eigen/Core>
-#include <cmath>
+#pragma once
 
 #include "likelihood/family.hpp"
 #include "math/normal.hpp"
@@ -82,5 +78,3 @@ inline double gaussian_log_density(double x, double variance) {
 double log_likelihood(Family family, double y, double f, double noise_variance);
 
 }  // namespace bayeskernel
-
-#endif

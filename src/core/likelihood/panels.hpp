@@ -1,12 +1,10 @@
 // Gauss-Legendre panels for what a row's likelihood meets: cut where it bends,
 // more and more widely about 0, and about the mode of a density by its width.
-#ifndef BAYESKERNEL_LIKELIHOOD_PANELS_HPP
-#define BAYESKERNEL_LIKELIHOOD_PANELS_HPP
+#pragma once
 
-#include <Eigen/Core>
-#include <algorithm>
 #include <array>
-#include <cstddef>
+
+#include "eigen.hpp"
 
 namespace bayeskernel {
 
@@ -49,5 +47,3 @@ class MarginPanels {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,8 +1,5 @@
 #include "likelihood/probability.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 namespace bayeskernel {
 
 double hinge_probability(double f) {

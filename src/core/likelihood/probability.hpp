@@ -1,7 +1,6 @@
 // Class probabilities that the hinge pseudo-likelihood implies:
 // g(f) = L(+1|f) / (L(+1|f) + L(-1|f)) and E g(f), f ~ N(m, s^2).
-#ifndef BAYESKERNEL_LIKELIHOOD_PROBABILITY_HPP
-#define BAYESKERNEL_LIKELIHOOD_PROBABILITY_HPP
+#pragma once
 
 #include "math/normal.hpp"
 #include "math/quadrature.hpp"
@@ -33,5 +32,3 @@ class HingeProbability {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,8 +1,5 @@
 #include "likelihood/rules.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 namespace bayeskernel {
 
 RowTerms mean_field(double y, double w, double m, double s) {

@@ -6,8 +6,7 @@
 // The hinge is a mean over scales lambda, Wenzel et al. (2017), eq. 3; its
 // bound is the sum of their eq. 8, at the optimum of eq. 11. The a_i of Luts
 // and Ormerod (2014), section 2.3.
-#ifndef BAYESKERNEL_LIKELIHOOD_RULES_HPP
-#define BAYESKERNEL_LIKELIHOOD_RULES_HPP
+#pragma once
 
 #include "eigen.hpp"
 #include "rows/rows.hpp"
@@ -84,5 +83,3 @@ class StartRule final : public Rule {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -2,14 +2,7 @@
 // the cavity of a row.
 //
 // Minka (2001); of the probit Rasmussen and Williams (2006), eq. 3.52 to 3.59.
-#ifndef BAYESKERNEL_LIKELIHOOD_TILTED_HPP
-#define BAYESKERNEL_LIKELIHOOD_TILTED_HPP
-
-#include <Eigen/Core>
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <optional>
+#pragma once
 
 #include "likelihood/curve_means.hpp"
 #include "likelihood/family.hpp"
@@ -144,5 +137,3 @@ class TiltedMoments {
 };
 
 }  // namespace bayeskernel
-
-#endif

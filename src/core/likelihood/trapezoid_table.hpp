@@ -3,11 +3,9 @@
 // follow each other by two multiplications. The rule is exact up to
 // exp(-2 pi^2 v / h^2) for the density and exp(-2 pi d / h) times at most
 // exp(d^2 / 2 v) for a curve that is analytic within d of the real line.
-#ifndef BAYESKERNEL_LIKELIHOOD_TRAPEZOID_TABLE_HPP
-#define BAYESKERNEL_LIKELIHOOD_TRAPEZOID_TABLE_HPP
+#pragma once
 
 #include <array>
-#include <cmath>
 
 #include "eigen.hpp"
 
@@ -15,7 +13,6 @@ namespace bayeskernel {
 
 class TrapezoidTable {
  public:
-  using Index = Eigen::Index;
   using Three = std::array<double, 3>;
 
   // `curve` gives the three values at t; for arguments within (low, high).
@@ -49,5 +46,3 @@ class TrapezoidTable {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,17 +1,15 @@
 #include "linear/accumulate.hpp"
 
-#include <algorithm>
-
 #include "simd/gram.hpp"
 
 namespace bayeskernel {
 
 void accumulate_curvature(const RowSource& rows, const TileSpan& span,
-                          const Tile& tile, const ActiveColumns& active,
+                          const Tile& tile, const NonzeroColumns& active,
                           const double* kappa, MatrixXd& scratch,
                           MatrixXd& gram, Curvature& out) {
   const Index p = tile.x.rows(), r = tile.z.rows();
-  const Eigen::Map<const VectorXd> weight(kappa, span.rows());
+  const VectorMap weight(kappa, span.rows());
   if (active.few()) {
     MatrixXd own = MatrixXd::Zero(active.size(), active.size());
     weighted_gram(active.x(), weight, scratch, own);
@@ -45,11 +43,11 @@ void accumulate_curvature(const RowSource& rows, const TileSpan& span,
 }
 
 void accumulate_linear(const RowSource& rows, const TileSpan& span,
-                       const Tile& tile, const ActiveColumns& active,
+                       const Tile& tile, const NonzeroColumns& active,
                        const double* number, VectorXd& x_sum,
                        ArrowVector& out) {
   const Index r = tile.z.rows();
-  const Eigen::Map<const VectorXd> numbers(number, span.rows());
+  const VectorMap numbers(number, span.rows());
   if (active.few()) {
     const VectorXd own = active.x() * numbers;
     for (Index k = 0; k < active.size(); ++k)
@@ -75,7 +73,7 @@ void accumulate_linear(const RowSource& rows, const TileSpan& span,
 
 void tile_means(const RowSource& rows, const TileSpan& span, const Tile& tile,
                 const ArrowVector& point, double* f,
-                const ActiveColumns& active) {
+                const NonzeroColumns& active) {
   const Index r = tile.z.rows();
   Eigen::Map<VectorXd> mean(f, span.rows());
   mean = tile.offset;

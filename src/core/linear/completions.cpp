@@ -1,12 +1,9 @@
 #include "linear/completions.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 namespace bayeskernel {
 
 Index Completions::end(Index i) const {
-  const Index n = static_cast<Index>(unit.size());
+  const Index n = count_of(unit);
   Index out = i + 1;
   while (out < n && unit[out] == unit[i]) ++out;
   return out;

@@ -7,10 +7,7 @@
 // times.
 //
 // The method of weights of Ibrahim (1990), here in a variational bound.
-#ifndef BAYESKERNEL_LINEAR_COMPLETIONS_HPP
-#define BAYESKERNEL_LINEAR_COMPLETIONS_HPP
-
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "likelihood/bounds.hpp"
@@ -55,5 +52,3 @@ class CompletionRule final : public Rule {
 };
 
 }  // namespace bayeskernel
-
-#endif

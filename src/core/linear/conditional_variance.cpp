@@ -1,8 +1,5 @@
 #include "linear/conditional_variance.hpp"
 
-#include <algorithm>
-#include <utility>
-
 #include "error.hpp"
 #include "rows/rows.hpp"
 
@@ -14,8 +11,7 @@ ConditionalVariance::ConditionalVariance(VectorXd& residual, Index n,
   for (std::size_t l = 0; l < prior.blocks.size(); ++l) {
     if (prior.blocks[l].kind == Block::Kind::point) blocks_.push_back(l);
   }
-  if (relative_.cols() != static_cast<Index>(blocks_.size()) ||
-      relative_.rows() != n) {
+  if (relative_.cols() != count_of(blocks_) || relative_.rows() != n) {
     throw ArgumentError("residuals of other rows or blocks");
   }
 }

@@ -4,11 +4,7 @@
 //
 // k_ii - q_ii of Snelson and Ghahramani (2006); the diagonal of K~ in Wenzel et
 // al. (2017), eq. 6.
-#ifndef BAYESKERNEL_LINEAR_CONDITIONAL_VARIANCE_HPP
-#define BAYESKERNEL_LINEAR_CONDITIONAL_VARIANCE_HPP
-
-#include <cstddef>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "prior/blocks.hpp"
@@ -45,5 +41,3 @@ class ConditionalVariance {
 };
 
 }  // namespace bayeskernel
-
-#endif

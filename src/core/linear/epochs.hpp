@@ -1,9 +1,5 @@
 // Stochastic epochs, then full passes from where they end.
-#ifndef BAYESKERNEL_LINEAR_EPOCHS_HPP
-#define BAYESKERNEL_LINEAR_EPOCHS_HPP
-
-#include <optional>
-#include <vector>
+#pragma once
 
 #include "linear/mean_field.hpp"
 #include "linear/stochastic.hpp"
@@ -37,5 +33,3 @@ MeanFieldResult run_passes(MeanFieldFit& fit, const Epochs& epochs,
                            const KeepGoing& keep_going);
 
 }  // namespace bayeskernel
-
-#endif

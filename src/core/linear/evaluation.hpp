@@ -1,10 +1,6 @@
 // What a mean-field fit may start from, and what an evaluation of one of its
 // states leaves behind.
-#ifndef BAYESKERNEL_LINEAR_EVALUATION_HPP
-#define BAYESKERNEL_LINEAR_EVALUATION_HPP
-
-#include <limits>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "linear/missing_values.hpp"
@@ -41,5 +37,3 @@ struct MeanFieldEvaluation {
 };
 
 }  // namespace bayeskernel
-
-#endif

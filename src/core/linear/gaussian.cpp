@@ -1,7 +1,5 @@
 #include "linear/gaussian.hpp"
 
-#include <Eigen/Cholesky>
-
 #include "simd/dense_factor.hpp"
 
 namespace bayeskernel {
@@ -24,16 +22,14 @@ void GaussianPosterior::set_covariance(const ArrowSystem& system) {
   }
 }
 
-void GaussianPosterior::set_whitener(
-    const Eigen::Ref<const MatrixXd>& whitener) {
+void GaussianPosterior::set_whitener(const MatrixRef& whitener) {
   whitener_ = whitener;
   product_.set(whitener_);
 }
 
-void GaussianPosterior::set_covariance(
-    const Eigen::Ref<const MatrixXd>& whitener,
-    const Eigen::Ref<const MatrixXd>& whitened_loading,
-    const EliminatedGroups& groups) {
+void GaussianPosterior::set_covariance(const MatrixRef& whitener,
+                                       const MatrixRef& whitened_loading,
+                                       const EliminatedGroups& groups) {
   set_whitener(whitener);
   eliminated_ = &groups;
   if (whitened_loading.size() > 0) {
@@ -99,7 +95,7 @@ MatrixXd GaussianPosterior::group_covariances() const {
 void GaussianPosterior::tile_variances(const RowSource& rows,
                                        const TileSpan& span, const Tile& tile,
                                        MatrixXd& work, double* s,
-                                       const ActiveColumns& active) const {
+                                       const NonzeroColumns& active) const {
   const Index n = span.row_end - span.row_begin;
   for (Index i = 0; i < n; ++i) {
     s[i] = tile.residual_of(i);
@@ -138,7 +134,7 @@ void GaussianPosterior::tile_variances(const RowSource& rows,
 
 bool GaussianPosterior::add_active(const RowSource& rows, const TileSpan& span,
                                    const Tile& tile,
-                                   const ActiveColumns& active,
+                                   const NonzeroColumns& active,
                                    double* s) const {
   MatrixXd v = active.x();
   bool covered = true;

@@ -1,15 +1,12 @@
 // q(theta, u) as a pass reads it: the mean, and the covariance through
 // U = L^-1 with S_c = L L', the loadings and D_g^-1.
-#ifndef BAYESKERNEL_LINEAR_GAUSSIAN_HPP
-#define BAYESKERNEL_LINEAR_GAUSSIAN_HPP
-
-#include <algorithm>
+#pragma once
 
 #include "eigen.hpp"
 #include "linear/groups.hpp"
 #include "linear/system.hpp"
 #include "prior/blocks.hpp"
-#include "rows/active_columns.hpp"
+#include "rows/nonzero_columns.hpp"
 #include "rows/rows.hpp"
 #include "rows/sums.hpp"
 #include "simd/lower_product.hpp"
@@ -26,13 +23,13 @@ class GaussianPosterior {
   void set_covariance(const ArrowSystem& system);
 
   // The covariance U'U of theta, U lower triangular; without groups.
-  void set_whitener(const Eigen::Ref<const MatrixXd>& whitener);
+  void set_whitener(const MatrixRef& whitener);
   const MatrixXd& whitener() const { return whitener_; }
 
   // What moments of rows are read from where the system is another's: U, the
   // groups, and V where they are read from that, empty if it is not known.
-  void set_covariance(const Eigen::Ref<const MatrixXd>& whitener,
-                      const Eigen::Ref<const MatrixXd>& whitened_loading,
+  void set_covariance(const MatrixRef& whitener,
+                      const MatrixRef& whitened_loading,
                       const EliminatedGroups& groups);
   // V, p x (r G), and whether moments are read from it, else from the loadings.
   const MatrixXd& whitened_loading() const { return whitened_loading_; }
@@ -56,7 +53,7 @@ class GaussianPosterior {
   // Var f for the rows of a tile; `work` holds 2 p x rows numbers.
   void tile_variances(const RowSource& rows, const TileSpan& span,
                       const Tile& tile, MatrixXd& work, double* s,
-                      const ActiveColumns& active = ActiveColumns()) const;
+                      const NonzeroColumns& active = NonzeroColumns()) const;
 
  private:
   // V = U B D^-1 of `count` groups.
@@ -89,7 +86,7 @@ class GaussianPosterior {
 
   // What few active columns add to s; whether the groups' loadings allow it.
   bool add_active(const RowSource& rows, const TileSpan& span, const Tile& tile,
-                  const ActiveColumns& active, double* s) const;
+                  const NonzeroColumns& active, double* s) const;
 
   // Column i of `to` loses the columns of `from` of its group, times z_i.
   void subtract_groups(const RowSource& rows, const TileSpan& span,
@@ -134,5 +131,3 @@ class GaussianPosterior {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,10 +1,5 @@
 #include "linear/gibbs.hpp"
 
-#include <Eigen/Cholesky>
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-
 #include "error.hpp"
 #include "likelihood/rules.hpp"
 #include "linear/moments.hpp"

@@ -7,12 +7,7 @@
 // (selection, missing values) puts its own sweep together (model_chain.hpp).
 //
 // Luts and Ormerod (2014), appendix A; Wenzel et al. (2017), eq. 4.
-#ifndef BAYESKERNEL_LINEAR_GIBBS_HPP
-#define BAYESKERNEL_LINEAR_GIBBS_HPP
-
-#include <cstdint>
-#include <memory>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "linear/gibbs_rules.hpp"
@@ -121,5 +116,3 @@ class GibbsChain {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "linear/gibbs_rules.hpp"
 
-#include <cmath>
-
 #include "error.hpp"
 #include "linear/moments.hpp"
 #include "rng/polya_gamma.hpp"
@@ -38,7 +36,7 @@ double HingeGibbs::tile(const TileSpan& span, const Tile& tile, const double* m,
   auto loan = pool_.borrow();
   Scratch& scratch = *loan;
   if (scratch.f.size() < n) {
-    for (Eigen::ArrayXd* v :
+    for (ArrayXd* v :
          {&scratch.f, &scratch.square, &scratch.uniform, &scratch.larger}) {
       v->resize(n);
     }
@@ -53,12 +51,12 @@ double HingeGibbs::tile(const TileSpan& span, const Tile& tile, const double* m,
   }
   const auto y = tile.y.array(), w = tile.weight.array();
   auto r = scratch.f.head(n);
-  Eigen::Map<Eigen::ArrayXd> kappa(out.kappa, n);
+  Eigen::Map<ArrayXd> kappa(out.kappa, n);
   r = (w * (1.0 - y * r)).abs();
   hinge_latents(r, scratch.square.head(n), scratch.uniform.head(n),
                 scratch.larger.head(n), kappa);
   kappa = w.square() / kappa;
-  Eigen::Map<Eigen::ArrayXd>(out.linear, n) =
+  Eigen::Map<ArrayXd>(out.linear, n) =
       y * (w + kappa) - kappa * tile.offset.array();
   widen(span, tile, out);
   return 0.0;

@@ -9,13 +9,7 @@
 // k / (1 + k r) and the shift b / (1 + k r). A power w of 0 says nothing.
 //
 // Latent scales of the hinge: Wenzel et al. (2017), eq. 4 and 5.
-#ifndef BAYESKERNEL_LINEAR_GIBBS_RULES_HPP
-#define BAYESKERNEL_LINEAR_GIBBS_RULES_HPP
-
-#include <algorithm>
-#include <cstdint>
-#include <limits>
-#include <memory>
+#pragma once
 
 #include "eigen.hpp"
 #include "likelihood/family.hpp"
@@ -96,7 +90,7 @@ class HingeGibbs final : public GibbsRule {
 
  private:
   struct Scratch {
-    Eigen::ArrayXd f, square, uniform, larger;
+    ArrayXd f, square, uniform, larger;
   };
 
   // f_i given theta and the latent scale: y (1 + a / w) is an observation of
@@ -205,5 +199,3 @@ struct RowFacts {
 RowFacts check_rows(const RowSource& rows, Family family);
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,11 +1,8 @@
 #include "linear/groups.hpp"
 
-#include <Eigen/Cholesky>
-#include <cmath>
-
 #include "error.hpp"
 #include "math/cholesky.hpp"
-#include "rows/active_columns.hpp"
+#include "rows/nonzero_columns.hpp"
 
 namespace bayeskernel {
 
@@ -18,8 +15,8 @@ void EliminatedGroups::factor(const Curvature& curvature,
   log_det_ = log_det.sum();
 }
 
-void EliminatedGroups::adopt(const Eigen::Ref<const MatrixXd>& loading,
-                             const Eigen::Ref<const MatrixXd>& inverse) {
+void EliminatedGroups::adopt(const MatrixRef& loading,
+                             const MatrixRef& inverse) {
   loading_ = loading;
   inverse_ = inverse;
 }
@@ -123,7 +120,7 @@ double EliminatedGroups::factor(const Curvature& curvature,
 void EliminatedGroups::subtract_from(const Curvature& curvature, Index first,
                                      Index count,
                                      Eigen::Ref<MatrixXd> gram) const {
-  ActiveColumns active;
+  NonzeroColumns active;
   active.find(curvature.cross.middleCols(first * r_, r_));
   if (active.few()) {
     constexpr Index kNear = 32;

@@ -2,10 +2,7 @@
 // prior), B_g and what follows from them, never an object of size p + G r.
 // Cost of factor(): G (p r^2 + r^3), of a subtraction G p^2 r. Many groups are
 // taken in strips that depend on their number alone.
-#ifndef BAYESKERNEL_LINEAR_GROUPS_HPP
-#define BAYESKERNEL_LINEAR_GROUPS_HPP
-
-#include <algorithm>
+#pragma once
 
 #include "eigen.hpp"
 #include "parallel/executor.hpp"
@@ -35,8 +32,7 @@ class EliminatedGroups {
   void factor(const Curvature& curvature, const MatrixXd& prior);
 
   // What moments of rows need of groups that were factored elsewhere.
-  void adopt(const Eigen::Ref<const MatrixXd>& loading,
-             const Eigen::Ref<const MatrixXd>& inverse);
+  void adopt(const MatrixRef& loading, const MatrixRef& inverse);
 
   // gram -= sum B_g D_g^-1 B_g', lower triangle.
   void subtract_from(const Curvature& curvature, MatrixXd& gram) const;
@@ -110,5 +106,3 @@ class EliminatedGroups {
 };
 
 }  // namespace bayeskernel
-
-#endif

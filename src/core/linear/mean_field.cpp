@@ -1,9 +1,5 @@
 #include "linear/mean_field.hpp"
 
-#include <cmath>
-#include <cstddef>
-#include <limits>
-
 #include "error.hpp"
 #include "likelihood/family.hpp"
 

@@ -6,11 +6,7 @@
 //
 // Algorithms 1 and 2 of Luts and Ormerod (2014), sections 2.3 and 3.1, the
 // groups of effects eliminated; with the steps of their algorithms 3 and 4.
-#ifndef BAYESKERNEL_LINEAR_MEAN_FIELD_HPP
-#define BAYESKERNEL_LINEAR_MEAN_FIELD_HPP
-
-#include <utility>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "linear/evaluation.hpp"
@@ -172,5 +168,3 @@ class MeanFieldFit final : public AscentModel {
 };
 
 }  // namespace bayeskernel
-
-#endif

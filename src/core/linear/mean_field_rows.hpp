@@ -1,12 +1,9 @@
 // The rows of a mean-field fit under q of the effects: their own factors, the
 // sums that these leave, the noise of Gaussian rows, and residuals of a learned
 // variance.
-#ifndef BAYESKERNEL_LINEAR_MEAN_FIELD_ROWS_HPP
-#define BAYESKERNEL_LINEAR_MEAN_FIELD_ROWS_HPP
+#pragma once
 
 #include <functional>
-#include <utility>
-#include <vector>
 
 #include "eigen.hpp"
 #include "likelihood/rules.hpp"
@@ -71,5 +68,3 @@ class MeanFieldRows {
 };
 
 }  // namespace bayeskernel
-
-#endif

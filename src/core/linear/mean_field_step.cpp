@@ -1,7 +1,5 @@
 #include "linear/mean_field_step.hpp"
 
-#include <cstddef>
-
 namespace bayeskernel {
 
 double MeanFieldStep::take(double damping, const MeanFieldState& accepted,

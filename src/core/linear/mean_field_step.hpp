@@ -2,8 +2,7 @@
 // bound instead of the conditional precision, damped between the two, or, where
 // the weights are that curvature, shortened: (1 - d) times the natural
 // parameters of q and d times the new ones.
-#ifndef BAYESKERNEL_LINEAR_MEAN_FIELD_STEP_HPP
-#define BAYESKERNEL_LINEAR_MEAN_FIELD_STEP_HPP
+#pragma once
 
 #include "eigen.hpp"
 #include "linear/evaluation.hpp"
@@ -53,5 +52,3 @@ class MeanFieldStep {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "linear/minibatches.hpp"
 
-#include <utility>
-
 #include "error.hpp"
 #include "rng/distributions.hpp"
 #include "rng/stream.hpp"
@@ -9,7 +7,7 @@
 namespace bayeskernel {
 
 Index Minibatches::chunks() const {
-  return absent_.empty() ? rows_.chunks() : static_cast<Index>(absent_.size());
+  return absent_.empty() ? rows_.chunks() : count_of(absent_);
 }
 
 Index Minibatches::rows_of_chunk(Index chunk) const {
@@ -79,7 +77,7 @@ bool Minibatches::next() {
     // Large groups make fewer steps than were planned.
     if (members_.empty()) continue;
     gather(*tile_);
-    size_ = static_cast<Index>(members_.size());
+    size_ = count_of(members_);
     return true;
   }
   return false;
@@ -94,7 +92,7 @@ Index Minibatches::add(Index unit, Index chunk_first) {
   const Index end = rows_.group_begin(unit + 1);
   for (Index i = begin; i < end; ++i) members_.push_back(i - chunk_first);
   groups_.push_back(unit);
-  begin_.push_back(static_cast<Index>(members_.size()));
+  begin_.push_back(count_of(members_));
   return end - begin;
 }
 
@@ -110,7 +108,7 @@ void Minibatches::shuffle(int number, Index stream_of,
 }
 
 void Minibatches::gather(const Tile& all) {
-  const Index n = static_cast<Index>(members_.size());
+  const Index n = count_of(members_);
   batch_.x.resize(all.x.rows(), n);
   batch_.z.resize(all.z.rows(), n);
   batch_.y.resize(n);

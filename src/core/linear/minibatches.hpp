@@ -1,15 +1,8 @@
 // Minibatches of a row source in the order of an epoch. Counter-based numbers:
 // the order depends on the seed and the data alone.
-#ifndef BAYESKERNEL_LINEAR_MINIBATCHES_HPP
-#define BAYESKERNEL_LINEAR_MINIBATCHES_HPP
+#pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <numeric>
-#include <optional>
-#include <utility>
-#include <vector>
 
 #include "eigen.hpp"
 #include "rows/rows.hpp"
@@ -111,5 +104,3 @@ class Minibatches {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "linear/missing_pattern.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <map>
 #include <numeric>
 
@@ -18,7 +16,7 @@ std::vector<Index> MissingPattern::predictor_of_values() const {
   return out;
 }
 
-void set_pattern(const Eigen::Ref<const MatrixXd>& x, std::vector<RowUse> uses,
+void set_pattern(const MatrixRef& x, std::vector<RowUse> uses,
                  const std::vector<Index>& order, MissingPattern& out) {
   const Index n = x.rows(), predictors = x.cols();
   std::stable_sort(
@@ -38,10 +36,9 @@ void set_pattern(const Eigen::Ref<const MatrixXd>& x, std::vector<RowUse> uses,
       if (std::isnan(value)) missing.push_back(j);
     }
     if (missing.empty()) continue;
-    const auto found =
-        known.emplace(missing, static_cast<Index>(out.patterns.size()));
+    const auto found = known.emplace(missing, count_of(out.patterns));
     if (found.second) out.patterns.push_back(missing);
-    const Index first = static_cast<Index>(out.uses.size());
+    const Index first = count_of(out.uses);
     for (Index u = first_use[row]; u < first_use[row + 1]; ++u) {
       const auto at =
           std::lower_bound(missing.begin(), missing.end(), uses[u].predictor);
@@ -49,9 +46,9 @@ void set_pattern(const Eigen::Ref<const MatrixXd>& x, std::vector<RowUse> uses,
                           static_cast<Index>(at - missing.begin()),
                           uses[u].base, uses[u].slope});
     }
-    out.rows.push_back({i, found.first->second, first,
-                        static_cast<Index>(out.uses.size()), out.count});
-    out.count += static_cast<Index>(missing.size());
+    out.rows.push_back(
+        {i, found.first->second, first, count_of(out.uses), out.count});
+    out.count += count_of(missing);
   }
 }
 

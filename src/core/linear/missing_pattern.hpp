@@ -1,9 +1,6 @@
 // Predictors of which some values are missing, and how these enter the columns
 // of the model.
-#ifndef BAYESKERNEL_LINEAR_MISSING_PATTERN_HPP
-#define BAYESKERNEL_LINEAR_MISSING_PATTERN_HPP
-
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 
@@ -48,9 +45,7 @@ struct MissingPattern {
   MatrixXd between_scale;
 
   Index predictors() const { return x.rows(); }
-  Index width(const Row& row) const {
-    return static_cast<Index>(patterns[row.pattern].size());
-  }
+  Index width(const Row& row) const { return count_of(patterns[row.pattern]); }
   // The predictor of every missing value.
   std::vector<Index> predictor_of_values() const;
 };
@@ -63,9 +58,7 @@ struct RowUse {
 
 // Fills x, patterns, rows, uses and count. `x` is n x P in the user's order,
 // NaN where missing; `order` lists the user's rows as they are packed.
-void set_pattern(const Eigen::Ref<const MatrixXd>& x, std::vector<RowUse> uses,
+void set_pattern(const MatrixRef& x, std::vector<RowUse> uses,
                  const std::vector<Index>& order, MissingPattern& out);
 
 }  // namespace bayeskernel
-
-#endif

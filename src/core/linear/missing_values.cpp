@@ -1,11 +1,5 @@
 #include "linear/missing_values.hpp"
 
-#include <Eigen/Cholesky>
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <utility>
-
 #include "error.hpp"
 #include "math/cholesky.hpp"
 #include "math/normal.hpp"
@@ -34,14 +28,14 @@ MissingValues::MissingValues(const MissingPattern& data,
     : data_(data), rows_(rows), executor_(executor) {
   rows.residual = VectorXd::Zero(rows.rows());
   const bool all = position.empty();
-  const Index p = all ? rows.x_columns() : static_cast<Index>(position.size());
+  const Index p = all ? rows.x_columns() : count_of(position);
   Index group = 0, at = 0;
   for (const MissingPattern::Row& row : data.rows) {
     while (group < rows.groups() && rows.group_begin(group + 1) <= row.row) {
       ++group;
     }
     group_.push_back(group);
-    use_begin_.push_back(static_cast<Index>(uses_.size()));
+    use_begin_.push_back(count_of(uses_));
     offset_.push_back(at);
     const Index h = data_.width(row);
     at += h * h;
@@ -58,7 +52,7 @@ MissingValues::MissingValues(const MissingPattern& data,
       }
     }
   }
-  use_begin_.push_back(static_cast<Index>(uses_.size()));
+  use_begin_.push_back(count_of(uses_));
   covariance_size_ = at;
   sum_of_complete_rows();
 }

@@ -4,10 +4,7 @@
 // predictors.
 //
 // Luts and Ormerod (2014), section 3.3 and algorithm 4.
-#ifndef BAYESKERNEL_LINEAR_MISSING_VALUES_HPP
-#define BAYESKERNEL_LINEAR_MISSING_VALUES_HPP
-
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "linear/gaussian.hpp"
@@ -48,7 +45,7 @@ class MissingValues {
   MissingValues(const MissingPattern& data, const std::vector<Index>& position,
                 PackedRows& rows, Executor& executor);
 
-  Index rows() const { return static_cast<Index>(data_.rows.size()); }
+  Index rows() const { return count_of(data_.rows); }
 
   // Where the iteration starts: observed means and variances.
   void start(MissingPosterior& out) const;
@@ -135,5 +132,3 @@ class MissingValues {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,8 +1,5 @@
 #include "linear/mode.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "linear/moments.hpp"
 #include "math/cholesky.hpp"
 

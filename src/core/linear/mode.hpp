@@ -3,11 +3,7 @@
 // ~ N(0, r_i). The fixed point is the hinge-loss machine: 2 sum w (1 - y f)_+ +
 // theta'theta / 2 + sum e^2 / (2 r). Sublinear near the margin: it stops when
 // the objective does. Cost of a pass: n p^2.
-#ifndef BAYESKERNEL_LINEAR_MODE_HPP
-#define BAYESKERNEL_LINEAR_MODE_HPP
-
-#include <Eigen/Cholesky>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "likelihood/rules.hpp"
@@ -73,5 +69,3 @@ class ModeFit {
 };
 
 }  // namespace bayeskernel
-
-#endif

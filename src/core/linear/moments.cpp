@@ -25,13 +25,13 @@ void Moments::tile(const RowSource& rows, const TileSpan& span,
       scratch.scaled.resize(p, n);
     }
     scratch.scaled.leftCols(n).noalias() = column_mean.asDiagonal() * tile.x;
-    const Tile scaled{Eigen::Map<const MatrixXd>(scratch.scaled.data(), p, n),
+    const Tile scaled{MatrixMap(scratch.scaled.data(), p, n),
                       tile.z,
                       tile.y,
                       tile.weight,
                       tile.offset,
                       tile.residual};
-    of_q(rows, span, scaled, ActiveColumns(), scratch.work, m, s);
+    of_q(rows, span, scaled, NonzeroColumns(), scratch.work, m, s);
   }
   for (Index k = 0; k < column_var.size(); ++k) {
     const double v = column_var[k];
@@ -42,7 +42,7 @@ void Moments::tile(const RowSource& rows, const TileSpan& span,
 }
 
 void Moments::of_q(const RowSource& rows, const TileSpan& span,
-                   const Tile& tile, const ActiveColumns& active,
+                   const Tile& tile, const NonzeroColumns& active,
                    MatrixXd& work, double* m, double* s) const {
   tile_means(rows, span, tile, q->mean, m, active);
   q->tile_variances(rows, span, tile, work, s, active);

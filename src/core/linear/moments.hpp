@@ -2,12 +2,11 @@
 // u), at a draw, or before there is either. Columns may be in the model with a
 // probability: they enter times its mean, and what is not known of it adds to
 // Var f.
-#ifndef BAYESKERNEL_LINEAR_MOMENTS_HPP
-#define BAYESKERNEL_LINEAR_MOMENTS_HPP
+#pragma once
 
 #include "eigen.hpp"
 #include "linear/gaussian.hpp"
-#include "rows/active_columns.hpp"
+#include "rows/nonzero_columns.hpp"
 #include "rows/rows.hpp"
 #include "rows/sums.hpp"
 
@@ -23,7 +22,7 @@ struct Moments {
 
   struct Scratch {
     MatrixXd scaled, work;
-    ActiveColumns active;  // of the tile, or none
+    NonzeroColumns active;  // of the tile, or none
   };
 
   void tile(const RowSource& rows, const TileSpan& span, const Tile& tile,
@@ -31,10 +30,8 @@ struct Moments {
 
  private:
   void of_q(const RowSource& rows, const TileSpan& span, const Tile& tile,
-            const ActiveColumns& active, MatrixXd& work, double* m,
+            const NonzeroColumns& active, MatrixXd& work, double* m,
             double* s) const;
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -3,7 +3,7 @@
 namespace bayeskernel {
 
 void accumulate_newton(const RowSource& rows, const TileSpan& span,
-                       const Tile& tile, const ActiveColumns& active,
+                       const Tile& tile, const NonzeroColumns& active,
                        const double* m, const double* s, Second which,
                        NewtonScratch& scratch, MatrixXd& work, MatrixXd& gram,
                        Curvature& out) {

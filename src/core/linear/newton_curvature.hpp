@@ -3,13 +3,12 @@
 // of a row on it: the matrix of a step does without them where all of them
 // together carry little. Between separated classes they do not, and a
 // covariance that is reported needs them all.
-#ifndef BAYESKERNEL_LINEAR_NEWTON_CURVATURE_HPP
-#define BAYESKERNEL_LINEAR_NEWTON_CURVATURE_HPP
+#pragma once
 
 #include "eigen.hpp"
 #include "likelihood/rules.hpp"
 #include "linear/accumulate.hpp"
-#include "rows/active_columns.hpp"
+#include "rows/nonzero_columns.hpp"
 #include "rows/rows.hpp"
 #include "rows/sums.hpp"
 #include "simd/gram.hpp"
@@ -24,11 +23,9 @@ struct NewtonScratch {
 
 // gram += sum weight x x' and the groups of the tile, at the moments m and s.
 void accumulate_newton(const RowSource& rows, const TileSpan& span,
-                       const Tile& tile, const ActiveColumns& active,
+                       const Tile& tile, const NonzeroColumns& active,
                        const double* m, const double* s, Second which,
                        NewtonScratch& scratch, MatrixXd& work, MatrixXd& gram,
                        Curvature& out);
 
 }  // namespace bayeskernel
-
-#endif

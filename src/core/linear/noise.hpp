@@ -1,7 +1,6 @@
 // q(v) of the noise variance of Gaussian rows, beside those of the blocks'
 // variances.
-#ifndef BAYESKERNEL_LINEAR_NOISE_HPP
-#define BAYESKERNEL_LINEAR_NOISE_HPP
+#pragma once
 
 #include <cmath>
 
@@ -27,5 +26,3 @@ double update_noise(const NoisePrior& prior, double seen, double power,
                     double squares, NoisePosterior& q);
 
 }  // namespace bayeskernel
-
-#endif

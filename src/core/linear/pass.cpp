@@ -34,7 +34,7 @@ void Pass::run_shard(Index begin, Index end, const Moments& at,
   const Job job{at, rule, second, store, what, groups};
   const Index matrices = (what == Gather::all) + with_newton;
   const Index most = sweep_.slots(begin, end, matrices * p * p);
-  if (static_cast<Index>(slots_.size()) < most) slots_.resize(most);
+  if (count_of(slots_) < most) slots_.resize(most);
   sweep_.run(
       begin, end,
       [&](Index block, Index slot) {
@@ -108,7 +108,7 @@ void Pass::tile(const TileSpan& span, const Job& job, Scratch& scratch,
   double* s = scratch.s.data();
   double* kappa = scratch.kappa.data();
   double* linear = scratch.linear.data();
-  ActiveColumns& active = scratch.moments.active;
+  NonzeroColumns& active = scratch.moments.active;
   active.find(tile.x);
   job.at.tile(rows, span, tile, scratch.moments, m, s);
   slot.sums.bound += job.rule.tile(

@@ -2,13 +2,9 @@
 // engine is a pass with its own rule. Cost per row: two quadratic forms of size
 // p, one more for second derivatives. Memory beside the rows: slots of p^2 or
 // 2 p^2 numbers, as many as Sweep::slots() says.
-#ifndef BAYESKERNEL_LINEAR_PASS_HPP
-#define BAYESKERNEL_LINEAR_PASS_HPP
+#pragma once
 
-#include <algorithm>
 #include <functional>
-#include <utility>
-#include <vector>
 
 #include "eigen.hpp"
 #include "likelihood/rules.hpp"
@@ -99,5 +95,3 @@ class Pass {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,9 +1,6 @@
 // The rules of a variational fit: which family its rows are of, by which bound,
 // whether rows are completions, and what their residuals are.
-#ifndef BAYESKERNEL_LINEAR_ROW_RULES_HPP
-#define BAYESKERNEL_LINEAR_ROW_RULES_HPP
-
-#include <memory>
+#pragma once
 
 #include "eigen.hpp"
 #include "likelihood/bounds.hpp"
@@ -53,5 +50,3 @@ class RowRules {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -14,14 +14,7 @@
 //   + q t - c^2 theta' P theta / 2              q columns of known precision P
 // A scattered block counts as one IG(A, B): its effects that are exactly 0 (out
 // of the model, their own values integrated out) take no part.
-#ifndef BAYESKERNEL_LINEAR_SCALE_MOVE_HPP
-#define BAYESKERNEL_LINEAR_SCALE_MOVE_HPP
-
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "likelihood/family.hpp"
@@ -88,7 +81,7 @@ class ScaleMove {
   double loss(double c);
 
   struct Scratch {
-    Eigen::ArrayXd gap, work, value;
+    ArrayXd gap, work, value;
   };
 
   // -sum w log p at the margins -gap of a probit or a logit likelihood. The
@@ -147,5 +140,3 @@ class ScaleMove {
 };
 
 }  // namespace bayeskernel
-
-#endif

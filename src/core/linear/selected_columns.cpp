@@ -1,7 +1,5 @@
 #include "linear/selected_columns.hpp"
 
-#include <cmath>
-
 namespace bayeskernel {
 
 void SelectedColumns::start(const VectorXd& inclusion, MeanFieldState& state,

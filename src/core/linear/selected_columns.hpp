@@ -3,8 +3,7 @@
 // them.
 //
 // Luts and Ormerod (2014), section 3.2 and algorithm 3.
-#ifndef BAYESKERNEL_LINEAR_SELECTED_COLUMNS_HPP
-#define BAYESKERNEL_LINEAR_SELECTED_COLUMNS_HPP
+#pragma once
 
 #include "eigen.hpp"
 #include "linear/evaluation.hpp"
@@ -58,5 +57,3 @@ class SelectedColumns {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,8 +1,5 @@
 #include "linear/state.hpp"
 
-#include <Eigen/Cholesky>
-#include <cmath>
-
 namespace bayeskernel {
 
 namespace {

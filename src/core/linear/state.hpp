@@ -1,12 +1,7 @@
 // What one step of a mean-field fit starts from, as numbers that an
 // extrapolation may move: every value is a proper q (logarithms of positive
 // numbers, Cholesky factors of precisions).
-#ifndef BAYESKERNEL_LINEAR_STATE_HPP
-#define BAYESKERNEL_LINEAR_STATE_HPP
-
-#include <algorithm>
-#include <cstddef>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "prior/blocks.hpp"
@@ -72,5 +67,3 @@ class StateVector {
 };
 
 }  // namespace bayeskernel
-
-#endif

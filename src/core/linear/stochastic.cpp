@@ -1,9 +1,5 @@
 #include "linear/stochastic.hpp"
 
-#include <Eigen/Cholesky>
-#include <algorithm>
-#include <cstddef>
-
 #include "error.hpp"
 #include "likelihood/rules.hpp"
 #include "linear/moments.hpp"

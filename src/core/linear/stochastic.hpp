@@ -6,13 +6,9 @@
 // Cost of a step: s p^2 + p^3.
 //
 // The natural gradients are Wenzel et al. (2017), eq. 9 and 10.
-#ifndef BAYESKERNEL_LINEAR_STOCHASTIC_HPP
-#define BAYESKERNEL_LINEAR_STOCHASTIC_HPP
+#pragma once
 
-#include <cmath>
 #include <functional>
-#include <memory>
-#include <vector>
 
 #include "eigen.hpp"
 #include "linear/gaussian.hpp"
@@ -168,5 +164,3 @@ class StochasticFit {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -4,11 +4,7 @@
 //              [ B'    D ]
 // Schur complement S_c = S_xx - sum_g B_g D_g^-1 B_g'.
 // Cost of a factorisation: G (p^2 r + p r^2 + r^3) + p^3 / 3.
-#ifndef BAYESKERNEL_LINEAR_SYSTEM_HPP
-#define BAYESKERNEL_LINEAR_SYSTEM_HPP
-
-#include <Eigen/Cholesky>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "linear/groups.hpp"
@@ -66,5 +62,3 @@ class ArrowSystem {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,6 +1,5 @@
 // How Boost answers. Only units of this folder include it.
-#ifndef BAYESKERNEL_MATH_BOOST_POLICY_HPP
-#define BAYESKERNEL_MATH_BOOST_POLICY_HPP
+#pragma once
 
 #include <boost/math/policies/policy.hpp>
 
@@ -17,5 +16,3 @@ using QuietPolicy = bmp::policy<
 
 }  // namespace detail
 }  // namespace bayeskernel
-
-#endif

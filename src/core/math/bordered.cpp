@@ -1,7 +1,5 @@
 #include "math/bordered.hpp"
 
-#include <Eigen/Core>
-
 namespace bayeskernel {
 
 void LogProduct::multiply(double factor) {
@@ -18,31 +16,30 @@ void LogProduct::multiply(double factor) {
 
 namespace detail {
 
-void symmetric_columns(const double* a, Eigen::Index stride, Eigen::Index size,
-                       Eigen::Index k, double* first, double* second) {
-  for (Eigen::Index j = 0; j < k; ++j) {
+void symmetric_columns(const double* a, Index stride, Index size, Index k,
+                       double* first, double* second) {
+  for (Index j = 0; j < k; ++j) {
     first[j] = a[j * stride + k];
     second[j] = a[j * stride + k + 1];
   }
   a += k * stride;
   first[k] = a[k];
   second[k] = a[k + 1];
-  for (Eigen::Index i = k + 1; i < size; ++i) {
+  for (Index i = k + 1; i < size; ++i) {
     first[i] = a[i];
     second[i] = a[stride + i];
   }
 }
 
-void set_symmetric_columns(double* a, Eigen::Index stride, Eigen::Index size,
-                           Eigen::Index k, const double* first,
-                           const double* second) {
-  for (Eigen::Index j = 0; j < k; ++j) {
+void set_symmetric_columns(double* a, Index stride, Index size, Index k,
+                           const double* first, const double* second) {
+  for (Index j = 0; j < k; ++j) {
     a[j * stride + k] = first[j];
     a[j * stride + k + 1] = second[j];
   }
   a += k * stride;
   a[k] = first[k];
-  for (Eigen::Index i = k + 1; i < size; ++i) {
+  for (Index i = k + 1; i < size; ++i) {
     a[i] = first[i];
     a[stride + i] = second[i];
   }

@@ -4,11 +4,7 @@
 // whose pivots are at least `least` but for rounding (1 where A >= I), and
 // stored as a lower triangle, columns `stride` apart, a multiple of 4. What
 // stands above the diagonal is used up. Wide where the machine is.
-#ifndef BAYESKERNEL_MATH_BORDERED_HPP
-#define BAYESKERNEL_MATH_BORDERED_HPP
-
-#include <algorithm>
-#include <cmath>
+#pragma once
 
 #include "eigen.hpp"
 #include "simd/column_products.hpp"
@@ -40,10 +36,9 @@ struct Pivots {
 // a_j -= sum over the pivots of (r_j / pivot) r for columns from <= j < size,
 // rows from j (and up to seven before) on: some rows of all columns at a time.
 template <class Lanes>
-BAYESKERNEL_INLINE inline void eliminate(Lanes lanes, double* a,
-                                         Eigen::Index stride, Eigen::Index from,
-                                         Eigen::Index size, const Pivots& by) {
-  using Eigen::Index;
+BAYESKERNEL_INLINE inline void eliminate(Lanes lanes, double* a, Index stride,
+                                         Index from, Index size,
+                                         const Pivots& by) {
   using simd::view;
   const auto subtract = [=](auto width, Index i) BAYESKERNEL_INLINE {
     using Width = decltype(width);
@@ -62,21 +57,19 @@ BAYESKERNEL_INLINE inline void eliminate(Lanes lanes, double* a,
 
 // Columns k and k + 1 of a symmetric matrix of which the lower triangle is
 // stored.
-void symmetric_columns(const double* a, Eigen::Index stride, Eigen::Index size,
-                       Eigen::Index k, double* first, double* second);
+void symmetric_columns(const double* a, Index stride, Index size, Index k,
+                       double* first, double* second);
 
-void set_symmetric_columns(double* a, Eigen::Index stride, Eigen::Index size,
-                           Eigen::Index k, const double* first,
-                           const double* second);
+void set_symmetric_columns(double* a, Index stride, Index size, Index k,
+                           const double* first, const double* second);
 
 // to -= factor times x from row `from` (and up to seven before) on.
 template <class Lanes>
 BAYESKERNEL_INLINE inline void subtract_multiple(Lanes lanes, double factor,
                                                  const double* x, double* to,
-                                                 Eigen::Index from,
-                                                 Eigen::Index padded) {
-  const Eigen::Index start = from / Lanes::width * Lanes::width;
-  const auto subtract = [=](auto width, Eigen::Index i) BAYESKERNEL_INLINE {
+                                                 Index from, Index padded) {
+  const Index start = from / Lanes::width * Lanes::width;
+  const auto subtract = [=](auto width, Index i) BAYESKERNEL_INLINE {
     using Width = decltype(width);
     simd::view<Width>(to + i) -= factor * simd::view<Width>(x + i);
   };
@@ -87,11 +80,10 @@ BAYESKERNEL_INLINE inline void subtract_multiple(Lanes lanes, double factor,
 // the second, which is no pivot.
 template <class Lanes>
 BAYESKERNEL_INLINE inline double eliminate_forward(Lanes lanes, double* a,
-                                                   Eigen::Index stride,
-                                                   Eigen::Index m,
+                                                   Index stride, Index m,
                                                    double least) {
   LogProduct determinant;
-  for (Eigen::Index k = 0; k < m; k += 2) {
+  for (Index k = 0; k < m; k += 2) {
     double* const r = a + k * stride;
     double* const s = r + stride;
     const double pivot = r[k] = std::max(r[k], least);
@@ -111,10 +103,8 @@ BAYESKERNEL_INLINE inline double eliminate_forward(Lanes lanes, double* a,
 
 template <class Lanes>
 BAYESKERNEL_INLINE inline double sweep_bordered(Lanes lanes, double* a,
-                                                Eigen::Index stride,
-                                                Eigen::Index m, double* work,
-                                                double least) {
-  using Eigen::Index;
+                                                Index stride, Index m,
+                                                double* work, double least) {
   using simd::view;
   LogProduct determinant;
   double* const r = work;
@@ -176,7 +166,7 @@ inline double run_any(simd::Level level, const Body& body) {
 // with d_k on the diagonal; the border D L'x for A x = q; the corner
 // c - q'A^-1 q. Returns log|A|, or NaN if A is not positive definite.
 // m^3 / 6 multiply-adds.
-inline double eliminate_forward(double* a, Eigen::Index stride, Eigen::Index m,
+inline double eliminate_forward(double* a, Index stride, Index m,
                                 double least = 0.0,
                                 simd::Level level = simd::level()) {
   return detail::run_any(level, [=](auto lanes) BAYESKERNEL_INLINE {
@@ -188,8 +178,8 @@ inline double eliminate_forward(double* a, Eigen::Index stride, Eigen::Index m,
 // c - q'A^-1 q: the sweep operator (Goodnight 1979) on each unknown. Returns
 // log|A|, or NaN if A is not positive definite. `work`: two times stride
 // numbers. m^3 / 2 multiply-adds.
-inline double sweep_bordered(double* a, Eigen::Index stride, Eigen::Index m,
-                             double* work, double least = 0.0,
+inline double sweep_bordered(double* a, Index stride, Index m, double* work,
+                             double least = 0.0,
                              simd::Level level = simd::level()) {
   return detail::run_any(level, [=](auto lanes) BAYESKERNEL_INLINE {
     return detail::sweep_bordered(lanes, a, stride, m, work, least);
@@ -197,5 +187,3 @@ inline double sweep_bordered(double* a, Eigen::Index stride, Eigen::Index m,
 }
 
 }  // namespace bayeskernel
-
-#endif

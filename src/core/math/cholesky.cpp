@@ -1,13 +1,10 @@
 #include "math/cholesky.hpp"
 
-#include <cmath>
-
 #include "error.hpp"
 
 namespace bayeskernel {
 
-double jittered_cholesky(Eigen::Ref<Eigen::MatrixXd> a,
-                         Eigen::LLT<Eigen::MatrixXd>& llt) {
+double jittered_cholesky(Eigen::Ref<MatrixXd> a, Eigen::LLT<MatrixXd>& llt) {
   llt.compute(a);
   const auto usable = [&] {
     return llt.info() == Eigen::Success &&
@@ -29,7 +26,7 @@ double jittered_cholesky(Eigen::Ref<Eigen::MatrixXd> a,
   throw NumericError("a precision matrix is not positive definite");
 }
 
-double log_det(const Eigen::LLT<Eigen::MatrixXd>& llt) {
+double log_det(const Eigen::LLT<MatrixXd>& llt) {
   return 2.0 * llt.matrixLLT().diagonal().array().log().sum();
 }
 

@@ -1,21 +1,16 @@
 // Cholesky factors with escalating jitter that is reported, never hidden.
 // O(n^3 / 3).
-#ifndef BAYESKERNEL_MATH_CHOLESKY_HPP
-#define BAYESKERNEL_MATH_CHOLESKY_HPP
+#pragma once
 
-#include <Eigen/Cholesky>
-#include <Eigen/Core>
+#include "eigen.hpp"
 
 namespace bayeskernel {
 
 // Factors the lower triangle of `a` into `llt`. If that fails, adds
 // 1e-10 mean(diag) to the diagonal, then 100 times more, at most four times.
 // Returns the jitter that was added; throws NumericError when none helps.
-double jittered_cholesky(Eigen::Ref<Eigen::MatrixXd> a,
-                         Eigen::LLT<Eigen::MatrixXd>& llt);
+double jittered_cholesky(Eigen::Ref<MatrixXd> a, Eigen::LLT<MatrixXd>& llt);
 
-double log_det(const Eigen::LLT<Eigen::MatrixXd>& llt);
+double log_det(const Eigen::LLT<MatrixXd>& llt);
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,10 +1,8 @@
 // Preconditioned conjugate gradients for several right-hand sides at once, the
 // rows of `rhs`, each with step lengths of its own.
-#ifndef BAYESKERNEL_MATH_CONJUGATE_GRADIENTS_HPP
-#define BAYESKERNEL_MATH_CONJUGATE_GRADIENTS_HPP
+#pragma once
 
-#include <Eigen/Core>
-
+#include "eigen.hpp"
 #include "error.hpp"
 
 namespace bayeskernel {
@@ -15,13 +13,13 @@ namespace bayeskernel {
 // `tolerance` times those of rhs. Returns the number of steps.
 template <class Apply, class Precondition>
 int conjugate_gradients(Apply&& apply, Precondition&& precondition,
-                        const Eigen::MatrixXd& rhs, bool from_zero,
-                        double tolerance, Eigen::MatrixXd& x) {
+                        const MatrixXd& rhs, bool from_zero, double tolerance,
+                        MatrixXd& x) {
   constexpr int kSteps = 5000;
-  Eigen::MatrixXd z(rhs.rows(), rhs.cols()), product(rhs.rows(), rhs.cols());
-  Eigen::MatrixXd residual = rhs;
+  MatrixXd z(rhs.rows(), rhs.cols()), product(rhs.rows(), rhs.cols());
+  MatrixXd residual = rhs;
   precondition(rhs, z);
-  const Eigen::ArrayXd enough =
+  const ArrayXd enough =
       tolerance * tolerance * rhs.cwiseProduct(z).rowwise().sum().array();
   if (from_zero) {
     x.setZero(rhs.rows(), rhs.cols());
@@ -30,22 +28,21 @@ int conjugate_gradients(Apply&& apply, Precondition&& precondition,
     residual -= product;
     precondition(residual, z);
   }
-  Eigen::MatrixXd direction = z;
-  Eigen::ArrayXd size = residual.cwiseProduct(z).rowwise().sum();
+  MatrixXd direction = z;
+  ArrayXd size = residual.cwiseProduct(z).rowwise().sum();
   for (int step = 0; step < kSteps; ++step) {
     if (!size.isFinite().all()) break;
     if ((size <= enough).all()) return step;
     apply(direction, product);
-    const Eigen::ArrayXd curvature =
-        direction.cwiseProduct(product).rowwise().sum();
+    const ArrayXd curvature = direction.cwiseProduct(product).rowwise().sum();
     // A row that has arrived stands still.
-    const Eigen::VectorXd length =
+    const VectorXd length =
         (size > enough && curvature > 0.0).select(size / curvature, 0.0);
     x += length.asDiagonal() * direction;
     residual -= length.asDiagonal() * product;
     precondition(residual, z);
-    const Eigen::ArrayXd next = residual.cwiseProduct(z).rowwise().sum();
-    const Eigen::VectorXd ratio = (size > 0.0).select(next / size, 0.0);
+    const ArrayXd next = residual.cwiseProduct(z).rowwise().sum();
+    const VectorXd ratio = (size > 0.0).select(next / size, 0.0);
     direction = z + ratio.asDiagonal() * direction;
     size = next;
   }
@@ -53,5 +50,3 @@ int conjugate_gradients(Apply&& apply, Precondition&& precondition,
 }
 
 }  // namespace bayeskernel
-
-#endif

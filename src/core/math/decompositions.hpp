@@ -1,6 +1,5 @@
 // Decompositions of Eigen that are compiled once. O(n^3).
-#ifndef BAYESKERNEL_MATH_DECOMPOSITIONS_HPP
-#define BAYESKERNEL_MATH_DECOMPOSITIONS_HPP
+#pragma once
 
 #include "eigen.hpp"
 
@@ -25,5 +24,3 @@ double determinant(const MatrixXd& a);
 MatrixXd inverse(const MatrixXd& a);
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,8 +1,7 @@
 // Sums and products to some 31 digits: a number is the sum of two doubles, the
 // second below half a unit of the first's last place (Dekker 1971). For what
 // double precision cannot tell apart: columns that are almost the same.
-#ifndef BAYESKERNEL_MATH_DOUBLE_DOUBLE_HPP
-#define BAYESKERNEL_MATH_DOUBLE_DOUBLE_HPP
+#pragma once
 
 namespace bayeskernel {
 
@@ -58,5 +57,3 @@ struct DoubleDouble {
 DoubleDouble sqrt(const DoubleDouble& x);
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "math/kmeans.hpp"
 
-#include <utility>
-
 namespace bayeskernel {
 
 Centres::Centres(VectorXd origin, Index capacity)
@@ -16,23 +14,22 @@ void Centres::assign(const MatrixXd& z) {
   for (Index j = 0; j < size_; ++j) set(j, z.col(j));
 }
 
-void Centres::set(Index j, const Eigen::Ref<const VectorXd>& z) {
+void Centres::set(Index j, const VectorRef& z) {
   Eigen::Map<MatrixXd> panel(panels_.col(j / kWidth).data(), kWidth, d_);
   panel.row(j % kWidth) = (z - origin_).transpose();
   half_[j] = 0.5 * (z - origin_).squaredNorm() + origin_.dot(z - origin_);
 }
 
-void lloyd(const Eigen::Ref<const Eigen::MatrixXd>& x, int steps,
-           Eigen::MatrixXd& centres, Executor& executor) {
-  using Eigen::Index;
+void lloyd(const MatrixRef& x, int steps, MatrixXd& centres,
+           Executor& executor) {
   constexpr Index kBlock = 512;
   const Index n = x.cols(), m = centres.cols();
   const Index blocks = (n + kBlock - 1) / kBlock;
   Centres ready(x.rowwise().mean(), m);
   std::vector<int> label(n, -1);
   std::vector<char> moved(blocks);
-  Eigen::MatrixXd sum(x.rows(), m);
-  Eigen::VectorXd rows(m);
+  MatrixXd sum(x.rows(), m);
+  VectorXd rows(m);
   for (int step = 0; step < steps; ++step) {
     ready.assign(centres);
     executor.run(blocks, [&](Index block) {

@@ -1,10 +1,5 @@
 // k-means: which centre is nearest, and the steps of Lloyd (1982).
-#ifndef BAYESKERNEL_MATH_KMEANS_HPP
-#define BAYESKERNEL_MATH_KMEANS_HPP
-
-#include <algorithm>
-#include <limits>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "parallel/executor.hpp"
@@ -32,10 +27,9 @@ BAYESKERNEL_AVX2 inline void keep_smaller(const Vector4& next, Integer4 at,
 // Panels of eight centres; a lane sees every fourth centre, in order.
 template <int R>
 BAYESKERNEL_AVX2 inline void nearest_rows(const double* panels,
-                                          const double* half,
-                                          Eigen::Index count, Eigen::Index d,
-                                          const double* x, Eigen::Index stride,
-                                          int* label) {
+                                          const double* half, Index count,
+                                          Index d, const double* x,
+                                          Index stride, int* label) {
   Vector4 value[R];
   Integer4 index[R];
   for (int i = 0; i < R; ++i) {
@@ -43,13 +37,13 @@ BAYESKERNEL_AVX2 inline void nearest_rows(const double* panels,
     value[i] = Vector4{most, most, most, most};
     index[i] = Integer4{0, 0, 0, 0};
   }
-  for (Eigen::Index j = 0; j < count; j += 8) {
+  for (Index j = 0; j < count; j += 8) {
     Vector4 low[R], high[R];
     for (int i = 0; i < R; ++i) {
       low[i] = *reinterpret_cast<const Vector4*>(half + j);
       high[i] = *reinterpret_cast<const Vector4*>(half + j + 4);
     }
-    for (Eigen::Index k = 0; k < d; ++k, panels += 8) {
+    for (Index k = 0; k < d; ++k, panels += 8) {
       const Vector4 z0 = *reinterpret_cast<const Vector4*>(panels);
       const Vector4 z1 = *reinterpret_cast<const Vector4*>(panels + 4);
 #pragma GCC unroll 4
@@ -80,10 +74,9 @@ BAYESKERNEL_AVX2 inline void nearest_rows(const double* panels,
 }  // namespace detail
 
 BAYESKERNEL_AVX2 inline void nearest(const double* panels, const double* half,
-                                     Eigen::Index count, Eigen::Index d,
-                                     const double* x, Eigen::Index stride,
-                                     Eigen::Index n, int* label) {
-  Eigen::Index i = 0;
+                                     Index count, Index d, const double* x,
+                                     Index stride, Index n, int* label) {
+  Index i = 0;
   for (; i + 4 <= n; i += 4, x += 4 * stride) {
     detail::nearest_rows<4>(panels, half, count, d, x, stride, label + i);
   }
@@ -97,8 +90,8 @@ BAYESKERNEL_AVX2 inline void nearest(const double* panels, const double* half,
 #else
 
 namespace simd {
-inline void nearest(const double*, const double*, Eigen::Index, Eigen::Index,
-                    const double*, Eigen::Index, Eigen::Index, int*) {}
+inline void nearest(const double*, const double*, Index, Index, const double*,
+                    Index, Index, int*) {}
 }  // namespace simd
 
 #endif
@@ -109,15 +102,11 @@ inline void nearest(const double*, const double*, Eigen::Index, Eigen::Index,
 // from 0.
 class Centres {
  public:
-  using Index = Eigen::Index;
-  using MatrixXd = Eigen::MatrixXd;
-  using VectorXd = Eigen::VectorXd;
-
   Centres(VectorXd origin, Index capacity);
 
   Index size() const { return size_; }
 
-  void push_back(const Eigen::Ref<const VectorXd>& z) { set(size_++, z); }
+  void push_back(const VectorRef& z) { set(size_++, z); }
 
   void assign(const MatrixXd& z);
 
@@ -146,7 +135,7 @@ class Centres {
   static constexpr Index kWidth = 8;   // centres in a panel
   static constexpr Index kTile = 128;  // rows in a tile
 
-  void set(Index j, const Eigen::Ref<const VectorXd>& z);
+  void set(Index j, const VectorRef& z);
 
   template <class X>
   void nearest_in_tile(const X& x, int* label) const {
@@ -156,8 +145,7 @@ class Centres {
     std::fill(least, least + n, std::numeric_limits<double>::infinity());
     std::fill(label, label + n, 0);
     for (Index j = 0; j < size_; j += kWidth) {
-      const Eigen::Map<const MatrixXd> panel(panels_.col(j / kWidth).data(),
-                                             kWidth, d_);
+      const MatrixMap panel(panels_.col(j / kWidth).data(), kWidth, d_);
       score.noalias() = panel * x;
       for (Index i = 0; i < n; ++i) {
         for (Index k = 0; k < kWidth; ++k) {
@@ -182,9 +170,7 @@ class Centres {
 // a column of x (d x n), goes to its nearest centre, every centre to the mean
 // of its rows; one without rows stays. Ends when no row moves. 2 n m d flops a
 // step; blocks of rows are shared out, the sums are in the order of the rows.
-void lloyd(const Eigen::Ref<const Eigen::MatrixXd>& x, int steps,
-           Eigen::MatrixXd& centres, Executor& executor);
+void lloyd(const MatrixRef& x, int steps, MatrixXd& centres,
+           Executor& executor);
 
 }  // namespace bayeskernel
-
-#endif

@@ -16,8 +16,7 @@ double mills_ratio_tail(double t) {
 
 }  // namespace detail
 
-void normal_cdf(const Eigen::ArrayXd& x, Eigen::ArrayXd& z,
-                Eigen::ArrayXd& out) {
+void normal_cdf(const ArrayXd& x, ArrayXd& z, ArrayXd& out) {
   z = x.abs();
   out = ((((((3.52624965998911e-02 * z + 0.700383064443688) * z +
              6.37396220353165) *
@@ -42,7 +41,7 @@ void normal_cdf(const Eigen::ArrayXd& x, Eigen::ArrayXd& z,
           793.826512519948) *
              z +
          440.413735824752);
-  for (Eigen::Index i = 0; i < x.size(); ++i) {
+  for (Index i = 0; i < x.size(); ++i) {
     if (z[i] >= 7.0) {
       out[i] = normal_cdf(x[i]);
     } else if (x[i] > 0.0) {

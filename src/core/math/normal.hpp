@@ -1,11 +1,8 @@
 // The standard normal distribution: density phi, cdf Phi, their logarithms and
 // ratio, accurate in the tails; nothing throws, NaN gives NaN.
-#ifndef BAYESKERNEL_MATH_NORMAL_HPP
-#define BAYESKERNEL_MATH_NORMAL_HPP
+#pragma once
 
-#include <Eigen/Core>
-#include <cmath>
-
+#include "eigen.hpp"
 #include "simd/simd.hpp"
 
 namespace bayeskernel {
@@ -67,8 +64,7 @@ inline double normal_cdf(double x) {
 // Phi(x) for a block of values, with packed arithmetic: the rational function
 // of Hart (1968, no. 5666) times exp(-x^2 / 2) for |x| < 7, absolute error
 // below 3e-16; erfc beyond.
-void normal_cdf(const Eigen::ArrayXd& x, Eigen::ArrayXd& z,
-                Eigen::ArrayXd& out);
+void normal_cdf(const ArrayXd& x, ArrayXd& z, ArrayXd& out);
 
 // log Phi(x).
 double log_normal_cdf(double x);
@@ -96,5 +92,3 @@ BelowNormal below_normal(double x);
 double normal_quantile(double p);
 
 }  // namespace bayeskernel
-
-#endif

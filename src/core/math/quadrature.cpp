@@ -1,28 +1,27 @@
 #include "math/quadrature.hpp"
 
 #include <Eigen/Eigenvalues>
-#include <cmath>
 
 namespace bayeskernel {
 
-GaussLegendre::GaussLegendre(Eigen::Index n) {
-  Eigen::VectorXd diagonal = Eigen::VectorXd::Zero(n), side(n - 1);
-  for (Eigen::Index k = 1; k < n; ++k) {
+GaussLegendre::GaussLegendre(Index n) {
+  VectorXd diagonal = VectorXd::Zero(n), side(n - 1);
+  for (Index k = 1; k < n; ++k) {
     const double j = static_cast<double>(k);
     side[k - 1] = j / std::sqrt(4.0 * j * j - 1.0);
   }
-  Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen;
+  Eigen::SelfAdjointEigenSolver<MatrixXd> eigen;
   eigen.computeFromTridiagonal(diagonal, side);
   node = eigen.eigenvalues();
   weight = 2.0 * eigen.eigenvectors().row(0).array().square();
 }
 
-GaussHermite::GaussHermite(Eigen::Index n) {
-  Eigen::VectorXd diagonal = Eigen::VectorXd::Zero(n), side(n - 1);
-  for (Eigen::Index k = 1; k < n; ++k) {
+GaussHermite::GaussHermite(Index n) {
+  VectorXd diagonal = VectorXd::Zero(n), side(n - 1);
+  for (Index k = 1; k < n; ++k) {
     side[k - 1] = std::sqrt(static_cast<double>(k));
   }
-  Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen;
+  Eigen::SelfAdjointEigenSolver<MatrixXd> eigen;
   eigen.computeFromTridiagonal(diagonal, side);
   node = eigen.eigenvalues();
   weight = eigen.eigenvectors().row(0).array().square();

@@ -1,23 +1,22 @@
 // Gauss-Legendre rule on (-1, 1) and Gauss-Hermite rule of the standard normal
 // distribution, by Golub & Welsch (1969). O(n^3), once.
-#ifndef BAYESKERNEL_MATH_QUADRATURE_HPP
-#define BAYESKERNEL_MATH_QUADRATURE_HPP
+#pragma once
 
-#include <Eigen/Core>
+#include "eigen.hpp"
 
 namespace bayeskernel {
 
 struct GaussLegendre {
-  Eigen::VectorXd node, weight;
+  VectorXd node, weight;
 
-  explicit GaussLegendre(Eigen::Index n);
+  explicit GaussLegendre(Index n);
 
   // Integral of f over (a, b).
   template <class F>
   double integrate(double a, double b, F&& f) const {
     const double half = 0.5 * (b - a), middle = 0.5 * (a + b);
     double sum = 0.0;
-    for (Eigen::Index k = 0; k < node.size(); ++k) {
+    for (Index k = 0; k < node.size(); ++k) {
       sum += weight[k] * f(middle + half * node[k]);
     }
     return half * sum;
@@ -26,11 +25,9 @@ struct GaussLegendre {
 
 // Nodes and weights of E f(z), z ~ N(0, 1).
 struct GaussHermite {
-  Eigen::VectorXd node, weight;
+  VectorXd node, weight;
 
-  explicit GaussHermite(Eigen::Index n);
+  explicit GaussHermite(Index n);
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,6 +1,5 @@
 #include "math/spd.hpp"
 
-#include <Eigen/Cholesky>
 #include <string>
 
 #include "error.hpp"
@@ -8,7 +7,7 @@
 
 namespace bayeskernel {
 
-MatrixXd spd_inverse(const Eigen::Ref<const MatrixXd>& a, const char* what) {
+MatrixXd spd_inverse(const MatrixRef& a, const char* what) {
   const Eigen::LLT<MatrixXd> llt(a);
   if (llt.info() != Eigen::Success) {
     throw NumericError(std::string(what) + " is not positive definite");
@@ -16,7 +15,7 @@ MatrixXd spd_inverse(const Eigen::Ref<const MatrixXd>& a, const char* what) {
   return llt.solve(MatrixXd::Identity(a.rows(), a.cols()));
 }
 
-double spd_log_det(const Eigen::Ref<const MatrixXd>& a) {
+double spd_log_det(const MatrixRef& a) {
   return log_det(Eigen::LLT<MatrixXd>(a));
 }
 

@@ -1,6 +1,5 @@
 // Symmetric positive definite matrices, of which lower triangles are read.
-#ifndef BAYESKERNEL_MATH_SPD_HPP
-#define BAYESKERNEL_MATH_SPD_HPP
+#pragma once
 
 #include "eigen.hpp"
 
@@ -8,11 +7,9 @@ namespace bayeskernel {
 
 // Throws NumericError "`what` is not positive
 // definite". O(n^3).
-MatrixXd spd_inverse(const Eigen::Ref<const MatrixXd>& a, const char* what);
+MatrixXd spd_inverse(const MatrixRef& a, const char* what);
 
 // log |a|. O(n^3).
-double spd_log_det(const Eigen::Ref<const MatrixXd>& a);
+double spd_log_det(const MatrixRef& a);
 
 }  // namespace bayeskernel
-
-#endif

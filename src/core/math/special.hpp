@@ -1,7 +1,6 @@
 // Gamma functions and the logistic curve. Nothing throws: an argument outside
 // the domain gives NaN or an infinity.
-#ifndef BAYESKERNEL_MATH_SPECIAL_HPP
-#define BAYESKERNEL_MATH_SPECIAL_HPP
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -32,5 +31,3 @@ double log_multivariate_gamma(double a, int r);
 double multivariate_digamma(double a, int r);
 
 }  // namespace bayeskernel
-
-#endif

@@ -5,38 +5,34 @@
 //   [ -A_aa^-1   A_aa^-1 A_ab              ]
 //   [            A_bb - A_ba A_aa^-1 A_ab  ].
 // A sweep is one rank-one update, d^2 / 2 multiply-adds, the same in and out.
-#ifndef BAYESKERNEL_MATH_TABLEAU_HPP
-#define BAYESKERNEL_MATH_TABLEAU_HPP
+#pragma once
 
-#include <Eigen/Cholesky>
-#include <Eigen/Core>
-#include <algorithm>
-#include <vector>
+#include "eigen.hpp"
 
 namespace bayeskernel {
 
 class Tableau {
  public:
-  explicit Tableau(Eigen::Index size);
+  explicit Tableau(Index size);
 
-  Eigen::Index size() const { return size_; }
-  bool in(Eigen::Index k) const { return in_[k] != 0; }
+  Index size() const { return size_; }
+  bool in(Index k) const { return in_[k] != 0; }
 
   // `a` (lower triangle) and h with the columns `in` swept in, all at once:
   // q d^2 / 2 + q^2 d multiply-adds.
-  void build(const Eigen::MatrixXd& a, const Eigen::VectorXd& h,
-             const std::vector<Eigen::Index>& in);
+  void build(const MatrixXd& a, const VectorXd& h,
+             const std::vector<Index>& in);
 
   // log of the integral with column k over the integral without it, apart from
   // log sqrt(2 pi). Without k: pivot s, shift r, -log(s) / 2 + r^2 / 2s; with
   // it: variance v and mean m of its coefficient, log(v) / 2 + m^2 / 2v.
-  double log_ratio(Eigen::Index k) const;
+  double log_ratio(Index k) const;
 
   // In when it is out, out when it is in.
-  void sweep(Eigen::Index k);
+  void sweep(Index k);
 
   // Row and column size() are those of h.
-  double operator()(Eigen::Index i, Eigen::Index j) const {
+  double operator()(Index i, Index j) const {
     return entries_(std::max(i, j), std::min(i, j));
   }
 
@@ -45,15 +41,13 @@ class Tableau {
 
   // A pivot that rounding has taken away (a column in the span of those in)
   // counts as the rounding error.
-  double pivot(Eigen::Index k) const;
+  double pivot(Index k) const;
 
-  Eigen::Index size_;
+  Index size_;
   std::vector<char> in_;
-  Eigen::MatrixXd entries_, rows_, block_;
-  Eigen::VectorXd column_, floor_;
-  Eigen::LLT<Eigen::MatrixXd> llt_;
+  MatrixXd entries_, rows_, block_;
+  VectorXd column_, floor_;
+  Eigen::LLT<MatrixXd> llt_;
 };
 
 }  // namespace bayeskernel
-
-#endif

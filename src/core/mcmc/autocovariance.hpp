@@ -1,25 +1,23 @@
 // Autocovariances of several chains, averaged over the chains. The first lags
 // are direct sums, O(n) each, and are all that a well-mixed chain needs; the
 // first request beyond them computes every lag by FFT, O(n log n).
-#ifndef BAYESKERNEL_MCMC_AUTOCOVARIANCE_HPP
-#define BAYESKERNEL_MCMC_AUTOCOVARIANCE_HPP
+#pragma once
 
-#include <Eigen/Core>
-#include <vector>
+#include "eigen.hpp"
 
 namespace bayeskernel {
 
 class Autocovariance {
  public:
   // Columns of `draws` are chains of equal length n.
-  explicit Autocovariance(Eigen::Ref<const Eigen::MatrixXd> draws);
+  explicit Autocovariance(MatrixRef draws);
 
   // Mean over chains of sum_i y_i y_{i + lag} / n, y centred by its own chain.
-  double operator()(Eigen::Index lag);
+  double operator()(Index lag);
 
  private:
   // About the cost of the transforms for chains of some thousand draws.
-  static constexpr Eigen::Index kDirectLags = 64;
+  static constexpr Index kDirectLags = 64;
 
   void append_direct();
 
@@ -27,10 +25,8 @@ class Autocovariance {
   // are added before the one inverse transform.
   void compute_all();
 
-  Eigen::MatrixXd centred_;
+  MatrixXd centred_;
   std::vector<double> known_;
 };
 
 }  // namespace bayeskernel
-
-#endif

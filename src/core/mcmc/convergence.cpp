@@ -1,10 +1,5 @@
 #include "mcmc/convergence.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <utility>
-
 #include "math/normal.hpp"
 #include "mcmc/autocovariance.hpp"
 
@@ -12,61 +7,61 @@ namespace bayeskernel {
 
 namespace detail {
 
-Eigen::MatrixXd split_chains(Eigen::Ref<const Eigen::MatrixXd> x) {
-  const Eigen::Index half = x.rows() / 2;
-  Eigen::MatrixXd split(half, 2 * x.cols());
+MatrixXd split_chains(MatrixRef x) {
+  const Index half = x.rows() / 2;
+  MatrixXd split(half, 2 * x.cols());
   split << x.topRows(half), x.bottomRows(half);
   return split;
 }
 
-Eigen::MatrixXd normal_scores(Eigen::Ref<const Eigen::MatrixXd> x) {
-  const Eigen::Index size = x.size();
-  std::vector<std::pair<double, Eigen::Index>> order(size);
-  Eigen::MatrixXd scores = x;
-  for (Eigen::Index i = 0; i < size; ++i) order[i] = {scores.data()[i], i};
+MatrixXd normal_scores(MatrixRef x) {
+  const Index size = x.size();
+  std::vector<std::pair<double, Index>> order(size);
+  MatrixXd scores = x;
+  for (Index i = 0; i < size; ++i) order[i] = {scores.data()[i], i};
   std::sort(order.begin(), order.end());
-  for (Eigen::Index first = 0, last; first < size; first = last) {
+  for (Index first = 0, last; first < size; first = last) {
     last = first + 1;
     while (last < size && order[last].first == order[first].first) ++last;
     const double rank = 0.5 * (first + 1 + last);
     const double score = normal_quantile((rank - 0.375) / (size + 0.25));
-    for (Eigen::Index i = first; i < last; ++i) {
+    for (Index i = first; i < last; ++i) {
       scores.data()[order[i].second] = score;
     }
   }
   return scores;
 }
 
-double sample_variance(Eigen::Ref<const Eigen::VectorXd> x) {
+double sample_variance(VectorRef x) {
   return (x.array() - x.mean()).square().sum() / (x.size() - 1);
 }
 
-double split_rhat(Eigen::Ref<const Eigen::MatrixXd> x) {
+double split_rhat(MatrixRef x) {
   if (is_constant(x)) return kMissing;
   const double n = static_cast<double>(x.rows());
-  const Eigen::VectorXd means = x.colwise().mean();
+  const VectorXd means = x.colwise().mean();
   double within = 0.0;
-  for (Eigen::Index chain = 0; chain < x.cols(); ++chain) {
+  for (Index chain = 0; chain < x.cols(); ++chain) {
     within += sample_variance(x.col(chain)) / x.cols();
   }
   const double between = n * sample_variance(means);
   return std::sqrt((between / within + n - 1.0) / n);
 }
 
-double split_ess(Eigen::Ref<const Eigen::MatrixXd> x) {
-  const Eigen::Index n = x.rows();
+double split_ess(MatrixRef x) {
+  const Index n = x.rows();
   if (n < 3 || is_constant(x)) return kMissing;
   Autocovariance autocovariance(x);
   const double within = autocovariance(0) * n / (n - 1.0);
-  const Eigen::VectorXd means = x.colwise().mean();
+  const VectorXd means = x.colwise().mean();
   const double total = autocovariance(0) + sample_variance(means);
-  const auto correlation = [&](Eigen::Index lag) {
+  const auto correlation = [&](Index lag) {
     return 1.0 - (within - autocovariance(lag)) / total;
   };
 
   std::vector<double> rho{1.0, correlation(1)};
   double even = rho[0], odd = rho[1];
-  Eigen::Index last = 0;
+  Index last = 0;
   while (last < n - 5 && even + odd > 0.0) {
     last += 2;
     even = correlation(last);
@@ -76,14 +71,14 @@ double split_ess(Eigen::Ref<const Eigen::MatrixXd> x) {
     rho.push_back(keep ? odd : 0.0);
   }
   if (even > 0.0) rho[last] = even;
-  for (Eigen::Index lag = 2; lag <= last - 2; lag += 2) {
+  for (Index lag = 2; lag <= last - 2; lag += 2) {
     const double before = rho[lag - 2] + rho[lag - 1];
     if (rho[lag] + rho[lag + 1] > before) rho[lag] = rho[lag + 1] = before / 2;
   }
   double time = -1.0 + rho[last];
   // At least lag 0 is counted twice, also when it is the last one.
-  const Eigen::Index counted = std::max<Eigen::Index>(last, 1);
-  for (Eigen::Index lag = 0; lag < counted; ++lag) time += 2.0 * rho[lag];
+  const Index counted = std::max<Index>(last, 1);
+  for (Index lag = 0; lag < counted; ++lag) time += 2.0 * rho[lag];
   const double draws = static_cast<double>(x.size());
   return draws / std::max(time, 1.0 / std::log10(draws));
 }
@@ -101,21 +96,21 @@ double quantile(std::vector<double>& values, double probability) {
 
 }  // namespace detail
 
-Convergence convergence(Eigen::Ref<const Eigen::MatrixXd> draws) {
+Convergence convergence(MatrixRef draws) {
   using detail::split_chains, detail::split_ess, detail::split_rhat;
   Convergence result;
   if (draws.rows() < 4 || !draws.allFinite()) return result;
-  Eigen::MatrixXd centred = draws;
+  MatrixXd centred = draws;
   std::vector<double> values(centred.data(), centred.data() + centred.size());
   centred.array() -= detail::quantile(values, 0.5);
-  const Eigen::MatrixXd scores = detail::normal_scores(split_chains(draws));
+  const MatrixXd scores = detail::normal_scores(split_chains(draws));
   const double bulk = split_rhat(scores);
   const double tail =
       split_rhat(detail::normal_scores(split_chains(centred).cwiseAbs()));
   result.rhat = std::isnan(tail) ? tail : std::max(bulk, tail);
   result.ess_bulk = split_ess(scores);
   result.ess_mean = split_ess(split_chains(centred));
-  const Eigen::Map<const Eigen::VectorXd> all(centred.data(), centred.size());
+  const VectorMap all(centred.data(), centred.size());
   result.mcse_mean = std::sqrt(detail::sample_variance(all) / result.ess_mean);
 
   if (detail::is_constant(draws)) return result;

@@ -2,12 +2,9 @@
 // bulk and tail effective sample sizes and the Monte Carlo error of the mean
 // (Vehtari, Gelman, Simpson, Carpenter, Buerkner 2021). Agrees with the R
 // package posterior, version 1.4. O(S log S) for S draws.
-#ifndef BAYESKERNEL_MCMC_CONVERGENCE_HPP
-#define BAYESKERNEL_MCMC_CONVERGENCE_HPP
+#pragma once
 
-#include <Eigen/Core>
-#include <limits>
-#include <vector>
+#include "eigen.hpp"
 
 namespace bayeskernel {
 
@@ -26,24 +23,24 @@ namespace detail {
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
 // The absolute threshold of `posterior`.
-inline bool is_constant(Eigen::Ref<const Eigen::MatrixXd> x) {
+inline bool is_constant(MatrixRef x) {
   return x.maxCoeff() - x.minCoeff() < std::numeric_limits<double>::epsilon();
 }
 
 // Each chain becomes two; the middle iteration of an odd number is left out.
-Eigen::MatrixXd split_chains(Eigen::Ref<const Eigen::MatrixXd> x);
+MatrixXd split_chains(MatrixRef x);
 
 // Normal scores of the ranks, ties at their average rank: section 4.1.
-Eigen::MatrixXd normal_scores(Eigen::Ref<const Eigen::MatrixXd> x);
+MatrixXd normal_scores(MatrixRef x);
 
-double sample_variance(Eigen::Ref<const Eigen::VectorXd> x);
+double sample_variance(VectorRef x);
 
 // Potential scale reduction of chains that are already split.
-double split_rhat(Eigen::Ref<const Eigen::MatrixXd> x);
+double split_rhat(MatrixRef x);
 
 // S over the autocorrelation time of chains that are already split: Geyer's
 // initial positive, then monotone sequence of paired autocorrelations.
-double split_ess(Eigen::Ref<const Eigen::MatrixXd> x);
+double split_ess(MatrixRef x);
 
 // Quantile of type 7, with the operations of R's quantile() so that a draw is
 // on the same side of it.
@@ -53,8 +50,6 @@ double quantile(std::vector<double>& values, double probability);
 
 // `draws` is iterations x chains. Draws are taken from their median first, so
 // that a mean far from 0 costs no digits.
-Convergence convergence(Eigen::Ref<const Eigen::MatrixXd> draws);
+Convergence convergence(MatrixRef draws);
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,14 +1,10 @@
 #include "mcmc/learned_step.hpp"
 
-#include <Eigen/Cholesky>
-#include <algorithm>
-#include <cmath>
-
 namespace bayeskernel {
 
 LearnedStep::LearnedStep(Index size)
     : mean_(VectorXd::Zero(size)),
-      covariance_(kFirst * Eigen::MatrixXd::Identity(size, size)) {}
+      covariance_(kFirst * MatrixXd::Identity(size, size)) {}
 
 void LearnedStep::observe(const VectorXd& at) {
   if (seen_ == 0.0) mean_ = at;
@@ -21,11 +17,11 @@ void LearnedStep::observe(const VectorXd& at) {
   fresh_ = false;
 }
 
-auto LearnedStep::step(const VectorXd& normal, double sd) -> VectorXd {
+VectorXd LearnedStep::step(const VectorXd& normal, double sd) {
   if (!fresh_) {
     root_ = covariance_;
     root_.diagonal().array() += kLeast;
-    Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> factor(root_);
+    Eigen::LLT<Eigen::Ref<MatrixXd>> factor(root_);
     fresh_ = true;
   }
   const double scale = 2.38 * sd / std::sqrt(static_cast<double>(size()));

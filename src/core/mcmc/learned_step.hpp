@@ -1,9 +1,6 @@
 // Random walks along many coordinates at once, whose covariance is learned
 // during warmup (Haario, Saksman and Tamminen 2001, Bernoulli 7, 223-242).
-#ifndef BAYESKERNEL_MCMC_LEARNED_STEP_HPP
-#define BAYESKERNEL_MCMC_LEARNED_STEP_HPP
-
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 
@@ -11,9 +8,6 @@ namespace bayeskernel {
 
 class LearnedStep {
  public:
-  using Index = Eigen::Index;
-  using VectorXd = Eigen::VectorXd;
-
   explicit LearnedStep(Index size);
 
   Index size() const { return mean_.size(); }
@@ -39,10 +33,8 @@ class LearnedStep {
 
   double seen_ = 0.0;
   VectorXd mean_;
-  Eigen::MatrixXd covariance_, root_;
+  MatrixXd covariance_, root_;
   bool fresh_ = false;
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "mcmc/metropolis.hpp"
 
-#include <algorithm>
-
 namespace bayeskernel {
 
 void RandomWalkStep::adapt(double log_ratio) {

@@ -1,11 +1,8 @@
 // Metropolis-Hastings steps: random walks whose width adapts during warmup, and
 // a table of what was proposed and accepted after it.
-#ifndef BAYESKERNEL_MCMC_METROPOLIS_HPP
-#define BAYESKERNEL_MCMC_METROPOLIS_HPP
+#pragma once
 
-#include <Eigen/Core>
-#include <cmath>
-#include <limits>
+#include "eigen.hpp"
 
 namespace bayeskernel {
 
@@ -53,13 +50,11 @@ class AcceptanceTable {
   }
 
   // Proposed and accepted.
-  const Eigen::ArrayXXd& counts() const { return counts_; }
+  const ArrayXXd& counts() const { return counts_; }
 
  private:
-  Eigen::ArrayXXd counts_ = Eigen::ArrayXXd::Zero(kMoves, 2);
+  ArrayXXd counts_ = ArrayXXd::Zero(kMoves, 2);
   bool warming_ = true;
 };
 
 }  // namespace bayeskernel
-
-#endif

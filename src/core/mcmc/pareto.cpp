@@ -1,10 +1,5 @@
 #include "mcmc/pareto.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <limits>
-
 namespace bayeskernel {
 
 double pareto_shape(const std::vector<double>& x) {
@@ -17,18 +12,18 @@ double pareto_shape(const std::vector<double>& x) {
     for (double v : x) sum += std::log1p(-theta * v);
     return sum / n;
   };
-  Eigen::ArrayXd theta(size), log_profile(size);
+  ArrayXd theta(size), log_profile(size);
   for (int j = 0; j < size; ++j) {
     theta[j] =
         1.0 / x.back() + (1.0 - std::sqrt(size / (j + 0.5))) / (3.0 * quartile);
     const double k = shape_at(theta[j]);
     log_profile[j] = n * (std::log(-theta[j] / k) - k - 1.0);
   }
-  const Eigen::ArrayXd weight = (log_profile - log_profile.maxCoeff()).exp();
+  const ArrayXd weight = (log_profile - log_profile.maxCoeff()).exp();
   return shape_at((theta * weight).sum() / weight.sum());
 }
 
-double pareto_k(const Eigen::VectorXd& log_weight) {
+double pareto_k(const VectorXd& log_weight) {
   const double most = log_weight.maxCoeff();
   if (!log_weight.allFinite()) return std::numeric_limits<double>::infinity();
   const double draws = static_cast<double>(log_weight.size());

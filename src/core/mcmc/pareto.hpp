@@ -1,11 +1,9 @@
 // The shape k of the generalised Pareto law that fits the largest importance
 // weights (Vehtari et al. 2024, Pareto smoothed importance sampling): below
 // 0.5 their variance is finite, above 0.7 means of them are not to be trusted.
-#ifndef BAYESKERNEL_MCMC_PARETO_HPP
-#define BAYESKERNEL_MCMC_PARETO_HPP
+#pragma once
 
-#include <Eigen/Core>
-#include <vector>
+#include "eigen.hpp"
 
 namespace bayeskernel {
 
@@ -15,8 +13,6 @@ double pareto_shape(const std::vector<double>& x);
 
 // k of weights exp(log_weight), drawn towards one half by ten observations;
 // infinite where a weight is not finite.
-double pareto_k(const Eigen::VectorXd& log_weight);
+double pareto_k(const VectorXd& log_weight);
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,15 +1,12 @@
 // Runs chains in rounds of about a tenth of a second. Between rounds every
 // chain has done the same number of sweeps and the caller is asked whether to
 // go on. Streams are keyed by sweep, so the length of a round changes nothing.
-#ifndef BAYESKERNEL_MCMC_RUNNER_HPP
-#define BAYESKERNEL_MCMC_RUNNER_HPP
+#pragma once
 
-#include <Eigen/Core>
-#include <algorithm>
 #include <chrono>
 #include <string>
-#include <vector>
 
+#include "eigen.hpp"
 #include "error.hpp"
 #include "optim/progress.hpp"
 #include "parallel/executor.hpp"
@@ -17,16 +14,16 @@
 namespace bayeskernel {
 
 struct ChainPlan {
-  Eigen::Index warmup = 1000;
-  Eigen::Index draws = 1000;  // kept, per chain
-  Eigen::Index thin = 1;
+  Index warmup = 1000;
+  Index draws = 1000;  // kept, per chain
+  Index thin = 1;
 
-  Eigen::Index sweeps() const { return warmup + draws * thin; }
+  Index sweeps() const { return warmup + draws * thin; }
 };
 
 struct ChainStatus {
-  Eigen::Index sweeps = 0;  // done by every chain
-  Eigen::Index kept = 0;    // draws recorded by every chain
+  Index sweeps = 0;  // done by every chain
+  Index kept = 0;    // draws recorded by every chain
   bool interrupted = false;
   std::string failure;  // what a chain failed on, empty if none did
 };
@@ -40,22 +37,22 @@ ChainStatus run_chains(std::vector<Chain*>& chains, const ChainPlan& plan,
                        Record&& record) {
   using Clock = std::chrono::steady_clock;
   ChainStatus status;
-  const Eigen::Index n_chains = static_cast<Eigen::Index>(chains.size());
+  const Index n_chains = count_of(chains);
   status.sweeps = n_chains > 0 ? chains[0]->sweeps() : 0;
   // What is shown is this run's share, from which the time left follows.
-  const Eigen::Index begun = status.sweeps;
+  const Index begun = status.sweeps;
   std::vector<std::string> failure(chains.size());
-  std::vector<Eigen::Index> reached(chains.size(), status.sweeps);
-  Eigen::Index round = 1;
+  std::vector<Index> reached(chains.size(), status.sweeps);
+  Index round = 1;
   while (status.sweeps < plan.sweeps() && status.failure.empty()) {
-    const Eigen::Index target = std::min(plan.sweeps(), status.sweeps + round);
+    const Index target = std::min(plan.sweeps(), status.sweeps + round);
     const auto before = Clock::now();
-    executor.run(n_chains, [&](Eigen::Index c) {
+    executor.run(n_chains, [&](Index c) {
       try {
         while (chains[c]->sweeps() < target) {
           chains[c]->sweep();
           reached[c] = chains[c]->sweeps();
-          const Eigen::Index after = reached[c] - plan.warmup;
+          const Index after = reached[c] - plan.warmup;
           if (after > 0 && after % plan.thin == 0) {
             record(c, after / plan.thin - 1);
           }
@@ -73,7 +70,7 @@ ChainStatus run_chains(std::vector<Chain*>& chains, const ChainPlan& plan,
     if (seconds < 0.05) {
       round *= 2;
     } else if (seconds > 0.2) {
-      round = std::max<Eigen::Index>(1, round / 2);
+      round = std::max<Index>(1, round / 2);
     }
     const char* phase = status.sweeps < plan.warmup ? "warmup" : "sampling";
     if (!keep_going({static_cast<double>(status.sweeps - begun),
@@ -82,11 +79,8 @@ ChainStatus run_chains(std::vector<Chain*>& chains, const ChainPlan& plan,
       break;
     }
   }
-  status.kept =
-      std::max<Eigen::Index>(0, (status.sweeps - plan.warmup) / plan.thin);
+  status.kept = std::max<Index>(0, (status.sweeps - plan.warmup) / plan.thin);
   return status;
 }
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,6 @@
 // Slice sampling of one number with stepping out (Neal 2003, Ann. Statist. 31,
 // 705-767): no width has to be tuned.
-#ifndef BAYESKERNEL_MCMC_SLICE_HPP
-#define BAYESKERNEL_MCMC_SLICE_HPP
+#pragma once
 
 #include "rng/stream.hpp"
 
@@ -27,5 +26,3 @@ double slice_log_scale(F&& log_density, Stream& stream, double width = 0.25) {
 }
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,12 +1,7 @@
 #include "missing/grouped_mixture.hpp"
 
-#include <Eigen/Cholesky>
 #include <Eigen/QR>
-#include <algorithm>
-#include <cmath>
 #include <map>
-#include <optional>
-#include <utility>
 
 #include "error.hpp"
 #include "math/spd.hpp"
@@ -71,7 +66,7 @@ VectorXd GroupedMixtureFit::observed_scale(const Data& data,
       mean += gap / count;
       square += gap * (value - mean);
     }
-    if (square > 0.0) out[d] = std::sqrt(square / count);
+    if (square > 0.0) out[d] = std::sqrt(square / (count - 1.0));
   }
   return out;
 }
@@ -99,7 +94,7 @@ Index GroupedMixtureFit::count_groups(const std::vector<int>& code) {
   return most + 1;
 }
 
-double GroupedMixtureFit::between(const Eigen::Ref<const VectorXd>& x,
+double GroupedMixtureFit::between(const VectorRef& x,
                                   const std::vector<int>& code, Index groups) {
   VectorXd count = VectorXd::Zero(groups), mean = VectorXd::Zero(groups);
   double within = 0.0, rows = 0.0, all = 0.0, square = 0.0;
@@ -187,7 +182,7 @@ void GroupedMixtureFit::set_levels(const Data& data,
         const int g = factor.code[i];
         same = g < 0 || data.x(i, j) == data.x(first[g], j);
       }
-      if (same && static_cast<Index>(columns.size()) * 3 + 3 < count) {
+      if (same && count_of(columns) * 3 + 3 < count) {
         columns.push_back(j);
       }
     }
@@ -212,7 +207,7 @@ void GroupedMixtureFit::maximise(std::size_t f,
   }
   const VectorXd sum = factor.variance.rowwise().sum();
   factor.covariance = (factor.mean * factor.mean.transpose() +
-                       Eigen::Map<const MatrixXd>(sum.data(), width, width)) /
+                       MatrixMap(sum.data(), width, width)) /
                       static_cast<double>(groups);
   factor.covariance.diagonal() += kRidge * scale_.cwiseAbs2();
 }
@@ -275,8 +270,7 @@ void GroupedMixtureFit::expect_factor(const Data& data, Index f,
   const MatrixXd inverse = prior.solve(one);
   for (Index g = 0; g < groups; ++g) {
     const Eigen::LLT<MatrixXd> llt(
-        Eigen::Map<const MatrixXd>(precision.col(g).data(), width, width) +
-        inverse);
+        MatrixMap(precision.col(g).data(), width, width) + inverse);
     if (prior.info() != Eigen::Success || llt.info() != Eigen::Success) {
       throw NumericError(
           "the covariance of the predictors between groups is not positive "

@@ -3,12 +3,9 @@
 // the effects' moments the mixture is fitted to rows without them
 // (MixtureFit::Options), given the mixture a group's effects are Gaussian.
 // Several factors one after the other. O(n P^2) an iteration.
-#ifndef BAYESKERNEL_MISSING_GROUPED_MIXTURE_HPP
-#define BAYESKERNEL_MISSING_GROUPED_MIXTURE_HPP
+#pragma once
 
-#include <cstddef>
 #include <functional>
-#include <vector>
 
 #include "eigen.hpp"
 #include "missing/mixture.hpp"
@@ -22,7 +19,7 @@ struct GroupedMixture {
 
 class GroupedMixtureFit {
  public:
-  using Rows = Eigen::Ref<const MatrixXd>;
+  using Rows = MatrixRef;
   static constexpr int kMost = 300;
 
   // As MixtureFit reads them.
@@ -72,8 +69,8 @@ class GroupedMixtureFit {
 
   static Index count_groups(const std::vector<int>& code);
 
-  static double between(const Eigen::Ref<const VectorXd>& x,
-                        const std::vector<int>& code, Index groups);
+  static double between(const VectorRef& x, const std::vector<int>& code,
+                        Index groups);
 
   void climb(const Data& data, MixtureFit::Options options,
              GroupedMixture& out);
@@ -108,5 +105,3 @@ class GroupedMixtureFit {
 };
 
 }  // namespace bayeskernel
-
-#endif

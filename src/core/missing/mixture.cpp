@@ -1,10 +1,6 @@
 #include "missing/mixture.hpp"
 
-#include <Eigen/Cholesky>
 #include <Eigen/QR>
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
 
 #include "error.hpp"
 #include "parallel/executor.hpp"
@@ -46,8 +42,7 @@ void GroupEffects::variance(Index i, MatrixXd& out) const {
     if (g < 0) {
       out += factor.covariance;
     } else {
-      out += Eigen::Map<const MatrixXd>(factor.variance.col(g).data(), width(),
-                                        width());
+      out += MatrixMap(factor.variance.col(g).data(), width(), width());
     }
   }
 }
@@ -56,7 +51,7 @@ double GroupEffects::tilt(Index i, Index factor, Index level) const {
   double out = 0.0;
   for (const Factor& own : factors) {
     const int g = own.code[i];
-    if (g < 0 || factor >= static_cast<Index>(own.tilt.size())) continue;
+    if (g < 0 || factor >= count_of(own.tilt)) continue;
     if (own.tilt[factor].size() > 0) out += own.tilt[factor](level, g);
   }
   return out;
@@ -77,8 +72,7 @@ MatrixXd part(const MatrixXd& a, const std::vector<Index>& rows,
   return out;
 }
 
-VectorXd part(const Eigen::Ref<const VectorXd>& v,
-              const std::vector<Index>& at) {
+VectorXd part(const VectorRef& v, const std::vector<Index>& at) {
   VectorXd out(at.size());
   for (Index i = 0; i < out.size(); ++i) out[i] = v[at[i]];
   return out;
@@ -170,7 +164,7 @@ void MixtureFit::standardise(const Rows& x) {
       square += gap * (x(i, j) - mean);
     }
     center_[j] = mean;
-    if (square > 0.0) scale_[j] = std::sqrt(square / count);
+    if (square > 0.0) scale_[j] = std::sqrt(square / (count - 1.0));
   }
 }
 

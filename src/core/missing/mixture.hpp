@@ -6,13 +6,10 @@
 // classes, so that what is missing may depend on the class. EM from sums by
 // pattern and cell: O(n P^2) once, O(P^3) by pattern, cell and iteration; rows
 // that do not tell their cell O(P^2 + P cells) by iteration.
-#ifndef BAYESKERNEL_MISSING_MIXTURE_HPP
-#define BAYESKERNEL_MISSING_MIXTURE_HPP
+#pragma once
 
 #include <functional>
 #include <map>
-#include <utility>
-#include <vector>
 
 #include "eigen.hpp"
 
@@ -30,7 +27,7 @@ class Cells {
   }
 
   Index count() const { return count_; }
-  Index factors() const { return static_cast<Index>(sizes_.size()); }
+  Index factors() const { return count_of(sizes_); }
   int size(Index factor) const { return sizes_[factor]; }
 
   int level(Index cell, Index factor) const;
@@ -59,7 +56,7 @@ struct Mixture {
   std::vector<MatrixXd> covariance;  // P x P, by class
   Cells cells;
 
-  Index classes() const { return static_cast<Index>(covariance.size()); }
+  Index classes() const { return count_of(covariance); }
 };
 
 // What the groups of a row add to its predictors `where`, which is N(shift,
@@ -80,7 +77,7 @@ struct GroupEffects {
   std::vector<Index> where;
   std::vector<Factor> factors;
 
-  Index width() const { return static_cast<Index>(where.size()); }
+  Index width() const { return count_of(where); }
 
   // Without the effects of factor `but`; in the memory of `out`.
   void shift(Index i, VectorXd& out, Index but = -1) const;
@@ -110,8 +107,7 @@ struct Places {
 MatrixXd part(const MatrixXd& a, const std::vector<Index>& rows,
               const std::vector<Index>& columns);
 
-VectorXd part(const Eigen::Ref<const VectorXd>& v,
-              const std::vector<Index>& at);
+VectorXd part(const VectorRef& v, const std::vector<Index>& at);
 
 // Missing predictors given those seen, under one Gaussian: mean slope x +
 // level, and the covariance.
@@ -140,7 +136,7 @@ struct GivenSeen {
 // from 0. `code`: levels of its factors, n x factors of `cells`, -1 missing.
 class MixtureFit {
  public:
-  using Rows = Eigen::Ref<const MatrixXd>;
+  using Rows = MatrixRef;
 
   // `go_on` is asked between iterations; false gives up with PassInterrupted.
   explicit MixtureFit(std::function<bool()> go_on = nullptr)
@@ -265,5 +261,3 @@ class MixtureFit {
 };
 
 }  // namespace bayeskernel
-
-#endif

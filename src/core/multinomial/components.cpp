@@ -1,10 +1,5 @@
 #include "multinomial/components.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <memory>
-
 #include "error.hpp"
 #include "gibbs/running_moments.hpp"
 #include "multinomial/conic.hpp"
@@ -121,7 +116,7 @@ LatentDraws draws_of_components(
   return [&components, &composite, seed, n, shared](Index d, MatrixXd& f) {
     Stream stream(seed, 0, Purpose::predict, static_cast<std::uint64_t>(d), 0);
     const Index at =
-        categorical(stream.uniform(), static_cast<Index>(components.size()),
+        categorical(stream.uniform(), count_of(components),
                     [&](Index k) { return components[k].probability; });
     const MultinomialComponent& part = components[at];
     const Index many = part.draws.cols();
@@ -150,15 +145,14 @@ SampledLatent::SampledLatent(Composite& composite, Index classes,
 
 void SampledLatent::operator()(Index d, MatrixXd& f) {
   const Index n = composite_.rows(), m = composite_.regressors();
-  const VectorXd weights =
-      Eigen::Map<const VectorXd>(draws_[d].weights, composite_.size());
+  const VectorXd weights = VectorMap(draws_[d].weights, composite_.size());
   if (lengthscales_ > 0) set_lengthscales(draws_[d].theta);
   if (lengthscales_ > 0 || d == 0 || weights != last_) {
     k_.resize(m, n);
     composite_.block(weights, 0, n, scratch_, k_.data());
     last_ = weights;
   }
-  f.noalias() = Eigen::Map<const MatrixXd>(draws_[d].mean, classes_, m) * k_;
+  f.noalias() = MatrixMap(draws_[d].mean, classes_, m) * k_;
 }
 
 void SampledLatent::set_lengthscales(const double* theta) {
@@ -195,13 +189,11 @@ ClassPredictions average_draws(SampledLatent& draws, Index nodes,
     draws(d, f);
     class_probabilities(f, nodes, executor, log_prob);
     if (d == 0) latent = prob = RunningMoments(f.size());
-    latent.add(Eigen::Map<const Eigen::ArrayXd>(f.data(), f.size()));
-    prob.add(Eigen::Map<const Eigen::ArrayXd>(log_prob.data(), f.size()).exp());
+    latent.add(Eigen::Map<const ArrayXd>(f.data(), f.size()));
+    prob.add(Eigen::Map<const ArrayXd>(log_prob.data(), f.size()).exp());
   }
-  const auto objects = [&](const Eigen::ArrayXd& values) {
-    return MatrixXd(
-        Eigen::Map<const MatrixXd>(values.data(), f.rows(), f.cols())
-            .transpose());
+  const auto objects = [&](const ArrayXd& values) {
+    return MatrixXd(MatrixMap(values.data(), f.rows(), f.cols()).transpose());
   };
   ClassPredictions out{objects(latent.mean), objects(latent.variance()),
                        objects(prob.mean), MatrixXd(),

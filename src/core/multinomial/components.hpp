@@ -1,11 +1,8 @@
 // Fits as they are kept and predicted from: one, or several with their
 // probabilities, each for weights of its own.
-#ifndef BAYESKERNEL_MULTINOMIAL_COMPONENTS_HPP
-#define BAYESKERNEL_MULTINOMIAL_COMPONENTS_HPP
+#pragma once
 
-#include <cstdint>
 #include <functional>
-#include <vector>
 
 #include "eigen.hpp"
 #include "multinomial/design.hpp"
@@ -68,7 +65,7 @@ class SampledLatent {
   SampledLatent(Composite& composite, Index classes, Index lengthscales,
                 std::vector<SampledDraw> draws);
 
-  Index count() const { return static_cast<Index>(draws_.size()); }
+  Index count() const { return count_of(draws_); }
   Index classes() const { return classes_; }
   void operator()(Index d, MatrixXd& f);
 
@@ -93,5 +90,3 @@ ClassPredictions average_draws(SampledLatent& draws, Index nodes,
                                const std::function<void()>& look);
 
 }  // namespace bayeskernel
-
-#endif

@@ -6,13 +6,7 @@
 // a_j = s_t / s_j and b_j = (m_t - m_j) / s_j. Since h'' <= -1, all mass lies
 // within 8 of the mode, and the trapezoid rule there converges geometrically.
 // O(C T) a vector for T nodes; nodes of no weight are left out.
-#ifndef BAYESKERNEL_MULTINOMIAL_CONIC_HPP
-#define BAYESKERNEL_MULTINOMIAL_CONIC_HPP
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "error.hpp"
@@ -32,15 +26,13 @@ constexpr double kInverseSqrtTwoPi = 0.39894228040143267794;
 }  // namespace detail
 
 // Number of nodes that leaves less than 1e-10 in log Z and in every mean.
-inline Eigen::Index conic_nodes(Eigen::Index classes) {
+inline Index conic_nodes(Index classes) {
   return classes <= 3 ? 33 : classes <= 12 ? 57 : 73;
 }
 
 // One object of the rule, with its buffers, for each thread.
 class ConicRule {
  public:
-  using Index = Eigen::Index;
-
   explicit ConicRule(Index classes, Index nodes = 0)
       : classes_(classes),
         nodes_(nodes > 0 ? nodes : conic_nodes(classes)),
@@ -212,7 +204,7 @@ class ConicRule {
   std::vector<double> at_;
   Index far_ = 0, near_ = 0;
   double linear_ = 0.0, quadratic_ = 1.0, constant_ = 0.0, shift_ = 0.0;
-  Eigen::VectorXd weight_, lambda_;
+  VectorXd weight_, lambda_;
   // Nodes that have weight, with pull_ alone.
   struct Grid {
     Index nodes = 0, first = 0, last = 0, padded = 0;
@@ -222,5 +214,3 @@ class ConicRule {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -20,7 +20,7 @@ Design::Design(const Composite& composite, const VectorXd& weights,
   });
 }
 
-Eigen::Map<const MatrixXd> Design::tile(Index t, Scratch& scratch) const {
+MatrixMap Design::tile(Index t, Scratch& scratch) const {
   const double* values = kept_.data() + begin(t) * regressors();
   if (!kept()) {
     scratch.values.resize(regressors() * columns(t));
@@ -28,7 +28,7 @@ Eigen::Map<const MatrixXd> Design::tile(Index t, Scratch& scratch) const {
                      scratch.values.data(), constant_);
     values = scratch.values.data();
   }
-  return Eigen::Map<const MatrixXd>(values, regressors(), columns(t));
+  return MatrixMap(values, regressors(), columns(t));
 }
 
 MatrixXd Design::gram(Executor& executor, const VectorXd& power) const {

@@ -1,10 +1,7 @@
 // A design, M regressors x N objects, in tiles of columns: kept in memory, or
 // made anew whenever it is looked at, where it would be too large. Tiles depend
 // on N alone.
-#ifndef BAYESKERNEL_MULTINOMIAL_DESIGN_HPP
-#define BAYESKERNEL_MULTINOMIAL_DESIGN_HPP
-
-#include <algorithm>
+#pragma once
 
 #include "eigen.hpp"
 #include "multinomial/sources.hpp"
@@ -34,7 +31,7 @@ class Design {
   bool kept() const { return kept_.size() > 0; }
   const MatrixXd& matrix() const { return kept_; }
 
-  Eigen::Map<const MatrixXd> tile(Index t, Scratch& scratch) const;
+  MatrixMap tile(Index t, Scratch& scratch) const;
 
   // G = K K', both triangles, or with `power` K diag(power) K'. M^2 N / 2
   // multiply-adds.
@@ -64,5 +61,3 @@ class Design {
 };
 
 }  // namespace bayeskernel
-
-#endif

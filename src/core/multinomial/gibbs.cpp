@@ -1,10 +1,5 @@
 #include "multinomial/gibbs.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <utility>
-
 #include "error.hpp"
 #include "math/special.hpp"
 #include "rng/distributions.hpp"
@@ -76,7 +71,7 @@ void MultinomialChain::sweep() {
 }
 
 VectorXd MultinomialChain::log_lengthscales() const {
-  VectorXd out(static_cast<Index>(places_.size()));
+  VectorXd out(count_of(places_));
   for (std::size_t k = 0; k < places_.size(); ++k) {
     out[static_cast<Index>(k)] = log_lengthscale(places_[k]);
   }
@@ -99,8 +94,7 @@ MultinomialCheckpoint MultinomialChain::checkpoint() const {
   for (const auto* group : {&weight_steps_, &theta_steps_, &hyper_steps_}) {
     for (const RandomWalkStep& step : *group) steps.push_back(step.log_sd());
   }
-  out.log_steps = Eigen::Map<const VectorXd>(steps.data(),
-                                             static_cast<Index>(steps.size()));
+  out.log_steps = VectorMap(steps.data(), count_of(steps));
   out.sweeps = sweeps_;
   return out;
 }
@@ -157,7 +151,7 @@ void MultinomialChain::factor(Kernels& at) {
   if (!keep) at.log_det = 0.0;
   at.factor.resize(static_cast<std::size_t>(shared() ? 1 : c_));
   at.whitened.noalias() = at.k * state.y.transpose();
-  for (Index r = 0; r < static_cast<Index>(at.factor.size()); ++r) {
+  for (Index r = 0; r < count_of(at.factor); ++r) {
     d_ = state.alpha.row(r).transpose().array().rsqrt();
     MatrixXd& l = at.factor[static_cast<std::size_t>(r)];
     if (!keep) {

@@ -4,11 +4,7 @@
 //   y_c ~ N(0, I + K' A_c^-1 K)   (printed with A_c in place of its inverse),
 // followed at once by W; the scales. Random walks are on logarithms and have
 // the Jacobians that the print leaves out.
-#ifndef BAYESKERNEL_MULTINOMIAL_GIBBS_HPP
-#define BAYESKERNEL_MULTINOMIAL_GIBBS_HPP
-
-#include <cstdint>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "mcmc/metropolis.hpp"
@@ -61,7 +57,7 @@ class MultinomialChain {
 
   void sweep();
   Index sweeps() const { return sweeps_; }
-  const Eigen::ArrayXXd& acceptance() const { return moves.counts(); }
+  const ArrayXXd& acceptance() const { return moves.counts(); }
 
   MatrixXd latent() const { return state.w * now_.k; }
   const MatrixXd& design() const { return now_.k; }
@@ -167,5 +163,3 @@ class MultinomialChain {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,9 +1,5 @@
 #include "multinomial/learning.hpp"
 
-#include <cmath>
-#include <cstddef>
-#include <utility>
-
 #include "error.hpp"
 #include "math/special.hpp"
 #include "multinomial/regression.hpp"
@@ -179,7 +175,7 @@ MultinomialSettings KernelLearner::inner_settings() const {
 
 VectorXd KernelLearner::pack() const {
   const Index count = weight_count();
-  VectorXd out(count + static_cast<Index>(places_.size()));
+  VectorXd out(count + count_of(places_));
   for (Index s = 0; s < count; ++s) {
     const double base = simplex_ ? weights_[composite_.size() - 1] : 1.0;
     out[s] = std::log(std::max(weights_[s], kLeast) / std::max(base, kLeast));
@@ -410,7 +406,7 @@ double KernelLearner::slopes(const MatrixXd& covariance, VectorXd& gradient) {
   const double value =
       raw_slopes(covariance, learned_.weights, by_weight, by_kernel);
   const Index count = weight_count();
-  gradient.resize(count + static_cast<Index>(places_.size()));
+  gradient.resize(count + count_of(places_));
   if (count > 0 && product()) {
     by_weight.array() -= prior_.weight_rate;
     gradient.head(count) = by_weight.cwiseProduct(weights_);
@@ -506,8 +502,7 @@ double KernelLearner::raw_slopes(const MatrixXd& covariance, bool with_weights,
 }
 
 VectorXd StateSearch::probability() const {
-  Eigen::Map<const VectorXd> all(values.data(),
-                                 static_cast<Index>(values.size()));
+  VectorMap all(values.data(), count_of(values));
   VectorXd out = (all.array() - all.maxCoeff()).exp();
   return out / out.sum();
 }

@@ -10,14 +10,7 @@
 //   states   one fit for each on or off pattern, weighed by exp(bound)
 // The printed weights of B.4, those of N(E y | W k, I), leave V_c out of R and
 // draw towards large kernels.
-#ifndef BAYESKERNEL_MULTINOMIAL_LEARNING_HPP
-#define BAYESKERNEL_MULTINOMIAL_LEARNING_HPP
-
-#include <algorithm>
-#include <cstdint>
-#include <limits>
-#include <memory>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "multinomial/design.hpp"
@@ -112,7 +105,7 @@ class KernelLearner {
     bool printed = false;
   };
   MultinomialResult spread(const Spread& q, const KeepGoing& keep_going);
-  Index scale_count() const { return static_cast<Index>(places_.size()); }
+  Index scale_count() const { return count_of(places_); }
 
   // The design that the fit stands on.
   const Design& design() const { return *design_; }
@@ -269,5 +262,3 @@ struct StateSearch {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,6 +1,5 @@
 #include "multinomial/left_out.hpp"
 
-#include <cstddef>
 #include <numeric>
 
 namespace bayeskernel {
@@ -16,17 +15,17 @@ LeftOutClass::LeftOutClass(RegressionFactor factor, bool own)
   }
 }
 
-void LeftOutClass::find(const Eigen::Ref<const MatrixXd>& k, Index first,
-                        VectorXd& variance, VectorXd& pull) const {
+void LeftOutClass::find(const MatrixRef& k, Index first, VectorXd& variance,
+                        VectorXd& pull) const {
   const std::vector<Index>& active = factor_.active();
-  const Index m = static_cast<Index>(active.size()), n = k.cols();
+  const Index m = count_of(active), n = k.cols();
   MatrixXd own(m, n), image(m, n);
   for (Index j = 0; j < m; ++j) own.row(j) = k.row(active[j]);
   variance = pull = VectorXd::Zero(n);
   if (m == 0) return;
   product_.apply(own.data(), n, image.data(), variance.data());
   for (Index i = 0; i < n; ++i) {
-    const Index at = first + i < static_cast<Index>(place_.size())
+    const Index at = first + i < count_of(place_)
                          ? place_[static_cast<std::size_t>(first + i)]
                          : -1;
     if (at < 0) continue;

@@ -5,14 +5,7 @@
 // classes are left out. (With the other E y held, as if they had not seen the
 // object, the errors are a half too small.) Variances are q's: those that a fit
 // to the others would predict with.
-#ifndef BAYESKERNEL_MULTINOMIAL_LEFT_OUT_HPP
-#define BAYESKERNEL_MULTINOMIAL_LEFT_OUT_HPP
-
-#include <algorithm>
-#include <cmath>
-#include <optional>
-#include <utility>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "multinomial/conic.hpp"
@@ -34,8 +27,8 @@ class LeftOutClass {
   LeftOutClass(RegressionFactor factor, bool own);
 
   // For columns k of objects first, ...: `variance` and, times w_n, `pull`.
-  void find(const Eigen::Ref<const MatrixXd>& k, Index first,
-            VectorXd& variance, VectorXd& pull) const;
+  void find(const MatrixRef& k, Index first, VectorXd& variance,
+            VectorXd& pull) const;
 
  private:
   RegressionFactor factor_;
@@ -81,5 +74,3 @@ VectorXd left_out(const MultinomialFit& fit, const Design& design, bool own,
                   Executor& executor);
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "multinomial/mean_field.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <type_traits>
 
@@ -183,6 +181,7 @@ bool MultinomialFit::find_curvature() {
       if (powers()) bend.col(at) *= set_.power[at];
     }
   });
+  const MatrixXd& tall = design_->kept() ? design_->matrix() : none_;
   curved_.resize(static_cast<std::size_t>(c_));
   executor_.run(c_, [&](Index c) {
     auto loan = pool_.borrow();
@@ -193,8 +192,7 @@ bool MultinomialFit::find_curvature() {
                     h.segment(design_->begin(t), design_->columns(t)), scratch,
                     gram);
     }
-    curved_[c].compute(gram, used_.row(0).transpose(), active_[0],
-                       MatrixXd(design_->kept() ? design_->matrix() : none_));
+    curved_[c].compute(gram, used_.row(0).transpose(), active_[0], tall);
   });
   for (const RegressionFactor& each : curved_) {
     if (each.by_qr()) curved_.clear();
@@ -318,7 +316,7 @@ double MultinomialFit::latent(MatrixXd& s) {
   return log_z.sum();
 }
 
-MatrixXd MultinomialFit::pulled(Index t, const Eigen::Ref<const MatrixXd>& k) {
+MatrixXd MultinomialFit::pulled(Index t, const MatrixRef& k) {
   const auto y = y_.middleCols(design_->begin(t), k.cols());
   if (!powers()) return y * k.transpose();
   const auto power = set_.power.segment(design_->begin(t), k.cols());
@@ -375,7 +373,7 @@ bool MultinomialFit::irrelevant(Index r, Index k) const {
 
 Index MultinomialFit::active_count() const {
   Index count = 0;
-  for (const auto& each : active_) count += static_cast<Index>(each.size());
+  for (const auto& each : active_) count += count_of(each);
   return count;
 }
 
@@ -383,12 +381,10 @@ void MultinomialFit::pack(const Inputs& from, VectorXd& out) const {
   const bool free = set_.scales != LatentScales::fixed;
   const Index size = from.s.size();
   out.resize(size + (free ? from.alpha.size() : 0));
-  out.head(size) = Eigen::Map<const VectorXd>(from.s.data(), size);
+  out.head(size) = VectorMap(from.s.data(), size);
   if (!free) return;
   out.tail(from.alpha.size()) =
-      Eigen::Map<const VectorXd>(from.alpha.data(), from.alpha.size())
-          .array()
-          .log();
+      VectorMap(from.alpha.data(), from.alpha.size()).array().log();
 }
 
 void MultinomialFit::unpack(const VectorXd& from, Inputs& out) const {

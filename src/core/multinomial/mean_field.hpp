@@ -5,12 +5,7 @@
 // Against the print: the scales see E w^2, not the square of the mean (eq. 11),
 // and the bound has the prior and the entropy of alpha, without which it is
 // not monotone (appendix E is conditional on them).
-#ifndef BAYESKERNEL_MULTINOMIAL_MEAN_FIELD_HPP
-#define BAYESKERNEL_MULTINOMIAL_MEAN_FIELD_HPP
-
-#include <limits>
-#include <optional>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "multinomial/conic.hpp"
@@ -147,7 +142,7 @@ class MultinomialFit {
 
   // E Y K' of the Y at hand, and what tile `t`, of columns k, has of it.
   void product(MatrixXd& s);
-  MatrixXd pulled(Index t, const Eigen::Ref<const MatrixXd>& k);
+  MatrixXd pulled(Index t, const MatrixRef& k);
 
   // The state that was evaluated stands; true when regressors left it.
   bool accept();
@@ -188,5 +183,3 @@ class MultinomialFit {
 };
 
 }  // namespace bayeskernel
-
-#endif

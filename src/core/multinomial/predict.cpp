@@ -1,10 +1,5 @@
 #include "multinomial/predict.hpp"
 
-#include <cmath>
-#include <cstddef>
-#include <optional>
-#include <utility>
-
 #include "error.hpp"
 #include "parallel/scratch_pool.hpp"
 
@@ -18,14 +13,13 @@ MultinomialPosterior::MultinomialPosterior(
   }
 }
 
-void MultinomialPosterior::moments(const Eigen::Ref<const MatrixXd>& k,
-                                   Scratch& scratch, MatrixXd& mean,
-                                   MatrixXd& variance) const {
+void MultinomialPosterior::moments(const MatrixRef& k, Scratch& scratch,
+                                   MatrixXd& mean, MatrixXd& variance) const {
   mean.noalias() = mean_ * k;
   variance.resize(classes(), k.cols());
   for (std::size_t f = 0; f < factors_.size(); ++f) {
     const std::vector<Index>& active = factors_[f].active();
-    scratch.own.resize(static_cast<Index>(active.size()), k.cols());
+    scratch.own.resize(count_of(active), k.cols());
     for (std::size_t j = 0; j < active.size(); ++j) {
       scratch.own.row(static_cast<Index>(j)) = k.row(active[j]);
     }

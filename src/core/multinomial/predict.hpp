@@ -2,10 +2,7 @@
 // probability of a class is that of the largest of normals with unequal scales
 // s_c^2 = 1 + k*' V_c k*. (Eq. 12 prints s_c^2 in place of s_c, and a mean with
 // an inverse too many.)
-#ifndef BAYESKERNEL_MULTINOMIAL_PREDICT_HPP
-#define BAYESKERNEL_MULTINOMIAL_PREDICT_HPP
-
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "multinomial/conic.hpp"
@@ -33,8 +30,8 @@ class MultinomialPosterior {
   };
 
   // Means and variances of w_c k for the columns of k: classes x columns.
-  void moments(const Eigen::Ref<const MatrixXd>& k, Scratch& scratch,
-               MatrixXd& mean, MatrixXd& variance) const;
+  void moments(const MatrixRef& k, Scratch& scratch, MatrixXd& mean,
+               MatrixXd& variance) const;
 
   // W, a draw from q.
   MatrixXd draw(Stream& stream) const;
@@ -62,5 +59,3 @@ MultinomialMoments predict_classes(const MultinomialPosterior& q,
 void class_log_probabilities(ConicRule& rule, const double* f, double* out);
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,15 +1,12 @@
 #include "multinomial/regression.hpp"
 
 #include <Eigen/QR>
-#include <algorithm>
-#include <utility>
 
 namespace bayeskernel {
 
-void RegressionFactor::restore(const Eigen::Ref<const MatrixXd>& u,
-                               std::vector<Index> active, Index regressors) {
-  if (u.rows() != u.cols() || u.rows() != static_cast<Index>(active.size()) ||
-      !u.allFinite()) {
+void RegressionFactor::restore(const MatrixRef& u, std::vector<Index> active,
+                               Index regressors) {
+  if (u.rows() != u.cols() || u.rows() != count_of(active) || !u.allFinite()) {
     throw ArgumentError("the posterior of the fit is damaged");
   }
   active_ = std::move(active);
@@ -21,7 +18,7 @@ void RegressionFactor::restore(const Eigen::Ref<const MatrixXd>& u,
 }
 
 MatrixXd RegressionFactor::covariance() const {
-  const Index m = static_cast<Index>(active_.size());
+  const Index m = count_of(active_);
   MatrixXd own = MatrixXd::Zero(m, m);
   own.selfadjointView<Eigen::Lower>().rankUpdate(u_.transpose());
   MatrixXd out = MatrixXd::Zero(variance_.size(), variance_.size());
@@ -33,9 +30,8 @@ MatrixXd RegressionFactor::covariance() const {
   return out;
 }
 
-VectorXd RegressionFactor::mean(const Eigen::Ref<const VectorXd>& s,
-                                const Eigen::Ref<const VectorXd>& y) const {
-  const Index m = static_cast<Index>(active_.size());
+VectorXd RegressionFactor::mean(const VectorRef& s, const VectorRef& y) const {
+  const Index m = count_of(active_);
   VectorXd own(m);
   if (by_qr_) {
     own.noalias() = q_.transpose() * y;
@@ -54,7 +50,7 @@ VectorXd RegressionFactor::scatter(const VectorXd& z) const {
 }
 
 void RegressionFactor::decompose(const MatrixXd& design) {
-  const Index m = static_cast<Index>(active_.size()), n = design.cols();
+  const Index m = count_of(active_), n = design.cols();
   if (n == 0) {
     throw NumericError("the design is too badly scaled for its cross-products");
   }
@@ -70,12 +66,11 @@ void RegressionFactor::decompose(const MatrixXd& design) {
   q_ = thin.topRows(n);
 }
 
-void RegressionFactor::compute(const MatrixXd& gram,
-                               const Eigen::Ref<const VectorXd>& alpha,
+void RegressionFactor::compute(const MatrixXd& gram, const VectorRef& alpha,
                                const std::vector<Index>& active,
                                const MatrixXd& design) {
   active_ = active;
-  const Index m = static_cast<Index>(active.size());
+  const Index m = count_of(active);
   d_.resize(m);
   for (Index k = 0; k < m; ++k) d_[k] = 1.0 / std::sqrt(alpha[active[k]]);
   work_.resize(m, m);

@@ -3,11 +3,7 @@
 // of I + D G D, D = A_c^(-1/2), whose eigenvalues are at least 1. Where even
 // that loses its digits, by the QR decomposition of [K' D; I], which does not
 // square the condition.
-#ifndef BAYESKERNEL_MULTINOMIAL_REGRESSION_HPP
-#define BAYESKERNEL_MULTINOMIAL_REGRESSION_HPP
-
-#include <cmath>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "error.hpp"
@@ -20,12 +16,11 @@ class RegressionFactor {
  public:
   // `design` is read when the decomposition is needed, and may then be empty:
   // that is an error. O(M^3 / 3).
-  void compute(const MatrixXd& gram, const Eigen::Ref<const VectorXd>& alpha,
+  void compute(const MatrixXd& gram, const VectorRef& alpha,
                const std::vector<Index>& active, const MatrixXd& design);
 
   // One that was kept: U of the active of `regressors`.
-  void restore(const Eigen::Ref<const MatrixXd>& u, std::vector<Index> active,
-               Index regressors);
+  void restore(const MatrixRef& u, std::vector<Index> active, Index regressors);
 
   bool by_qr() const { return by_qr_; }
   const std::vector<Index>& active() const { return active_; }
@@ -37,8 +32,7 @@ class RegressionFactor {
   MatrixXd covariance() const;
 
   // The mean for s = y K', or from y itself after the decomposition.
-  VectorXd mean(const Eigen::Ref<const VectorXd>& s,
-                const Eigen::Ref<const VectorXd>& y) const;
+  VectorXd mean(const VectorRef& s, const VectorRef& y) const;
 
   // U'z for the active regressors, 0 for the others.
   VectorXd scatter(const VectorXd& z) const;
@@ -55,5 +49,3 @@ class RegressionFactor {
 };
 
 }  // namespace bayeskernel
-
-#endif

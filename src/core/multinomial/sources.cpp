@@ -1,8 +1,5 @@
 #include "multinomial/sources.hpp"
 
-#include <algorithm>
-#include <utility>
-
 namespace bayeskernel {
 
 Source Source::of_kernel(Kernel kernel, View x, View z) {
@@ -18,7 +15,7 @@ Source Source::given(View k) {
   return out;
 }
 
-void Source::set_log_parameters(const Eigen::Ref<const VectorXd>& values) {
+void Source::set_log_parameters(const VectorRef& values) {
   kernel_->set_log_parameters(values);
   prepare();
 }
@@ -128,7 +125,7 @@ void Composite::block(const VectorXd& weights, Index first, Index count,
   scratch.values.resize(m * count);
   Eigen::Map<MatrixXd> to(out, regressors(), count);
   auto own = to.topRows(m);
-  const Eigen::Map<const MatrixXd> part(scratch.values.data(), m, count);
+  const MatrixMap part(scratch.values.data(), m, count);
   own.setZero();
   for (Index s = 0; s < size(); ++s) {
     if (weights[s] == 0.0) continue;

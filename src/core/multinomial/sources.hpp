@@ -4,13 +4,7 @@
 //   product  prod_s K_s^beta_s = exp(sum_s beta_s L_s), elementwise
 // A space is a kernel on points, a matrix that is given (a kernel's or a basis
 // expansion), or the kernel that is 1 where all codes agree.
-#ifndef BAYESKERNEL_MULTINOMIAL_SOURCES_HPP
-#define BAYESKERNEL_MULTINOMIAL_SOURCES_HPP
-
-#include <cmath>
-#include <memory>
-#include <optional>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "error.hpp"
@@ -22,7 +16,7 @@ namespace bayeskernel {
 // Points are columns. The memory behind the views outlives the source.
 class Source {
  public:
-  using View = Eigen::Map<const MatrixXd>;
+  using View = MatrixMap;
 
   struct Scratch {
     KernelColumns::Scratch kernel;
@@ -41,7 +35,7 @@ class Source {
   VectorXd log_parameters() const {
     return kernel_ ? kernel_->log_parameters() : VectorXd();
   }
-  void set_log_parameters(const Eigen::Ref<const VectorXd>& values);
+  void set_log_parameters(const VectorRef& values);
   // Which of them are length-scales.
   std::vector<Index> lengthscales() const;
 
@@ -85,7 +79,7 @@ class Composite {
   Composite(std::vector<Source> sources, Combination combination, bool bias);
 
   Index rows() const { return sources_[0].rows(); }
-  Index size() const { return static_cast<Index>(sources_.size()); }
+  Index size() const { return count_of(sources_); }
   Index own_regressors() const { return sources_[0].regressors(); }
   Index regressors() const { return own_regressors() + (bias_ ? 1 : 0); }
   bool bias() const { return bias_; }
@@ -109,5 +103,3 @@ class Composite {
 };
 
 }  // namespace bayeskernel
-
-#endif

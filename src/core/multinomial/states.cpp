@@ -1,8 +1,5 @@
 #include "multinomial/states.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "multinomial/left_out.hpp"
 
 namespace bayeskernel {
@@ -33,7 +30,7 @@ void StateFits::run(const Composite& composite, MultinomialFit& fit,
     share.push_back(p);
   }
   components_ = std::move(kept);
-  share_ = Eigen::Map<VectorXd>(share.data(), static_cast<Index>(share.size()));
+  share_ = Eigen::Map<VectorXd>(share.data(), count_of(share));
   share_ /= share_.sum();
 }
 

@@ -1,10 +1,6 @@
 // Fits for patterns of weights 0 and 1, weighed by the exponentials of their
 // bounds, or of what they say of left-out objects, and by a prior.
-#ifndef BAYESKERNEL_MULTINOMIAL_STATES_HPP
-#define BAYESKERNEL_MULTINOMIAL_STATES_HPP
-
-#include <limits>
-#include <vector>
+#pragma once
 
 #include "multinomial/components.hpp"
 #include "multinomial/learning.hpp"
@@ -54,5 +50,3 @@ class StateFits {
 };
 
 }  // namespace bayeskernel
-
-#endif

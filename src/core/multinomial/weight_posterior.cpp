@@ -1,8 +1,6 @@
 #include "multinomial/weight_posterior.hpp"
 
-#include <cstddef>
 #include <numeric>
-#include <vector>
 
 #include "error.hpp"
 #include "math/special.hpp"

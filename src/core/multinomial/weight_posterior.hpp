@@ -15,13 +15,7 @@
 // weights to all this. As printed (B.4) each iteration draws more points from
 // the prior, at the parameters as they are, and keeps those before with the
 // weights that they had; parameters see log E beta for E log beta.
-#ifndef BAYESKERNEL_MULTINOMIAL_WEIGHT_POSTERIOR_HPP
-#define BAYESKERNEL_MULTINOMIAL_WEIGHT_POSTERIOR_HPP
-
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <limits>
+#pragma once
 
 #include "eigen.hpp"
 #include "math/decompositions.hpp"
@@ -308,5 +302,3 @@ class WeightPosterior {
 };
 
 }  // namespace bayeskernel
-
-#endif

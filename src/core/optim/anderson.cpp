@@ -1,10 +1,8 @@
 #include "optim/anderson.hpp"
 
-#include <Eigen/Cholesky>
-
 namespace bayeskernel {
 
-bool Anderson::combine(const Eigen::VectorXd& z, Eigen::VectorXd& g) {
+bool Anderson::combine(const VectorXd& z, VectorXd& g) {
   if (filled_ >= 0) {
     const int slot = filled_ % memory_;
     dz_.col(slot) = z - z_;
@@ -16,9 +14,9 @@ bool Anderson::combine(const Eigen::VectorXd& z, Eigen::VectorXd& g) {
   const int used = filled_ < memory_ ? filled_ : memory_;
   if (used == 0) return false;
   const auto residual_change = df_.topLeftCorner(coordinates_, used);
-  Eigen::MatrixXd normal = residual_change.transpose() * residual_change;
+  MatrixXd normal = residual_change.transpose() * residual_change;
   normal.diagonal().array() += 1e-10 * normal.diagonal().maxCoeff();
-  const Eigen::VectorXd gamma =
+  const VectorXd gamma =
       normal.ldlt().solve(residual_change.transpose() * f_.head(coordinates_));
   if (!gamma.allFinite()) return false;
   g.noalias() -= dz_.leftCols(used) * gamma;

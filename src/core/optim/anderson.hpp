@@ -1,16 +1,15 @@
 // Anderson acceleration of a fixed-point map z -> g(z) with a short memory
 // (Walker & Ni 2011, SIAM J. Numer. Anal. 49, 1715-1735). The residual is
 // measured on the first `coordinates` entries; all entries are combined.
-#ifndef BAYESKERNEL_OPTIM_ANDERSON_HPP
-#define BAYESKERNEL_OPTIM_ANDERSON_HPP
+#pragma once
 
-#include <Eigen/Core>
+#include "eigen.hpp"
 
 namespace bayeskernel {
 
 class Anderson {
  public:
-  Anderson(Eigen::Index size, Eigen::Index coordinates, int memory)
+  Anderson(Index size, Index coordinates, int memory)
       : coordinates_(coordinates),
         memory_(memory),
         dz_(size, memory),
@@ -22,16 +21,14 @@ class Anderson {
 
   // Replaces g = g(z) by the accelerated point; false when there is nothing to
   // extrapolate from. O(size memory).
-  bool combine(const Eigen::VectorXd& z, Eigen::VectorXd& g);
+  bool combine(const VectorXd& z, VectorXd& g);
 
  private:
-  Eigen::Index coordinates_;
+  Index coordinates_;
   int memory_;
   int filled_ = -1;
-  Eigen::MatrixXd dz_, df_;
-  Eigen::VectorXd z_, f_;
+  MatrixXd dz_, df_;
+  VectorXd z_, f_;
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -138,7 +138,7 @@ class Ascent {
       anderson_.reset();
       return;
     }
-    const Eigen::Index steering = model_.pack(from_, to_);
+    const Index steering = model_.pack(from_, to_);
     if (!anderson_) anderson_.emplace(from_.size(), steering, 2);
     extrapolated_ = anderson_->combine(from_, to_);
     if (extrapolated_) model_.unpack(to_);
@@ -149,7 +149,7 @@ class Ascent {
   const MeanFieldSettings& settings_;
   MeanFieldResult& result_;
   std::optional<Anderson> anderson_;
-  Eigen::VectorXd from_, to_;
+  VectorXd from_, to_;
   bool settling_, extrapolated_ = false;
   double damping_, best_ = kNone, predicted_gain_ = 0.0;
   int quiet_ = 0, since_ = 0, patience_;

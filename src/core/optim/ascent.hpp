@@ -3,15 +3,7 @@
 // Anderson's method extrapolates. Every state is a proper q, so its bound is
 // exact: a step that lowers it is taken back, and a plain coordinate step
 // cannot lower it.
-#ifndef BAYESKERNEL_OPTIM_ASCENT_HPP
-#define BAYESKERNEL_OPTIM_ASCENT_HPP
-
-#include <Eigen/Core>
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <optional>
-#include <vector>
+#pragma once
 
 #include "error.hpp"
 #include "optim/anderson.hpp"
@@ -92,9 +84,8 @@ class AscentModel {
   virtual bool restart(MeanFieldResult&) { return false; }
   // Accepted state and proposal as vectors: first the coordinates that steer
   // an extrapolation, whose number is returned, then what follows them.
-  virtual Eigen::Index pack(Eigen::VectorXd& accepted,
-                            Eigen::VectorXd& proposal) = 0;
-  virtual void unpack(const Eigen::VectorXd& proposal) = 0;
+  virtual Index pack(VectorXd& accepted, VectorXd& proposal) = 0;
+  virtual void unpack(const VectorXd& proposal) = 0;
 };
 
 // From the proposal at hand. Interrupts of evaluations pass through.
@@ -103,5 +94,3 @@ void ascend(AscentModel& model, const AscentSchedule& schedule,
             MeanFieldResult& result);
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,17 +1,14 @@
 // The maximum of a smooth function of some ten unknowns: the method of Broyden,
 // Fletcher, Goldfarb and Shanno with a dense matrix and steps that are halved
 // until they gain.
-#ifndef BAYESKERNEL_OPTIM_MAXIMISE_HPP
-#define BAYESKERNEL_OPTIM_MAXIMISE_HPP
-
-#include <algorithm>
+#pragma once
 
 #include "eigen.hpp"
 
 namespace bayeskernel {
 
 struct Maximum {
-  Eigen::VectorXd at;
+  VectorXd at;
   double value = 0.0;
   int evaluations = 0;
   bool converged = false;
@@ -21,12 +18,10 @@ struct Maximum {
 // called after each step that gained and says whether to go on. Ends when a
 // step gains less than `tolerance`. No coordinate moves by more than 2 at once.
 template <class F, class Visit>
-Maximum maximise(F&& f, const Eigen::VectorXd& start, double tolerance,
-                 int most, Visit&& visit) {
-  using Eigen::MatrixXd;
-  using Eigen::VectorXd;
+Maximum maximise(F&& f, const VectorXd& start, double tolerance, int most,
+                 Visit&& visit) {
   constexpr double kLongest = 2.0;
-  const Eigen::Index n = start.size();
+  const Index n = start.size();
   VectorXd gradient(n), next_gradient(n);
   Maximum out;
   out.at = start;
@@ -91,5 +86,3 @@ Maximum maximise(F&& f, const Eigen::VectorXd& start, double tolerance,
 }
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,6 +1,5 @@
 // What an engine tells its driver between rounds; the answer false stops it.
-#ifndef BAYESKERNEL_OPTIM_PROGRESS_HPP
-#define BAYESKERNEL_OPTIM_PROGRESS_HPP
+#pragma once
 
 #include <functional>
 
@@ -15,5 +14,3 @@ struct Progress {
 using KeepGoing = std::function<bool(const Progress&)>;
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,11 +1,11 @@
 // Runs body(block) for blocks 0..B-1. Blocks depend on the data alone, never
 // on the number of threads; partial sums go to a slot per block and are added
 // in block order, so that results do not depend on the executor.
-#ifndef BAYESKERNEL_PARALLEL_EXECUTOR_HPP
-#define BAYESKERNEL_PARALLEL_EXECUTOR_HPP
+#pragma once
 
-#include <Eigen/Core>
 #include <functional>
+
+#include "eigen.hpp"
 
 namespace bayeskernel {
 
@@ -16,18 +16,14 @@ struct PassInterrupted {};
 struct Executor {
   virtual ~Executor() = default;
   virtual int threads() const = 0;
-  virtual void run(Eigen::Index n_blocks,
-                   const std::function<void(Eigen::Index)>& body) = 0;
+  virtual void run(Index n_blocks, const std::function<void(Index)>& body) = 0;
 };
 
 struct SerialExecutor final : Executor {
   int threads() const override { return 1; }
-  void run(Eigen::Index n_blocks,
-           const std::function<void(Eigen::Index)>& body) override {
-    for (Eigen::Index block = 0; block < n_blocks; ++block) body(block);
+  void run(Index n_blocks, const std::function<void(Index)>& body) override {
+    for (Index block = 0; block < n_blocks; ++block) body(block);
   }
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,6 +1,5 @@
 // Buffers that blocks borrow: as many exist as run at once.
-#ifndef BAYESKERNEL_PARALLEL_SCRATCH_POOL_HPP
-#define BAYESKERNEL_PARALLEL_SCRATCH_POOL_HPP
+#pragma once
 
 #include <memory>
 #include <mutex>
@@ -45,5 +44,3 @@ class ScratchPool {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,25 +1,20 @@
 #include "predict/calibrated_link.hpp"
 
-#include <Eigen/Cholesky>
-#include <algorithm>
-#include <cmath>
-#include <limits>
 #include <numeric>
-#include <vector>
 
 namespace bayeskernel {
 
-double CalibratedLink::shrink(double v, Eigen::Index c) const {
+double CalibratedLink::shrink(double v, Index c) const {
   const double ratio = kProbit * slope * slope;
   return std::sqrt((1.0 + ratio * std::max(v, offset[c])) /
                    (1.0 + ratio * offset[c]));
 }
 
-void CalibratedLink::row(const double* m, const double* v, Eigen::Index stride,
-                         Eigen::VectorXd& p) const {
-  const Eigen::Index k = intercept.size();
+void CalibratedLink::row(const double* m, const double* v, Index stride,
+                         VectorXd& p) const {
+  const Index k = intercept.size();
   p.resize(k);
-  for (Eigen::Index c = 0; c < k; ++c) {
+  for (Index c = 0; c < k; ++c) {
     const double off = m[c * stride] - centre[c];
     p[c] = intercept[c] + slope * (centre[c] + off / shrink(v[c * stride], c));
   }
@@ -31,10 +26,10 @@ void CalibratedLink::row(const double* m, const double* v, Eigen::Index stride,
   }
 }
 
-CalibratedLinkFit::CalibratedLinkFit(const Eigen::Ref<const MatrixXd>& mean,
-                                     const Eigen::Ref<const MatrixXd>& variance,
+CalibratedLinkFit::CalibratedLinkFit(const MatrixRef& mean,
+                                     const MatrixRef& variance,
                                      const Eigen::Ref<const Eigen::VectorXi>& y,
-                                     const Eigen::Ref<const VectorXd>& weight,
+                                     const VectorRef& weight,
                                      const VectorXd& offset)
     : m_(mean),
       v_(variance.cwiseMax(0.0)),
@@ -137,7 +132,7 @@ CalibratedLink CalibratedLinkFit::run(bool quick) {
   return out;
 }
 
-auto CalibratedLinkFit::usual_variance() const -> VectorXd {
+VectorXd CalibratedLinkFit::usual_variance() const {
   VectorXd out(v_.cols());
   std::vector<Index> order(static_cast<std::size_t>(v_.rows()));
   for (Index c = 0; c < v_.cols(); ++c) {
@@ -155,7 +150,7 @@ auto CalibratedLinkFit::usual_variance() const -> VectorXd {
   return out;
 }
 
-auto CalibratedLinkFit::climb(bool quick) -> VectorXd {
+VectorXd CalibratedLinkFit::climb(bool quick) {
   const Index k = m_.cols();
   VectorXd frequency = VectorXd::Constant(k, 0.5);
   if (k > 1) frequency.setConstant(1.0);

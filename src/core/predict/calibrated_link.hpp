@@ -13,8 +13,7 @@
 // q(v) = 1 + pi kappa^2 v / 8: v counts for rows that are farther from the data
 // than nearly all of them. The prior is of eta at the centre. It is used where
 // it is better by more than 3, on the scale of the above.
-#ifndef BAYESKERNEL_PREDICT_CALIBRATED_LINK_HPP
-#define BAYESKERNEL_PREDICT_CALIBRATED_LINK_HPP
+#pragma once
 
 #include "eigen.hpp"
 
@@ -23,32 +22,26 @@ namespace bayeskernel {
 struct CalibratedLink {
   static constexpr double kProbit = 0.39269908169872415;  // pi / 8
 
-  Eigen::VectorXd intercept;       // a: one a machine
-  Eigen::VectorXd centre, offset;  // b and o: 0 in the first form
-  double slope = 1.0;              // kappa
+  VectorXd intercept;       // a: one a machine
+  VectorXd centre, offset;  // b and o: 0 in the first form
+  double slope = 1.0;       // kappa
 
   // By what m - b of machine c is divided.
-  double shrink(double v, Eigen::Index c) const;
+  double shrink(double v, Index c) const;
 
   // Probabilities of the classes, or of the second of two, for a row's moments.
-  void row(const double* m, const double* v, Eigen::Index stride,
-           Eigen::VectorXd& p) const;
+  void row(const double* m, const double* v, Index stride, VectorXd& p) const;
 };
 
 class CalibratedLinkFit {
  public:
-  using Index = Eigen::Index;
-  using VectorXd = Eigen::VectorXd;
-  using MatrixXd = Eigen::MatrixXd;
-
   static constexpr double kSlopePrior = 1.5, kInterceptPrior = 3.0;
 
   // Moments rows x machines; y, numbers of classes from 0: of two classes 1 is
   // that of the machine. Weights 0 leave rows out. `offset`: 0 if not given.
-  CalibratedLinkFit(const Eigen::Ref<const MatrixXd>& mean,
-                    const Eigen::Ref<const MatrixXd>& variance,
+  CalibratedLinkFit(const MatrixRef& mean, const MatrixRef& variance,
                     const Eigen::Ref<const Eigen::VectorXi>& y,
-                    const Eigen::Ref<const VectorXd>& weight,
+                    const VectorRef& weight,
                     const VectorXd& offset = VectorXd());
 
   Index size() const { return m_.cols() + 1; }
@@ -89,5 +82,3 @@ class CalibratedLinkFit {
 };
 
 }  // namespace bayeskernel
-
-#endif

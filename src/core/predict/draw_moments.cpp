@@ -1,16 +1,12 @@
 #include "predict/draw_moments.hpp"
 
-#include <Eigen/Cholesky>
-#include <cmath>
-
 #include "math/normal.hpp"
 
 namespace bayeskernel {
 
-void DrawMoments::set(Eigen::Index i, const Eigen::ArrayXd& value,
-                      const Eigen::ArrayXd& extra,
+void DrawMoments::set(Index i, const ArrayXd& value, const ArrayXd& extra,
                       const std::vector<LinkCurve>& links,
-                      const Eigen::ArrayXd& quantiles, bool whole, Scratch& s) {
+                      const ArrayXd& quantiles, bool whole, Scratch& s) {
   const bool open = extra.size() > 0;
   mean[i] = value.mean();
   var[i] = variance(value, mean[i]) + (open ? extra.mean() : 0.0);
@@ -18,7 +14,7 @@ void DrawMoments::set(Eigen::Index i, const Eigen::ArrayXd& value,
   for (std::size_t l = 0; l < links.size(); ++l) {
     if (open && whole && links[l].link() != Link::probit) {
       s.p.resize(value.size());
-      for (Eigen::Index d = 0; d < value.size(); ++d) {
+      for (Index d = 0; d < value.size(); ++d) {
         s.p[d] = links[l].mean(value[d], extra[d]);
       }
     } else {
@@ -40,9 +36,9 @@ void DrawMoments::set(Eigen::Index i, const Eigen::ArrayXd& value,
   }
 }
 
-Eigen::ArrayXd DrawMoments::even_quantiles(Eigen::Index draws) {
-  Eigen::ArrayXd out(draws);
-  for (Eigen::Index d = 0; d < draws; ++d) {
+ArrayXd DrawMoments::even_quantiles(Index draws) {
+  ArrayXd out(draws);
+  for (Index d = 0; d < draws; ++d) {
     double whole;
     out[d] = normal_quantile(
         std::modf(static_cast<double>(d + 1) * 0.61803398874989485, &whole));
@@ -50,7 +46,7 @@ Eigen::ArrayXd DrawMoments::even_quantiles(Eigen::Index draws) {
   return out;
 }
 
-double DrawMoments::quantile(Eigen::ArrayXd& v, double probability) {
+double DrawMoments::quantile(ArrayXd& v, double probability) {
   if (v.size() == 0) return 0.0;
   double* at =
       v.data() + std::lround(probability * static_cast<double>(v.size() - 1));
@@ -58,7 +54,7 @@ double DrawMoments::quantile(Eigen::ArrayXd& v, double probability) {
   return *at;
 }
 
-double DrawMoments::variance(const Eigen::ArrayXd& v, double mean) {
+double DrawMoments::variance(const ArrayXd& v, double mean) {
   return v.size() > 1
              ? (v - mean).square().sum() / static_cast<double>(v.size() - 1)
              : 0.0;
@@ -68,7 +64,7 @@ namespace {
 
 void check(const LinearRows& rows, const LinearDraws& draws) {
   rows.check();
-  const Eigen::Index count = draws.beta.rows(), P = rows.predictors.cols();
+  const Index count = draws.beta.rows(), P = rows.predictors.cols();
   demand(draws.beta.cols() == rows.x.cols(), "the number of coefficients");
   demand(P == 0 || (draws.x_mean.rows() == count && draws.x_mean.cols() == P &&
                     draws.x_cov.rows() == P && draws.x_cov.cols() == P * count),
@@ -76,7 +72,7 @@ void check(const LinearRows& rows, const LinearDraws& draws) {
   demand(draws.terms.size() == rows.terms.size(), "the number of random terms");
   for (std::size_t t = 0; t < rows.terms.size(); ++t) {
     const LinearDraws::Term& term = draws.terms[t];
-    const Eigen::Index r = rows.terms[t].z.cols();
+    const Index r = rows.terms[t].z.cols();
     bool fits = term.effects.rows() == count &&
                 term.covariance.rows() == count &&
                 term.covariance.cols() == r * r;
@@ -101,7 +97,7 @@ LinearDrawPredictor::LinearDrawPredictor(const LinearRows& rows,
 DrawMoments LinearDrawPredictor::moments(const std::vector<LinkCurve>& links,
                                          Executor& executor,
                                          bool robust) const {
-  DrawMoments out(rows_.x.rows(), static_cast<Index>(links.size()), robust);
+  DrawMoments out(rows_.x.rows(), count_of(links), robust);
   const ArrayXd quantiles = DrawMoments::even_quantiles(draws_.beta.rows());
   each_row(nullptr, executor,
            [&](Index i, const ArrayXd& f, const ArrayXd& extra, Work& work) {
@@ -110,8 +106,8 @@ DrawMoments LinearDrawPredictor::moments(const std::vector<LinkCurve>& links,
   return out;
 }
 
-auto LinearDrawPredictor::values(const double* noise, Executor& executor) const
-    -> MatrixXd {
+MatrixXd LinearDrawPredictor::values(const double* noise,
+                                     Executor& executor) const {
   MatrixXd out(draws_.beta.rows(), rows_.x.rows());
   each_row(noise, executor,
            [&](Index i, const ArrayXd& f, const ArrayXd&, Work&) {
@@ -159,8 +155,8 @@ void LinearDrawPredictor::missing_row(Index i,
   const Index m = missing.size(), o = given.observed.size();
   const Index draws = draws_.beta.rows();
   // f without the missing predictors, and its slope in each of them.
-  Eigen::ArrayXXd slope = Eigen::ArrayXXd::Zero(draws, m);
-  Eigen::VectorXd x = rows_.x.row(i);
+  ArrayXXd slope = ArrayXXd::Zero(draws, m);
+  VectorXd x = rows_.x.row(i);
   rows_.missing.each(i, [&](const MissingUses::Use& use) {
     x[use.column] = use.base;
     slope.col(position(missing, use.predictor)) +=
@@ -169,7 +165,7 @@ void LinearDrawPredictor::missing_row(Index i,
   value = (draws_.beta * x).array() + rows_.offset[i];
   // The predictors themselves: their means given the others, by draw, or
   // simulated values.
-  Eigen::ArrayXXd at(draws, m);
+  ArrayXXd at(draws, m);
   for (Index j = 0; j < m; ++j) {
     at.col(j) = draws_.x_mean.col(missing[j]).array();
     for (Index k = 0; k < o; ++k) {
@@ -197,8 +193,8 @@ void LinearDrawPredictor::missing_row(Index i,
   }
 }
 
-auto LinearDrawPredictor::position(const std::vector<int>& missing,
-                                   int predictor) -> Index {
+Index LinearDrawPredictor::position(const std::vector<int>& missing,
+                                    int predictor) {
   return std::lower_bound(missing.begin(), missing.end(), predictor) -
          missing.begin();
 }
@@ -213,13 +209,12 @@ bool LinearDrawPredictor::unseen(Index i) const {
 void LinearDrawPredictor::add_effects(Index i, std::size_t t,
                                       const std::vector<int>* missing,
                                       const Conditional& given,
-                                      const Eigen::ArrayXXd& at,
-                                      Eigen::ArrayXXd& slope, ArrayXd& value,
-                                      ArrayXd& extra) const {
+                                      const ArrayXXd& at, ArrayXXd& slope,
+                                      ArrayXd& value, ArrayXd& extra) const {
   const LinearRows::Term& term = rows_.terms[t];
   const int g = term.group[i];
   const Index r = term.z.cols(), m = at.cols();
-  Eigen::VectorXd z = term.z.row(i);
+  VectorXd z = term.z.row(i);
   MatrixXd tangent = MatrixXd::Zero(r, m);
   term.missing.each(i, [&](const MissingUses::Use& use) {
     z[use.column] = use.base;
@@ -232,9 +227,8 @@ void LinearDrawPredictor::add_effects(Index i, std::size_t t,
     return;
   }
   if (extra.size() == 0) return;
-  const Eigen::ArrayXXd here =
-      (at.matrix() * tangent.transpose()).array().rowwise() +
-      z.transpose().array();
+  const ArrayXXd here = (at.matrix() * tangent.transpose()).array().rowwise() +
+                        z.transpose().array();
   const MatrixMap& covariance = draws_.terms[t].covariance;
   for (Index a = 0; a < r; ++a) {
     for (Index b = 0; b < r; ++b) {
@@ -250,8 +244,8 @@ void LinearDrawPredictor::add_effects(Index i, std::size_t t,
   }
 }
 
-void DrawMoments::set_robust(Eigen::Index i, const Eigen::ArrayXd& value,
-                             const Eigen::ArrayXd& extra, Scratch& s) {
+void DrawMoments::set_robust(Index i, const ArrayXd& value,
+                             const ArrayXd& extra, Scratch& s) {
   constexpr double kBelow = 0.15865525393145705;  // of a normal law
   s.value = value;
   middle[i] = quantile(s.value, 0.5);

@@ -3,12 +3,7 @@
 // group that the fit has not seen, and missing predictors given the others,
 // are integrated out under the draw's own variances.
 // O(draws (p + r)) a row.
-#ifndef BAYESKERNEL_PREDICT_DRAW_MOMENTS_HPP
-#define BAYESKERNEL_PREDICT_DRAW_MOMENTS_HPP
-
-#include <algorithm>
-#include <cstddef>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "parallel/executor.hpp"
@@ -35,10 +30,10 @@ struct LinearDraws {
 // deviation either side: where draws have heavy tails their moments are those
 // of the few largest.
 struct DrawMoments {
-  Eigen::VectorXd mean, var, middle, robust_variance;
-  Eigen::MatrixXd probability, probability_sd;
+  VectorXd mean, var, middle, robust_variance;
+  MatrixXd probability, probability_sd;
 
-  DrawMoments(Eigen::Index n, Eigen::Index links, bool robust = false)
+  DrawMoments(Index n, Index links, bool robust = false)
       : mean(n),
         var(n),
         middle(robust ? n : 0),
@@ -47,7 +42,7 @@ struct DrawMoments {
         probability_sd(n, links) {}
 
   struct Scratch {
-    Eigen::ArrayXd value, work, p;
+    ArrayXd value, work, p;
   };
 
   // Row i from the draws of its mean and of its variance given the rest;
@@ -56,28 +51,24 @@ struct DrawMoments {
   // (the fractional parts of the golden ratio's multiples): with `whole` for
   // the variance of the probability, which then is that of g(f); without it for
   // the hinge's mean, and the variance is that of E g(f) between draws.
-  void set(Eigen::Index i, const Eigen::ArrayXd& value,
-           const Eigen::ArrayXd& extra, const std::vector<LinkCurve>& links,
-           const Eigen::ArrayXd& quantiles, bool whole, Scratch& s);
+  void set(Index i, const ArrayXd& value, const ArrayXd& extra,
+           const std::vector<LinkCurve>& links, const ArrayXd& quantiles,
+           bool whole, Scratch& s);
 
-  static Eigen::ArrayXd even_quantiles(Eigen::Index draws);
+  static ArrayXd even_quantiles(Index draws);
 
   // Sorts parts of s.value.
-  void set_robust(Eigen::Index i, const Eigen::ArrayXd& value,
-                  const Eigen::ArrayXd& extra, Scratch& s);
+  void set_robust(Index i, const ArrayXd& value, const ArrayXd& extra,
+                  Scratch& s);
 
   // The value at this probability of v, which is reordered.
-  static double quantile(Eigen::ArrayXd& v, double probability);
+  static double quantile(ArrayXd& v, double probability);
 
-  static double variance(const Eigen::ArrayXd& v, double mean);
+  static double variance(const ArrayXd& v, double mean);
 };
 
 class LinearDrawPredictor {
  public:
-  using Index = Eigen::Index;
-  using ArrayXd = Eigen::ArrayXd;
-  using MatrixXd = Eigen::MatrixXd;
-
   LinearDrawPredictor(const LinearRows& rows, const LinearDraws& draws);
 
   DrawMoments moments(const std::vector<LinkCurve>& links, Executor& executor,
@@ -93,7 +84,7 @@ class LinearDrawPredictor {
   // covariance, or of the covariance root root'.
   struct Conditional {
     std::vector<int> observed;
-    Eigen::ArrayXXd slope, cov, root;  // draws x m o, m m, m m
+    ArrayXXd slope, cov, root;  // draws x m o, m m, m m
   };
 
   template <class Take>
@@ -106,7 +97,7 @@ class LinearDrawPredictor {
       const MatrixXd f =
           draws_.beta * rows_.x.middleRows(begin, rows).transpose();
       ArrayXd value, extra;
-      Eigen::ArrayXXd none(draws, 0);
+      ArrayXXd none(draws, 0);
       const Conditional complete;
       Work work;
       for (Index k = 0; k < rows; ++k) {
@@ -136,7 +127,7 @@ class LinearDrawPredictor {
         if (noise != nullptr) noise += width * (end - at);
       }
     }
-    executor.run(static_cast<Index>(parts.size()), [&](Index k) {
+    executor.run(count_of(parts), [&](Index k) {
       const PatternRows& part = parts[k];
       const LinearRows::Pattern& pattern = rows_.patterns[part.pattern];
       const Conditional given = condition(pattern, part.noise != nullptr);
@@ -168,9 +159,8 @@ class LinearDrawPredictor {
   // The effect of an unseen group adds z'Psi z at the mean of z, and the part
   // of it that the variance of missing predictors brings.
   void add_effects(Index i, std::size_t t, const std::vector<int>* missing,
-                   const Conditional& given, const Eigen::ArrayXXd& at,
-                   Eigen::ArrayXXd& slope, ArrayXd& value,
-                   ArrayXd& extra) const;
+                   const Conditional& given, const ArrayXXd& at,
+                   ArrayXXd& slope, ArrayXd& value, ArrayXd& extra) const;
 
   const LinearRows& rows_;
   const LinearDraws& draws_;
@@ -178,5 +168,3 @@ class LinearDrawPredictor {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,12 +1,9 @@
 #include "predict/gaussian_moments.hpp"
 
-#include <Eigen/Cholesky>
-
 namespace bayeskernel {
 
 namespace {
 
-using Index = Eigen::Index;
 using Term = LinearPosterior::Term;
 
 void check_term(const Term& term, const LinearRows::Term& rows, Index size) {
@@ -16,7 +13,7 @@ void check_term(const Term& term, const LinearRows::Term& rows, Index size) {
                                                           rows.group.end());
   bool fits = true;
   if (term.kind == Term::Kind::dense) {
-    fits = most * r <= static_cast<Index>(term.index.size());
+    fits = most * r <= count_of(term.index);
     for (const int k : term.index) fits = fits && k >= 1 && k <= size;
   } else {
     fits = term.mean.cols() == r && most <= groups &&
@@ -92,7 +89,7 @@ void LinearPredictor::condition(std::size_t k) {
   for (Index j = 0; j < o; ++j) map.col(observed[j]) = at.slope.col(j);
   at.var = llt.solve(MatrixXd::Identity(m, m)) +
            map * q_.x_mean_cov * map.transpose();
-  at.filled.resize(m, static_cast<Index>(pattern.rows.size()));
+  at.filled.resize(m, count_of(pattern.rows));
   VectorXd off(o);
   for (std::size_t r = 0; r < pattern.rows.size(); ++r) {
     const int i = pattern.rows[r];
@@ -116,7 +113,7 @@ double LinearPredictor::filled(Index row, int predictor) const {
                                           place_[row].second);
 }
 
-auto LinearPredictor::z_row(std::size_t t, Index i) const -> VectorXd {
+VectorXd LinearPredictor::z_row(std::size_t t, Index i) const {
   VectorXd z = rows_.terms[t].z.row(i);
   rows_.terms[t].missing.each(i, [&](const MissingUses::Use& use) {
     z[use.column] = use.base + use.slope * filled(i, use.predictor);

@@ -1,14 +1,7 @@
 // Mean and variance of f for many rows under a Gaussian q of the coefficients.
 // P^2 / 2 multiply-adds a row, P the length of theta, and as many for each
 // missing predictor.
-#ifndef BAYESKERNEL_PREDICT_GAUSSIAN_MOMENTS_HPP
-#define BAYESKERNEL_PREDICT_GAUSSIAN_MOMENTS_HPP
-
-#include <algorithm>
-#include <cstddef>
-#include <memory>
-#include <utility>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "parallel/executor.hpp"
@@ -27,7 +20,7 @@ struct LinearPosterior {
     MatrixMap loading;       // eliminated: r x (P groups), u given theta
     MatrixMap covariance;    // r x (r groups): of u given theta; apart: of u
     std::vector<int> index;  // dense: places in theta, from 1
-    Eigen::MatrixXd unseen;  // r x r, of a group that the fit has not seen
+    MatrixXd unseen;         // r x r, of a group that the fit has not seen
   };
 
   VectorMap center, scale;  // of the columns of x
@@ -37,25 +30,21 @@ struct LinearPosterior {
   // Columns from `first` on were turned into those of `basis`; what it does not
   // reach kept its prior variance.
   MatrixMap basis;
-  Eigen::Index first;
+  Index first;
   double hidden_var;
   std::vector<Term> terms;
   // q of missing predictors, on the scale of the model.
-  Eigen::MatrixXd precision;  // E[Sigma_x^-1]
+  MatrixXd precision;  // E[Sigma_x^-1]
   VectorMap x_mean;
   MatrixMap x_mean_cov;
 };
 
 struct GaussianMoments {
-  Eigen::VectorXd mean, var;
+  VectorXd mean, var;
 };
 
 class LinearPredictor {
  public:
-  using Index = Eigen::Index;
-  using MatrixXd = Eigen::MatrixXd;
-  using VectorXd = Eigen::VectorXd;
-
   LinearPredictor(const LinearRows& rows, const LinearPosterior& q);
 
   GaussianMoments run(Executor& executor);
@@ -117,5 +106,3 @@ class LinearPredictor {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,15 +1,10 @@
 #include "predict/linear_rows.hpp"
 
-#include <algorithm>
-#include <cstddef>
 #include <string>
-#include <utility>
 
 #include "error.hpp"
 
 namespace bayeskernel {
-
-using Index = Eigen::Index;
 
 namespace {
 
@@ -38,9 +33,9 @@ void check_uses(const MissingUses& uses, Index columns, const LinearRows& rows,
                 const std::vector<int>& pattern_of) {
   if (uses.begin.size() == 1 && uses.uses.empty()) return;
   const Index n = rows.x.rows();
-  demand(static_cast<Index>(uses.begin.size()) == n + 1 &&
-             uses.begin.back() == static_cast<Index>(uses.uses.size()),
-         "the uses of missing predictors");
+  demand(
+      count_of(uses.begin) == n + 1 && uses.begin.back() == count_of(uses.uses),
+      "the uses of missing predictors");
   for (Index i = 0; i < n; ++i) {
     uses.each(i, [&](const MissingUses::Use& use) {
       const int k = pattern_of[i];
@@ -79,7 +74,7 @@ void LinearRows::check() const {
   const std::vector<int> pattern_of = patterns_of(*this);
   check_uses(missing, x.cols(), *this, pattern_of);
   for (const Term& term : terms) {
-    demand(term.z.rows() == n && static_cast<Index>(term.group.size()) == n &&
+    demand(term.z.rows() == n && count_of(term.group) == n &&
                std::all_of(term.group.begin(), term.group.end(),
                            [](int g) { return g >= 0; }),
            "a random term");

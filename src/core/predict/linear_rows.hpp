@@ -1,24 +1,19 @@
 // Rows at which a linear model with random effects is asked for
 // f = offset + x'theta + sum_t z_t'u_t, on whatever scale its posterior is. A
 // missing predictor enters a column as base + slope * predictor.
-#ifndef BAYESKERNEL_PREDICT_LINEAR_ROWS_HPP
-#define BAYESKERNEL_PREDICT_LINEAR_ROWS_HPP
+#pragma once
 
-#include <Eigen/Core>
-#include <vector>
+#include "eigen.hpp"
 
 namespace bayeskernel {
 
-using MatrixMap = Eigen::Map<const Eigen::MatrixXd>;
-using VectorMap = Eigen::Map<const Eigen::VectorXd>;
-
 // Chosen rows and columns of a matrix.
 template <class Matrix>
-Eigen::MatrixXd pick(const Matrix& from, const std::vector<int>& rows,
-                     const std::vector<int>& columns) {
-  Eigen::MatrixXd out(rows.size(), columns.size());
-  for (Eigen::Index j = 0; j < out.cols(); ++j) {
-    for (Eigen::Index i = 0; i < out.rows(); ++i) {
+MatrixXd pick(const Matrix& from, const std::vector<int>& rows,
+              const std::vector<int>& columns) {
+  MatrixXd out(rows.size(), columns.size());
+  for (Index j = 0; j < out.cols(); ++j) {
+    for (Index i = 0; i < out.rows(); ++i) {
       out(i, j) = from(rows[i], columns[j]);
     }
   }
@@ -31,17 +26,17 @@ struct MissingUses {
     int column, predictor;
     double base, slope;
   };
-  std::vector<Use> uses;               // in the order of their rows
-  std::vector<Eigen::Index> begin{0};  // n + 1; one zero without any
+  std::vector<Use> uses;        // in the order of their rows
+  std::vector<Index> begin{0};  // n + 1; one zero without any
 
   // `row` of each use, from 0 and increasing.
   static MissingUses of(const std::vector<int>& row, std::vector<Use> uses,
-                        Eigen::Index rows);
+                        Index rows);
 
   template <class Body>
-  void each(Eigen::Index row, Body&& body) const {
+  void each(Index row, Body&& body) const {
     if (begin.size() == 1) return;
-    for (Eigen::Index u = begin[row]; u < begin[row + 1]; ++u) body(uses[u]);
+    for (Index u = begin[row]; u < begin[row + 1]; ++u) body(uses[u]);
   }
 };
 
@@ -65,7 +60,7 @@ struct LinearRows {
   // An ArgumentError unless all parts are of these rows.
   void check() const;
 
-  Eigen::Index missing_values() const;
+  Index missing_values() const;
 
   // The predictors of a row that are there.
   std::vector<int> observed(const Pattern& pattern) const;
@@ -75,5 +70,3 @@ struct LinearRows {
 void demand(bool fits, const char* what);
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,13 +1,10 @@
 #include "predict/link.hpp"
 
-#include <cmath>
-
 #include "math/normal.hpp"
 
 namespace bayeskernel {
 
-void LinkCurve::values(const Eigen::ArrayXd& f, Eigen::ArrayXd& work,
-                       Eigen::ArrayXd& out) const {
+void LinkCurve::values(const ArrayXd& f, ArrayXd& work, ArrayXd& out) const {
   switch (link_) {
     case Link::probit:
       normal_cdf(f, work, out);

@@ -2,10 +2,7 @@
 // E g(f) for f ~ N(m, v), g the normal ("probit") or the logistic distribution
 // function, what the hinge pseudo-likelihood implies, or, for responses that
 // are numbers, f itself.
-#ifndef BAYESKERNEL_PREDICT_LINK_HPP
-#define BAYESKERNEL_PREDICT_LINK_HPP
-
-#include <Eigen/Core>
+#pragma once
 
 #include "likelihood/probability.hpp"
 #include "predict/logit_probability.hpp"
@@ -20,8 +17,7 @@ class LinkCurve {
   Link link() const { return link_; }
 
   // g(f) for a block, with packed arithmetic.
-  void values(const Eigen::ArrayXd& f, Eigen::ArrayXd& work,
-              Eigen::ArrayXd& out) const;
+  void values(const ArrayXd& f, ArrayXd& work, ArrayXd& out) const;
 
   // E g(f).
   double mean(double m, double v) const;
@@ -33,5 +29,3 @@ class LinkCurve {
 };
 
 }  // namespace bayeskernel
-
-#endif

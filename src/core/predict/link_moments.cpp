@@ -1,18 +1,14 @@
 #include "predict/link_moments.hpp"
 
-#include <cmath>
-#include <cstddef>
-#include <utility>
-
 namespace bayeskernel {
 
 LinkMoments::LinkMoments(Link link) : curve_(link) {
   // The hinge's curve has corners: fine steps.
   const bool smooth = link != Link::hinge;
-  for (Eigen::Index steps = smooth ? 32 : 160; steps <= 2048; steps *= 2) {
+  for (Index steps = smooth ? 32 : 160; steps <= 2048; steps *= 2) {
     Rule rule;
     rule.step = 16.0 / static_cast<double>(steps);
-    rule.node = Eigen::ArrayXd::LinSpaced(steps + 1, -8.0, 8.0);
+    rule.node = ArrayXd::LinSpaced(steps + 1, -8.0, 8.0);
     rule.weight = (-0.5 * rule.node.square()).exp();
     rule.weight /= rule.weight.sum();
     rules_.push_back(std::move(rule));
@@ -34,15 +30,15 @@ void LinkMoments::operator()(double m, double v, Scratch& s, double& mean,
              : curve_.mean(m, v);
 }
 
-void LinkMoments::run(const Eigen::Ref<const Eigen::ArrayXd>& m,
-                      const Eigen::Ref<const Eigen::ArrayXd>& v, double* mean,
+void LinkMoments::run(const Eigen::Ref<const ArrayXd>& m,
+                      const Eigen::Ref<const ArrayXd>& v, double* mean,
                       double* deviation, Executor& executor) const {
-  constexpr Eigen::Index kRows = 1024;
-  const Eigen::Index n = m.size();
-  executor.run((n + kRows - 1) / kRows, [&](Eigen::Index block) {
+  constexpr Index kRows = 1024;
+  const Index n = m.size();
+  executor.run((n + kRows - 1) / kRows, [&](Index block) {
     Scratch scratch;
-    const Eigen::Index end = std::min(n, (block + 1) * kRows);
-    for (Eigen::Index i = block * kRows; i < end; ++i) {
+    const Index end = std::min(n, (block + 1) * kRows);
+    for (Index i = block * kRows; i < end; ++i) {
       (*this)(m[i], v[i], scratch, mean[i], deviation[i]);
     }
   });

@@ -5,12 +5,7 @@
 // by it.
 //
 // E Phi(f) is the probability of Wenzel et al. (2017), eq. 13.
-#ifndef BAYESKERNEL_PREDICT_LINK_MOMENTS_HPP
-#define BAYESKERNEL_PREDICT_LINK_MOMENTS_HPP
-
-#include <Eigen/Core>
-#include <algorithm>
-#include <vector>
+#pragma once
 
 #include "parallel/executor.hpp"
 #include "predict/link.hpp"
@@ -20,7 +15,7 @@ namespace bayeskernel {
 class LinkMoments {
  public:
   struct Scratch {
-    Eigen::ArrayXd f, work, p;
+    ArrayXd f, work, p;
   };
 
   explicit LinkMoments(Link link);
@@ -29,9 +24,9 @@ class LinkMoments {
                   double& deviation) const;
 
   // Rows of m, v; missing ones give NaN.
-  void run(const Eigen::Ref<const Eigen::ArrayXd>& m,
-           const Eigen::Ref<const Eigen::ArrayXd>& v, double* mean,
-           double* deviation, Executor& executor) const;
+  void run(const Eigen::Ref<const ArrayXd>& m,
+           const Eigen::Ref<const ArrayXd>& v, double* mean, double* deviation,
+           Executor& executor) const;
 
  private:
   // Step in f: the error of E Phi(f)^2 is exp(-pi^2 / step^2).
@@ -39,7 +34,7 @@ class LinkMoments {
 
   struct Rule {
     double step;
-    Eigen::ArrayXd node, weight;
+    ArrayXd node, weight;
   };
 
   LinkCurve curve_;
@@ -47,5 +42,3 @@ class LinkMoments {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,8 +1,5 @@
 #include "predict/logit_probability.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "math/normal.hpp"
 #include "math/special.hpp"
 
@@ -29,7 +26,7 @@ double LogitProbability::below(double m, double v) const {
   const double sd = std::sqrt(v);
   if (v <= 1.0) {
     double sum = 0.0;
-    for (Eigen::Index k = 0; k < hermite_.node.size(); ++k) {
+    for (Index k = 0; k < hermite_.node.size(); ++k) {
       sum += hermite_.weight[k] * expit(m + sd * hermite_.node[k]);
     }
     return sum;

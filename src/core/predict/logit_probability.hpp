@@ -1,8 +1,5 @@
 // E expit(f) for f ~ N(m, v).
-#ifndef BAYESKERNEL_PREDICT_LOGIT_PROBABILITY_HPP
-#define BAYESKERNEL_PREDICT_LOGIT_PROBABILITY_HPP
-
-#include <Eigen/Core>
+#pragma once
 
 #include "math/quadrature.hpp"
 
@@ -27,5 +24,3 @@ class LogitProbability {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "predict/process_moments.hpp"
 
-#include <algorithm>
-
 #include "error.hpp"
 #include "linear/accumulate.hpp"
 #include "parallel/scratch_pool.hpp"
@@ -9,19 +7,18 @@
 
 namespace bayeskernel {
 
-DrawMoments process_moments(const FeatureRows& rows,
-                            const Eigen::Ref<const MatrixXd>& points,
+DrawMoments process_moments(const FeatureRows& rows, const MatrixRef& points,
                             const std::vector<LinkCurve>& links,
                             Executor& executor) {
   const Index draws = points.cols();
-  const Eigen::ArrayXd quantiles = DrawMoments::even_quantiles(draws);
-  DrawMoments out(rows.rows(), static_cast<Index>(links.size()));
+  const ArrayXd quantiles = DrawMoments::even_quantiles(draws);
+  DrawMoments out(rows.rows(), count_of(links));
   for (Index c = 0; c < rows.chunks(); ++c) {
     rows.load(c, c + 1 < rows.chunks() ? c + 1 : -1);
     const Index first = rows.chunk_begin(c);
     executor.run(rows.chunk_begin(c + 1) - first, [&](Index b) {
       MatrixXd buffer, f;
-      Eigen::ArrayXd value, extra;
+      ArrayXd value, extra;
       DrawMoments::Scratch scratch;
       for (Index t = rows.block_begin(first + b);
            t < rows.block_begin(first + b + 1); ++t) {
@@ -43,7 +40,7 @@ DrawMoments process_moments(const FeatureRows& rows,
 ProcessMoments process_moments(const FeatureRows& rows,
                                const std::vector<GaussianPosterior>& q,
                                Executor& executor) {
-  const Index n = rows.rows(), count = static_cast<Index>(q.size());
+  const Index n = rows.rows(), count = count_of(q);
   ProcessMoments out{MatrixXd(n, count), MatrixXd(n, count)};
   struct Scratch {
     MatrixXd tile, work;
@@ -69,8 +66,7 @@ ProcessMoments process_moments(const FeatureRows& rows,
   return out;
 }
 
-ProcessValues process_values(const FeatureRows& rows,
-                             const Eigen::Ref<const MatrixXd>& points,
+ProcessValues process_values(const FeatureRows& rows, const MatrixRef& points,
                              const std::function<void()>& look) {
   if (points.rows() != rows.x_columns()) {
     throw ArgumentError("points of another process");

@@ -2,11 +2,9 @@
 // e ~ N(0, r) of its own. O(draws m) a row.
 //
 // Mean and variance of f as in Wenzel et al. (2017), eq. 13.
-#ifndef BAYESKERNEL_PREDICT_PROCESS_MOMENTS_HPP
-#define BAYESKERNEL_PREDICT_PROCESS_MOMENTS_HPP
+#pragma once
 
 #include <functional>
-#include <vector>
 
 #include "eigen.hpp"
 #include "gp/features.hpp"
@@ -18,8 +16,7 @@
 namespace bayeskernel {
 
 // `points`: v, m x draws.
-DrawMoments process_moments(const FeatureRows& rows,
-                            const Eigen::Ref<const MatrixXd>& points,
+DrawMoments process_moments(const FeatureRows& rows, const MatrixRef& points,
                             const std::vector<LinkCurve>& links,
                             Executor& executor);
 
@@ -38,10 +35,7 @@ struct ProcessValues {
   MatrixXd f;
   VectorXd residual;
 };
-ProcessValues process_values(const FeatureRows& rows,
-                             const Eigen::Ref<const MatrixXd>& points,
+ProcessValues process_values(const FeatureRows& rows, const MatrixRef& points,
                              const std::function<void()>& look);
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,9 +1,5 @@
 #include "prior/blocks.hpp"
 
-#include <Eigen/Cholesky>
-#include <algorithm>
-#include <cmath>
-
 #include "error.hpp"
 #include "math/spd.hpp"
 #include "math/special.hpp"
@@ -11,7 +7,7 @@
 namespace bayeskernel {
 
 MatrixXd Block::second_moment(const VectorXd& theta) const {
-  const Eigen::Map<const MatrixXd> own(theta.data() + first, width, members);
+  const MatrixMap own(theta.data() + first, width, members);
   return own * own.transpose();
 }
 

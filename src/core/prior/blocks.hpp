@@ -3,11 +3,7 @@
 //
 // Luts and Ormerod (2014), section 3.1: blocks of coefficients with variances
 // that are learned.
-#ifndef BAYESKERNEL_PRIOR_BLOCKS_HPP
-#define BAYESKERNEL_PRIOR_BLOCKS_HPP
-
-#include <cstddef>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "prior/variance_prior.hpp"
@@ -129,5 +125,3 @@ class Prior {
 };
 
 }  // namespace bayeskernel
-
-#endif

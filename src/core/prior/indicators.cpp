@@ -1,8 +1,5 @@
 #include "prior/indicators.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "math/normal.hpp"
 
 namespace bayeskernel {

@@ -4,11 +4,7 @@
 // E[1/sigma_v^2], and count in sigma_v^2, rho and the bound.
 //
 // Luts and Ormerod (2014), section 3.2 and algorithm 3.
-#ifndef BAYESKERNEL_PRIOR_INDICATORS_HPP
-#define BAYESKERNEL_PRIOR_INDICATORS_HPP
-
-#include <utility>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "math/special.hpp"
@@ -37,7 +33,7 @@ struct Selection {
   // Further columns of the model that are out, and indicators of theirs.
   Index hidden = 0, hidden_units = 0;
 
-  Index size() const { return static_cast<Index>(columns.size()); }
+  Index size() const { return count_of(columns); }
   VariancePrior variance() const { return {shape, rate, half_t}; }
 };
 
@@ -64,7 +60,7 @@ class Indicators {
         p_(p),
         hidden_(static_cast<double>(hidden + prior.hidden)) {}
 
-  Index size() const { return static_cast<Index>(columns_.size()); }
+  Index size() const { return count_of(columns_); }
   const std::vector<Index>& columns() const { return columns_; }
 
   // gamma at the probabilities `inclusion`, all else as without data.
@@ -133,5 +129,3 @@ class Indicators {
 };
 
 }  // namespace bayeskernel
-
-#endif

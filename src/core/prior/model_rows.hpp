@@ -1,10 +1,6 @@
 // Rows of a model as they are packed, or viewed where they are many and nothing
 // has to change their columns.
-#ifndef BAYESKERNEL_PRIOR_MODEL_ROWS_HPP
-#define BAYESKERNEL_PRIOR_MODEL_ROWS_HPP
-
-#include <optional>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "prior/blocks.hpp"
@@ -40,5 +36,3 @@ struct ModelRows {
 };
 
 }  // namespace bayeskernel
-
-#endif

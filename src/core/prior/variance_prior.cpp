@@ -1,9 +1,5 @@
 #include "prior/variance_prior.hpp"
 
-#include <Eigen/Cholesky>
-#include <algorithm>
-#include <cmath>
-
 #include "math/spd.hpp"
 #include "math/special.hpp"
 #include "rng/distributions.hpp"
@@ -65,23 +61,22 @@ double VariancePrior::draw(Stream& stream, double count, double moment,
   return std::min(std::max(out, 1e-100), 1e100);
 }
 
-Eigen::MatrixXd CovariancePrior::scale(const Eigen::MatrixXd& p) const {
+MatrixXd CovariancePrior::scale(const MatrixXd& p) const {
   if (half_t_.df <= 0.0) return scale_;
   return (2.0 * half_t_.df * a_shape() / a_rate(p)).matrix().asDiagonal();
 }
 
-Eigen::MatrixXd CovariancePrior::posterior_scale(
-    double count, const Eigen::MatrixXd& moment,
-    const Eigen::MatrixXd& p) const {
-  Eigen::MatrixXd out = scale(p);
-  Eigen::VectorXd own = out.diagonal();
+MatrixXd CovariancePrior::posterior_scale(double count, const MatrixXd& moment,
+                                          const MatrixXd& p) const {
+  MatrixXd out = scale(p);
+  VectorXd own = out.diagonal();
   out += moment;
   if (half_t_.df <= 0.0) return out;
   const double constant = half_t_.df * (df_ + 1.0);
   double change = 1.0;
   for (int step = 0; step < 200 && change > 1e-12; ++step) {
     change = 0.0;
-    for (Eigen::Index k = 0; k < own.size(); ++k) {
+    for (Index k = 0; k < own.size(); ++k) {
       const double m =
           std::max(1.0 / inverse(out)(k, k) - own[k], 1e-15 * own[k]);
       const double linear = half_t_.df * (count - 1.0) + precision() * m;
@@ -98,12 +93,12 @@ Eigen::MatrixXd CovariancePrior::posterior_scale(
 }
 
 double CovariancePrior::log_constant(double count,
-                                     const Eigen::MatrixXd& posterior) const {
+                                     const MatrixXd& posterior) const {
   if (half_t_.df <= 0.0) return df_ * half_log_det(scale_);
   double out = 0.0;
-  const Eigen::ArrayXd d = a_rate((df_ + count) * inverse(posterior));
+  const ArrayXd d = a_rate((df_ + count) * inverse(posterior));
   const double c = a_shape();
-  for (Eigen::Index k = 0; k < d.size(); ++k) {
+  for (Index k = 0; k < d.size(); ++k) {
     const double log_a = std::log(d[k]) - digamma(c);
     out += 0.5 * df_ * (std::log(2.0 * half_t_.df) - log_a) +
            0.5 * std::log(precision()) - log_gamma(0.5) - 1.5 * log_a -
@@ -113,8 +108,7 @@ double CovariancePrior::log_constant(double count,
   return out;
 }
 
-double CovariancePrior::log_density(const Eigen::MatrixXd& p,
-                                    double log_root) const {
+double CovariancePrior::log_density(const MatrixXd& p, double log_root) const {
   const double r = static_cast<double>(p.rows()), half_df = 0.5 * df_;
   const double of_df =
       log_multivariate_gamma(half_df, static_cast<int>(p.rows()));
@@ -128,8 +122,7 @@ double CovariancePrior::log_density(const Eigen::MatrixXd& p,
          of_df - of_psi - a_shape() * a_rate(p).log().sum();
 }
 
-double CovariancePrior::log_scale_density(const Eigen::MatrixXd& p,
-                                          double t) const {
+double CovariancePrior::log_scale_density(const MatrixXd& p, double t) const {
   const double c = std::exp(t), own = df_ * static_cast<double>(p.rows()) * t;
   if (half_t_.df <= 0.0) {
     return -(own + 0.5 * scale_.cwiseProduct(p).sum() / (c * c));
@@ -137,25 +130,24 @@ double CovariancePrior::log_scale_density(const Eigen::MatrixXd& p,
   return -(own + a_shape() * a_rate(p / (c * c)).log().sum());
 }
 
-Eigen::MatrixXd CovariancePrior::draw_scale(Stream& stream,
-                                            const Eigen::MatrixXd& p) const {
+MatrixXd CovariancePrior::draw_scale(Stream& stream, const MatrixXd& p) const {
   if (half_t_.df <= 0.0) return scale_;
-  Eigen::VectorXd out = a_rate(p).matrix();
-  for (Eigen::Index k = 0; k < out.size(); ++k) {
+  VectorXd out = a_rate(p).matrix();
+  for (Index k = 0; k < out.size(); ++k) {
     out[k] = 2.0 * half_t_.df * gamma(stream, a_shape(), out[k]);
   }
   return out.asDiagonal();
 }
 
-Eigen::ArrayXd CovariancePrior::a_rate(const Eigen::MatrixXd& p) const {
+ArrayXd CovariancePrior::a_rate(const MatrixXd& p) const {
   return half_t_.df * p.diagonal().array() + precision();
 }
 
-Eigen::MatrixXd CovariancePrior::inverse(const Eigen::MatrixXd& a) {
+MatrixXd CovariancePrior::inverse(const MatrixXd& a) {
   return spd_inverse(a, "the covariance of a random effect");
 }
 
-double CovariancePrior::half_log_det(const Eigen::MatrixXd& a) {
+double CovariancePrior::half_log_det(const MatrixXd& a) {
   return a.llt().matrixLLT().diagonal().array().log().sum();
 }
 

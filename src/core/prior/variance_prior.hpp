@@ -7,11 +7,9 @@
 // neither is kept. Where the columns separate the classes the likelihood is
 // flat in a large sigma, and the posterior's tail is the prior's: that of
 // IG(.01, .01) has a mean of 100 on the scale of log sigma^2.
-#ifndef BAYESKERNEL_PRIOR_VARIANCE_PRIOR_HPP
-#define BAYESKERNEL_PRIOR_VARIANCE_PRIOR_HPP
+#pragma once
 
-#include <Eigen/Core>
-
+#include "eigen.hpp"
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
@@ -73,7 +71,7 @@ class VariancePrior {
 // with the a_k as xi is above. P is Psi^-1.
 class CovariancePrior {
  public:
-  CovariancePrior(double df, const Eigen::MatrixXd& scale, const HalfT& half_t)
+  CovariancePrior(double df, const MatrixXd& scale, const HalfT& half_t)
       : df_(half_t.df > 0.0
                 ? half_t.df + static_cast<double>(scale.rows()) - 1.0
                 : df),
@@ -84,40 +82,38 @@ class CovariancePrior {
 
   // E S, with q(a) at its optimum for E P; also that S of whose IW the
   // derivatives of log p(Psi) are those at P.
-  Eigen::MatrixXd scale(const Eigen::MatrixXd& p) const;
+  MatrixXd scale(const MatrixXd& p) const;
 
   // The scale of q(Psi) = IW(df + count, E S + moment), jointly with q(a),
   // from a first E P: one a_k after the other, jointly with q(Psi). Of others
   // E P_kk = (df + count) / (S_kk + m), and S_kk is the positive root of
   //   S^2 / s^2 + (nu (count - 1) + m / s^2) S - nu (df + 1) m = 0.
-  Eigen::MatrixXd posterior_scale(double count, const Eigen::MatrixXd& moment,
-                                  const Eigen::MatrixXd& p) const;
+  MatrixXd posterior_scale(double count, const MatrixXd& moment,
+                           const MatrixXd& p) const;
 
   // Terms of the bound that are not of Psi: E log |S|^(df/2), of p(a), less
   // log q(a).
-  double log_constant(double count, const Eigen::MatrixXd& posterior) const;
+  double log_constant(double count, const MatrixXd& posterior) const;
 
   // Log density of Psi, normalised, of whose root the log determinant is
   // `log_root`, and that of t where Psi becomes e^2t Psi, less a constant.
-  double log_density(const Eigen::MatrixXd& p, double log_root) const;
-  double log_scale_density(const Eigen::MatrixXd& p, double t) const;
+  double log_density(const MatrixXd& p, double log_root) const;
+  double log_scale_density(const MatrixXd& p, double t) const;
 
   // S given the last P.
-  Eigen::MatrixXd draw_scale(Stream& stream, const Eigen::MatrixXd& p) const;
+  MatrixXd draw_scale(Stream& stream, const MatrixXd& p) const;
 
  private:
   // q(a_k), and a_k given Psi: IG.
   double a_shape() const { return 0.5 * (df_ + 1.0); }
-  Eigen::ArrayXd a_rate(const Eigen::MatrixXd& p) const;
+  ArrayXd a_rate(const MatrixXd& p) const;
   double precision() const { return 1.0 / (half_t_.scale * half_t_.scale); }
-  static Eigen::MatrixXd inverse(const Eigen::MatrixXd& a);
-  static double half_log_det(const Eigen::MatrixXd& a);
+  static MatrixXd inverse(const MatrixXd& a);
+  static double half_log_det(const MatrixXd& a);
 
   double df_;
-  const Eigen::MatrixXd& scale_;
+  const MatrixXd& scale_;
   HalfT half_t_;
 };
 
 }  // namespace bayeskernel
-
-#endif

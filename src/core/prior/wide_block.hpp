@@ -1,6 +1,5 @@
 // Blocks of more columns than rows.
-#ifndef BAYESKERNEL_PRIOR_WIDE_BLOCK_HPP
-#define BAYESKERNEL_PRIOR_WIDE_BLOCK_HPP
+#pragma once
 
 #include "eigen.hpp"
 #include "prior/blocks.hpp"
@@ -20,5 +19,3 @@ struct WideBlock {
 WideBlock reduce_wide(PackedRows& rows, Prior& prior);
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,6 +1,5 @@
 // One of several by weight.
-#ifndef BAYESKERNEL_RNG_CATEGORICAL_HPP
-#define BAYESKERNEL_RNG_CATEGORICAL_HPP
+#pragma once
 
 #include "eigen.hpp"
 
@@ -19,5 +18,3 @@ Index categorical(double left, Index count, Weight&& weight) {
 }
 
 }  // namespace bayeskernel
-
-#endif

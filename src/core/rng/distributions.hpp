@@ -1,7 +1,6 @@
 // Univariate draws. Parameters must be valid: shapes, rates, means and
 // scales positive. Each is tested against its exact CDF.
-#ifndef BAYESKERNEL_RNG_DISTRIBUTIONS_HPP
-#define BAYESKERNEL_RNG_DISTRIBUTIONS_HPP
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -58,5 +57,3 @@ double truncated_normal(Stream& stream, double mean, double sd, double lower,
                         double upper);
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "rng/matrix_variate.hpp"
 
-#include <cmath>
-
 #include "error.hpp"
 #include "rng/distributions.hpp"
 
@@ -9,18 +7,17 @@ namespace bayeskernel {
 
 namespace detail {
 
-void fill_wishart_scratch(Stream& stream, double df,
-                          Eigen::Ref<const Eigen::MatrixXd> scale,
+void fill_wishart_scratch(Stream& stream, double df, MatrixRef scale,
                           WishartScratch& scratch) {
-  const Eigen::Index r = scale.rows();
+  const Index r = scale.rows();
   scratch.factor = scale;
-  Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> llt(scratch.factor);
+  Eigen::LLT<Eigen::Ref<MatrixXd>> llt(scratch.factor);
   if (llt.info() != Eigen::Success) {
     throw NumericError("the scale of a Wishart draw is not positive definite");
   }
   scratch.bartlett.setZero();
-  for (Eigen::Index i = 0; i < r; ++i) {
-    for (Eigen::Index j = 0; j < i; ++j) {
+  for (Index i = 0; i < r; ++i) {
+    for (Index j = 0; j < i; ++j) {
       scratch.bartlett(i, j) = stream.normal();
     }
     scratch.bartlett(i, i) = std::sqrt(2.0 * gamma(stream, 0.5 * (df - i), 1));
@@ -29,8 +26,8 @@ void fill_wishart_scratch(Stream& stream, double df,
 
 }  // namespace detail
 
-void wishart(Stream& stream, double df, Eigen::Ref<const Eigen::MatrixXd> scale,
-             WishartScratch& scratch, Eigen::Ref<Eigen::MatrixXd> out) {
+void wishart(Stream& stream, double df, MatrixRef scale,
+             WishartScratch& scratch, Eigen::Ref<MatrixXd> out) {
   detail::fill_wishart_scratch(stream, df, scale, scratch);
   out.noalias() =
       scratch.factor.triangularView<Eigen::Lower>() * scratch.bartlett;
@@ -38,9 +35,8 @@ void wishart(Stream& stream, double df, Eigen::Ref<const Eigen::MatrixXd> scale,
   out = scratch.bartlett;
 }
 
-void inverse_wishart(Stream& stream, double df,
-                     Eigen::Ref<const Eigen::MatrixXd> scale,
-                     WishartScratch& scratch, Eigen::Ref<Eigen::MatrixXd> out) {
+void inverse_wishart(Stream& stream, double df, MatrixRef scale,
+                     WishartScratch& scratch, Eigen::Ref<MatrixXd> out) {
   detail::fill_wishart_scratch(stream, df, scale, scratch);
   scratch.factor.triangularView<Eigen::StrictlyUpper>().setZero();
   scratch.factor.transposeInPlace();
@@ -49,10 +45,9 @@ void inverse_wishart(Stream& stream, double df,
 }
 
 void normal_from_precision(Stream& stream,
-                           const Eigen::LLT<Eigen::MatrixXd>& precision,
-                           Eigen::Ref<const Eigen::VectorXd> mean,
-                           Eigen::Ref<Eigen::VectorXd> out) {
-  for (Eigen::Index i = 0; i < out.size(); ++i) out(i) = stream.normal();
+                           const Eigen::LLT<MatrixXd>& precision,
+                           VectorRef mean, Eigen::Ref<VectorXd> out) {
+  for (Index i = 0; i < out.size(); ++i) out(i) = stream.normal();
   precision.matrixU().solveInPlace(out);
   out += mean;
 }

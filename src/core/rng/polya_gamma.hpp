@@ -1,7 +1,6 @@
 // The Polya-Gamma law PG(w, c): omega with E exp(-t omega) =
 // {cosh(c / 2) / cosh sqrt(c^2 / 4 + t / 2)}^w.
-#ifndef BAYESKERNEL_RNG_POLYA_GAMMA_HPP
-#define BAYESKERNEL_RNG_POLYA_GAMMA_HPP
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -77,5 +76,3 @@ double polya_gamma_sum(Stream& stream, double w, double c, int terms);
 double polya_gamma(Stream& stream, double w, double c);
 
 }  // namespace bayeskernel
-
-#endif

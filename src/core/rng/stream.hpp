@@ -3,8 +3,7 @@
 // depends neither on the thread that draws it nor on what was drawn before,
 // and a resumed run repeats nothing. A stream costs nothing until its first
 // draw; each encryption serves four outputs.
-#ifndef BAYESKERNEL_RNG_STREAM_HPP
-#define BAYESKERNEL_RNG_STREAM_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -76,5 +75,3 @@ class Stream {
 };
 
 }  // namespace bayeskernel
-
-#endif

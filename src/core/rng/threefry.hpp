@@ -3,8 +3,7 @@
 // The same words as sitmo::threefry_engine<uint64_t, 64, 13>, which keeps its
 // state in memory between rounds: 10.5 ns an output there, 4 ns here, and a
 // Gibbs sweep takes two outputs a row.
-#ifndef BAYESKERNEL_RNG_THREEFRY_HPP
-#define BAYESKERNEL_RNG_THREEFRY_HPP
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -85,5 +84,3 @@ class Threefry {
 };
 
 }  // namespace bayeskernel
-
-#endif

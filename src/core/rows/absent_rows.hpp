@@ -1,7 +1,6 @@
 // Rows that others keep and pass over: a source on them has its sizes, its
 // tiles and shards, and no row.
-#ifndef BAYESKERNEL_ROWS_ABSENT_ROWS_HPP
-#define BAYESKERNEL_ROWS_ABSENT_ROWS_HPP
+#pragma once
 
 #include "eigen.hpp"
 #include "error.hpp"
@@ -25,5 +24,3 @@ class AbsentRows final : public ChunkReader {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef BAYESKERNEL_ROWS_DIGEST_HPP
-#define BAYESKERNEL_ROWS_DIGEST_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -25,5 +24,3 @@ class Digest {
 };
 
 }  // namespace bayeskernel
-
-#endif  // BAYESKERNEL_ROWS_DIGEST_HPP

@@ -2,8 +2,7 @@
 
 namespace bayeskernel {
 
-MatrixReader::MatrixReader(Eigen::Map<const MatrixXd> x,
-                           Eigen::Map<const VectorXd> labels)
+MatrixReader::MatrixReader(MatrixMap x, VectorMap labels)
     : x_(x), labels_(labels) {}
 
 void MatrixReader::read(Index first, Eigen::Ref<MatrixXd> rows) {
@@ -18,8 +17,7 @@ void MatrixReader::read(Index first, Eigen::Ref<MatrixXd> rows) {
 
 SparseReader::SparseReader(Eigen::Map<const Eigen::VectorXi> begin,
                            Eigen::Map<const Eigen::VectorXi> column,
-                           Eigen::Map<const VectorXd> value, Index columns,
-                           Eigen::Map<const VectorXd> labels)
+                           VectorMap value, Index columns, VectorMap labels)
     : begin_(begin),
       column_(column),
       value_(value),

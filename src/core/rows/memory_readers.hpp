@@ -1,7 +1,6 @@
 // Rows in memory as readers of chunks: dense by columns, and sparse by rows.
 // Nothing is copied; a chunk is put together when it is read.
-#ifndef BAYESKERNEL_ROWS_MEMORY_READERS_HPP
-#define BAYESKERNEL_ROWS_MEMORY_READERS_HPP
+#pragma once
 
 #include "eigen.hpp"
 #include "rows/streamed_rows.hpp"
@@ -11,7 +10,7 @@ namespace bayeskernel {
 class MatrixReader final : public ChunkReader {
  public:
   // x is n x p; `labels` are codes 0, 1, ..., or empty for rows without.
-  MatrixReader(Eigen::Map<const MatrixXd> x, Eigen::Map<const VectorXd> labels);
+  MatrixReader(MatrixMap x, VectorMap labels);
 
   Index rows() const override { return x_.rows(); }
   Index columns() const override { return x_.cols(); }
@@ -19,8 +18,8 @@ class MatrixReader final : public ChunkReader {
   void read(Index first, Eigen::Ref<MatrixXd> rows) override;
 
  private:
-  Eigen::Map<const MatrixXd> x_;
-  Eigen::Map<const VectorXd> labels_;
+  MatrixMap x_;
+  VectorMap labels_;
 };
 
 // Compressed by rows: the values of row i are value[begin[i]] ..
@@ -28,9 +27,8 @@ class MatrixReader final : public ChunkReader {
 class SparseReader final : public ChunkReader {
  public:
   SparseReader(Eigen::Map<const Eigen::VectorXi> begin,
-               Eigen::Map<const Eigen::VectorXi> column,
-               Eigen::Map<const VectorXd> value, Index columns,
-               Eigen::Map<const VectorXd> labels);
+               Eigen::Map<const Eigen::VectorXi> column, VectorMap value,
+               Index columns, VectorMap labels);
 
   Index rows() const override { return begin_.size() - 1; }
   Index columns() const override { return columns_; }
@@ -39,11 +37,9 @@ class SparseReader final : public ChunkReader {
 
  private:
   Eigen::Map<const Eigen::VectorXi> begin_, column_;
-  Eigen::Map<const VectorXd> value_;
+  VectorMap value_;
   Index columns_;
-  Eigen::Map<const VectorXd> labels_;
+  VectorMap labels_;
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,23 +1,18 @@
 #include "rows/moments.hpp"
 
-#include <Eigen/Core>
-#include <limits>
-
 namespace bayeskernel {
 
-ColumnMoments::ColumnMoments(Eigen::Index p)
-    : mean(Eigen::VectorXd::Zero(p)),
-      sd(Eigen::VectorXd::Zero(p)),
-      minimum(Eigen::VectorXd::Constant(
-          p, std::numeric_limits<double>::infinity())),
+ColumnMoments::ColumnMoments(Index p)
+    : mean(VectorXd::Zero(p)),
+      sd(VectorXd::Zero(p)),
+      minimum(VectorXd::Constant(p, std::numeric_limits<double>::infinity())),
       maximum(-minimum),
-      missing(Eigen::VectorXd::Zero(p)) {}
+      missing(VectorXd::Zero(p)) {}
 
-ColumnMoments column_moments(const Eigen::Ref<const Eigen::MatrixXd>& x) {
-  using Eigen::Index;
+ColumnMoments column_moments(const MatrixRef& x) {
   constexpr Index kTile = 1024;
   ColumnMoments out(x.cols());
-  Eigen::ArrayXd copy(kTile);
+  ArrayXd copy(kTile);
   for (Index j = 0; j < x.cols(); ++j) {
     double mean = 0.0;
     double squares = 0.0;

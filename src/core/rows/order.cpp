@@ -32,9 +32,8 @@ VectorXd by_row(const VectorXd& by_position, const std::vector<Index>& order) {
   return out;
 }
 
-VectorXd by_position(const Eigen::Ref<const VectorXd>& by_row,
-                     const std::vector<Index>& order) {
-  if (by_row.size() != static_cast<Index>(order.size())) {
+VectorXd by_position(const VectorRef& by_row, const std::vector<Index>& order) {
+  if (by_row.size() != count_of(order)) {
     throw ArgumentError("numbers of other rows");
   }
   VectorXd out(by_row.size());

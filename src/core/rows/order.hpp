@@ -1,8 +1,5 @@
 // The order of rows in which those of a group follow each other.
-#ifndef BAYESKERNEL_ROWS_ORDER_HPP
-#define BAYESKERNEL_ROWS_ORDER_HPP
-
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 
@@ -18,9 +15,6 @@ GroupOrder group_order(const int* group, Index rows, Index groups);
 
 // Numbers by position as numbers by row, and back.
 VectorXd by_row(const VectorXd& by_position, const std::vector<Index>& order);
-VectorXd by_position(const Eigen::Ref<const VectorXd>& by_row,
-                     const std::vector<Index>& order);
+VectorXd by_position(const VectorRef& by_row, const std::vector<Index>& order);
 
 }  // namespace bayeskernel
-
-#endif

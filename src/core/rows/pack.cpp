@@ -21,12 +21,12 @@ void ColumnData::check() const {
   demand(y.size() == n, "the response");
   demand(weight.size() == n, "the weight");
   demand(offset.size() == n, "the offset");
-  demand(static_cast<Index>(order.size()) == n, "the order");
+  demand(count_of(order) == n, "the order");
   demand(z.cols() == 0 || z.rows() == n, "the random term");
   demand(residual.size() == 0 || residual.size() == n, "the residual");
   demand(variables.cols() == 0 || variables.rows() == n, "a variable");
   for (const KeptTerm& term : kept) {
-    demand(static_cast<Index>(term.group.size()) == n && term.z.rows() == n &&
+    demand(count_of(term.group) == n && term.z.rows() == n &&
                std::all_of(term.group.begin(), term.group.end(),
                            [&](int g) { return g >= 0 && g < term.members; }),
            "a random term");
@@ -103,7 +103,7 @@ Tile ViewedRows::tile(const TileSpan& span, MatrixXd& buffer) const {
   }
   detail::pack_columns(data_, inverse_scale_, span.row_begin, span.row_end,
                        buffer.data());
-  return Tile{Eigen::Map<const MatrixXd>(buffer.data(), columns_, span.rows()),
+  return Tile{MatrixMap(buffer.data(), columns_, span.rows()),
               beside.z,
               beside.y,
               beside.weight,

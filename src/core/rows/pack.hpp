@@ -1,9 +1,5 @@
 // From a data matrix, its transforms and the grouping factors to packed rows.
-#ifndef BAYESKERNEL_ROWS_PACK_HPP
-#define BAYESKERNEL_ROWS_PACK_HPP
-
-#include <algorithm>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "rows/rows.hpp"
@@ -15,22 +11,22 @@ namespace bayeskernel {
 struct KeptTerm {
   std::vector<int> group;
   Index members;
-  Eigen::Map<const MatrixXd> z;
+  MatrixMap z;
 };
 
 struct ColumnData {
-  Eigen::Map<const MatrixXd> x;  // n x p, data scale
-  Eigen::Map<const VectorXd> center, scale;
-  Eigen::Map<const VectorXd> y, weight, offset;
+  MatrixMap x;  // n x p, data scale
+  VectorMap center, scale;
+  VectorMap y, weight, offset;
   std::vector<KeptTerm> kept;
   // The eliminated term: rows in the order that makes groups contiguous.
   std::vector<Index> order;        // position -> row
   std::vector<Index> group_begin;  // empty without groups
-  Eigen::Map<const MatrixXd> z;    // n x r
+  MatrixMap z;                     // n x r
   // Variance of what f has beside its columns, by row; empty: none.
-  Eigen::Map<const VectorXd> residual{nullptr, 0};
+  VectorMap residual{nullptr, 0};
   // Columns after those of x that stay as they are, n x q.
-  Eigen::Map<const MatrixXd> variables{nullptr, 0, 0};
+  MatrixMap variables{nullptr, 0, 0};
 
   Index columns() const;
 
@@ -80,5 +76,3 @@ class ViewedRows final : public RowSource {
 constexpr Index kMostPacked = Index{1} << 25;
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,11 +1,9 @@
 #include "rows/rows.hpp"
 
-#include <cstddef>
-
 namespace bayeskernel {
 
 Index RowSource::groups() const {
-  return group_begin_.empty() ? 0 : static_cast<Index>(group_begin_.size()) - 1;
+  return group_begin_.empty() ? 0 : count_of(group_begin_) - 1;
 }
 
 bool RowSource::is_part(const TileSpan& span) const {
@@ -31,8 +29,7 @@ void RowSource::partition(Index n, std::vector<Index> group_begin, Index width,
   Index row = 0;
   Index group = 0;
   while (row < n) {
-    TileSpan span{row, std::min(n, row + kTileRows), 0, 0,
-                  static_cast<Index>(tiles_.size())};
+    TileSpan span{row, std::min(n, row + kTileRows), 0, 0, count_of(tiles_)};
     if (groups() > 0) {
       span.group_begin = group;
       if (group_begin_[group + 1] - group_begin_[group] > block_rows) {
@@ -86,7 +83,7 @@ void RowSource::partition_as(const RowSource& other) {
 }
 
 void RowSource::keep_unit(const std::vector<Index>& unit, TileSpan& span) {
-  const Index n = static_cast<Index>(unit.size());
+  const Index n = count_of(unit);
   const auto splits = [&](Index end) {
     return end < n && unit[end - 1] == unit[end];
   };
@@ -102,18 +99,16 @@ Tile PackedRows::tile(const TileSpan& span, MatrixXd&) const {
   const Index first = span.row_begin;
   const Index n = span.row_end - span.row_begin;
   const auto part = [&](const VectorXd& v) {
-    return Eigen::Map<const VectorXd>(v.data() + first, n);
+    return VectorMap(v.data() + first, n);
   };
   const Index n_residual = residual.size() > 0 ? n : 0;
   return Tile{
-      Eigen::Map<const MatrixXd>(x.data() + (lead + first) * x.rows(), x.rows(),
-                                 n),
-      Eigen::Map<const MatrixXd>(z.data() + first * z.rows(), z.rows(), n),
+      MatrixMap(x.data() + (lead + first) * x.rows(), x.rows(), n),
+      MatrixMap(z.data() + first * z.rows(), z.rows(), n),
       part(y),
       part(weight),
       part(offset),
-      Eigen::Map<const VectorXd>(residual.data() + (n_residual > 0 ? first : 0),
-                                 n_residual)};
+      VectorMap(residual.data() + (n_residual > 0 ? first : 0), n_residual)};
 }
 
 }  // namespace bayeskernel

@@ -4,12 +4,7 @@
 // chunk is a run of blocks that is in memory at once. All three depend on the
 // sizes of the data alone, not on where they are kept, so that sums taken
 // block by block are the same bits for a matrix and for a stream.
-#ifndef BAYESKERNEL_ROWS_ROWS_HPP
-#define BAYESKERNEL_ROWS_ROWS_HPP
-
-#include <algorithm>
-#include <utility>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 
@@ -25,12 +20,12 @@ struct TileSpan {
 
 // View of one tile: columns are rows of the model.
 struct Tile {
-  Eigen::Map<const MatrixXd> x;         // p x rows
-  Eigen::Map<const MatrixXd> z;         // r x rows
-  Eigen::Map<const VectorXd> y;         // labels, -1 or +1
-  Eigen::Map<const VectorXd> weight;    // likelihood powers
-  Eigen::Map<const VectorXd> offset;    // known part of f
-  Eigen::Map<const VectorXd> residual;  // variance of e_i, empty when zero
+  MatrixMap x;         // p x rows
+  MatrixMap z;         // r x rows
+  VectorMap y;         // labels, -1 or +1
+  VectorMap weight;    // likelihood powers
+  VectorMap offset;    // known part of f
+  VectorMap residual;  // variance of e_i, empty when zero
 
   double residual_of(Index i) const {
     return residual.size() > 0 ? residual[i] : 0.0;
@@ -69,7 +64,7 @@ class RowSource {
   // Whether a tile holds but a part of its group.
   bool is_part(const TileSpan& span) const;
   const std::vector<TileSpan>& tiles() const { return tiles_; }
-  Index blocks() const { return static_cast<Index>(block_begin_.size()) - 1; }
+  Index blocks() const { return count_of(block_begin_) - 1; }
   // Block b holds the tiles block_begin(b) .. block_begin(b + 1) - 1.
   Index block_begin(Index b) const { return block_begin_[b]; }
   struct Tiles {
@@ -78,7 +73,7 @@ class RowSource {
     const TileSpan* end() const { return last; }
   };
   Tiles block_tiles(Index b) const;
-  Index chunks() const { return static_cast<Index>(chunk_begin_.size()) - 1; }
+  Index chunks() const { return count_of(chunk_begin_) - 1; }
   // Chunk c holds the blocks chunk_begin(c) .. chunk_begin(c + 1) - 1.
   Index chunk_begin(Index c) const { return chunk_begin_[c]; }
   // Sums of many chunks are taken shard by shard, at most 16 runs of chunks, so
@@ -181,5 +176,3 @@ class PackedRows final : public RowSource {
 };
 
 }  // namespace bayeskernel
-
-#endif

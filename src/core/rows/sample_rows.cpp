@@ -1,7 +1,5 @@
 #include "rows/sample_rows.hpp"
 
-#include <algorithm>
-
 #include "rng/distributions.hpp"
 #include "rng/stream.hpp"
 
@@ -21,8 +19,8 @@ std::vector<Index> sample_numbers(Index n, Index size, std::uint64_t seed) {
 RowSample sample_rows(ChunkReader& reader, const StreamColumns& columns,
                       Index size, std::uint64_t seed) {
   const std::vector<Index> numbers = sample_numbers(reader.rows(), size, seed);
-  size = static_cast<Index>(numbers.size());
-  const Index p = static_cast<Index>(columns.source.size());
+  size = count_of(numbers);
+  const Index p = count_of(columns.source);
   RowSample out{MatrixXd(p, size), VectorXd(size), VectorXd(size)};
   MatrixXd row(reader.columns() + 1, 1);
   for (Index k = 0; k < size; ++k) {

@@ -1,10 +1,6 @@
 // Some of the rows of a reader, for what needs only an impression of the data:
 // one from each of `size` runs of equal length, in their order.
-#ifndef BAYESKERNEL_ROWS_SAMPLE_ROWS_HPP
-#define BAYESKERNEL_ROWS_SAMPLE_ROWS_HPP
-
-#include <cstdint>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "rows/streamed_rows.hpp"
@@ -24,5 +20,3 @@ RowSample sample_rows(ChunkReader& reader, const StreamColumns& columns,
                       Index size, std::uint64_t seed);
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "rows/shard_table.hpp"
 
-#include <algorithm>
-
 namespace bayeskernel {
 
 ShardTable shard_table(const RowSource& rows) {

@@ -1,8 +1,5 @@
 // What rows are cut into, for those who share them.
-#ifndef BAYESKERNEL_ROWS_SHARD_TABLE_HPP
-#define BAYESKERNEL_ROWS_SHARD_TABLE_HPP
-
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "rows/rows.hpp"
@@ -19,5 +16,3 @@ ShardTable shard_table(const RowSource& rows);
 ShardTable shard_table(Index rows, Index in_chunk);
 
 }  // namespace bayeskernel
-
-#endif

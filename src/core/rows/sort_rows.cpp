@@ -1,7 +1,5 @@
 #include "rows/sort_rows.hpp"
 
-#include <algorithm>
-
 #include "error.hpp"
 
 namespace bayeskernel {
@@ -58,7 +56,7 @@ void RowSort::put(const double* row, Index place) {
 }
 
 void RowSort::flush(Bucket& bucket) {
-  const Index size = static_cast<Index>(bucket.buffer.size());
+  const Index size = count_of(bucket.buffer);
   write(bucket.end * width_ - size, bucket.buffer.data(), size);
   bucket.buffer.clear();
 }

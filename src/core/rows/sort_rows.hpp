@@ -2,14 +2,11 @@
 // to buckets, each of which is a part of the new file, and are put in their
 // places there. The file is read and written twice; in memory are a place for
 // every row, a buffer for each bucket, and then one bucket.
-#ifndef BAYESKERNEL_ROWS_SORT_ROWS_HPP
-#define BAYESKERNEL_ROWS_SORT_ROWS_HPP
+#pragma once
 
-#include <cstddef>
 #include <fstream>
 #include <ios>
 #include <string>
-#include <vector>
 
 #include "eigen.hpp"
 #include "rows/streamed_rows.hpp"
@@ -63,5 +60,3 @@ class RowSort {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,8 +1,6 @@
 #include "rows/streamed_rows.hpp"
 
-#include <algorithm>
 #include <ios>
-#include <utility>
 
 #include "error.hpp"
 
@@ -26,9 +24,8 @@ void RowFile::read(Index first, Eigen::Ref<MatrixXd> rows) {
   }
 }
 
-void RowFile::append(const std::string& path,
-                     const Eigen::Ref<const MatrixXd>& x,
-                     const Eigen::Ref<const VectorXd>& labels) {
+void RowFile::append(const std::string& path, const MatrixRef& x,
+                     const VectorRef& labels) {
   std::ofstream file(path, std::ios::binary | std::ios::app);
   MatrixXd rows;
   for (Index begin = 0; begin < x.rows(); begin += kStrip) {
@@ -70,8 +67,8 @@ StreamedRows::StreamedRows(ChunkReader& reader, StreamColumns columns,
   offset_ = VectorXd::Zero(most);
 }
 
-void StreamedRows::set_weights(Eigen::Map<const VectorXd> weights) {
-  new (&weights_) Eigen::Map<const VectorXd>(weights);
+void StreamedRows::set_weights(VectorMap weights) {
+  new (&weights_) VectorMap(weights);
 }
 
 void StreamedRows::set_positive(int positive) {
@@ -102,12 +99,12 @@ Tile StreamedRows::tile(const TileSpan& span, MatrixXd&) const {
   const Index p = x_columns(), r = z_columns();
   const double* weight =
       weights_.size() > 0 ? weights_.data() + span.row_begin : ones_.data();
-  return Tile{Eigen::Map<const MatrixXd>(current_.x.data() + first * p, p, n),
-              Eigen::Map<const MatrixXd>(current_.z.data() + first * r, r, n),
-              Eigen::Map<const VectorXd>(current_.y.data() + first, n),
-              Eigen::Map<const VectorXd>(weight, n),
-              Eigen::Map<const VectorXd>(offset_.data(), n),
-              Eigen::Map<const VectorXd>(nullptr, 0)};
+  return Tile{MatrixMap(current_.x.data() + first * p, p, n),
+              MatrixMap(current_.z.data() + first * r, r, n),
+              VectorMap(current_.y.data() + first, n),
+              VectorMap(weight, n),
+              VectorMap(offset_.data(), n),
+              VectorMap(nullptr, 0)};
 }
 
 void StreamedRows::fill(Index number, Chunk& chunk) const {

@@ -1,13 +1,11 @@
 // Rows that do not fit in memory: a row source over a reader of chunks, and a
 // binary file as that reader. In memory are the chunk in use, the next one,
 // and a strip of rows as they were read. The rows of a group follow each other.
-#ifndef BAYESKERNEL_ROWS_STREAMED_ROWS_HPP
-#define BAYESKERNEL_ROWS_STREAMED_ROWS_HPP
+#pragma once
 
 #include <fstream>
 #include <future>
 #include <string>
-#include <vector>
 
 #include "eigen.hpp"
 #include "rows/rows.hpp"
@@ -37,9 +35,8 @@ class RowFile final : public ChunkReader {
   void read(Index first, Eigen::Ref<MatrixXd> rows) override;
 
   // Appends the rows of x (n x p) with their labels.
-  static void append(const std::string& path,
-                     const Eigen::Ref<const MatrixXd>& x,
-                     const Eigen::Ref<const VectorXd>& labels);
+  static void append(const std::string& path, const MatrixRef& x,
+                     const VectorRef& labels);
 
  private:
   static constexpr Index kStrip = 2048;
@@ -60,7 +57,7 @@ struct StreamColumns {
   VectorXd center, scale;
   VectorXd inverse_scale{};  // set by StreamedRows
 
-  Index size() const { return static_cast<Index>(source.size()); }
+  Index size() const { return count_of(source); }
 };
 
 // Rows of groups, in their order, and the columns of the groups' effects.
@@ -86,7 +83,7 @@ class StreamedRows final : public RowSource {
   StreamedRows& operator=(const StreamedRows&) = delete;
 
   // Likelihood powers of all rows, which stay with the caller; 1 without.
-  void set_weights(Eigen::Map<const VectorXd> weights);
+  void set_weights(VectorMap weights);
   // Another label means y = +1.
   void set_positive(int positive);
 
@@ -126,7 +123,7 @@ class StreamedRows final : public RowSource {
   VectorXd ones_, offset_;
   int positive_;
   bool ahead_;
-  Eigen::Map<const VectorXd> weights_;
+  VectorMap weights_;
   // Which rows are at hand is no part of what a source is.
   mutable Chunk current_, other_;
   mutable MatrixXd raw_;
@@ -134,5 +131,3 @@ class StreamedRows final : public RowSource {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "rows/sums.hpp"
 
-#include <algorithm>
-
 namespace bayeskernel {
 
 Curvature::Curvature(Index p, Index r, Index groups)

@@ -1,9 +1,6 @@
 // Sums over rows that one pass leaves behind. Their size depends on p, r and
 // the number of groups, never on n.
-#ifndef BAYESKERNEL_ROWS_SUMS_HPP
-#define BAYESKERNEL_ROWS_SUMS_HPP
-
-#include <limits>
+#pragma once
 
 #include "eigen.hpp"
 
@@ -29,9 +26,7 @@ struct ArrowVector {
 
   double dot(const ArrowVector& other) const;
   // The group effects as one vector, group by group.
-  Eigen::Map<const VectorXd> effects() const {
-    return {group.data(), group.size()};
-  }
+  VectorMap effects() const { return {group.data(), group.size()}; }
   Eigen::Map<VectorXd> effects() { return {group.data(), group.size()}; }
 };
 
@@ -83,5 +78,3 @@ struct RowMessages {
 };
 
 }  // namespace bayeskernel
-
-#endif

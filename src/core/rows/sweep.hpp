@@ -2,10 +2,8 @@
 // are shared among threads and leave their sums in a slot each; the slots are
 // gathered in the order of the blocks, so that results depend neither on the
 // executor nor on how many slots there are.
-#ifndef BAYESKERNEL_ROWS_SWEEP_HPP
-#define BAYESKERNEL_ROWS_SWEEP_HPP
+#pragma once
 
-#include <algorithm>
 #include <functional>
 
 #include "eigen.hpp"
@@ -38,5 +36,3 @@ struct Sweep {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,8 +1,5 @@
 #include "selection/active_columns.hpp"
 
-#include <cstddef>
-#include <utility>
-
 #include "linear/completions.hpp"
 
 namespace bayeskernel {
@@ -18,13 +15,13 @@ std::vector<Index> positions(const std::vector<Index>& from,
 
 void keep(const std::vector<Index>& at, VectorXd& v) {
   for (std::size_t k = 0; k < at.size(); ++k) v[k] = v[at[k]];
-  v.conservativeResize(static_cast<Index>(at.size()));
+  v.conservativeResize(count_of(at));
 }
 
 void keep_columns(const std::vector<Index>& columns,
                   const std::vector<Index>& chosen, MeanFieldState& state,
                   MeanFieldEvaluation& accepted) {
-  const Index p = static_cast<Index>(columns.size());
+  const Index p = count_of(columns);
   for (Curvature* c :
        {&accepted.sums.curvature, &accepted.sums.newton, &state.curvature}) {
     MatrixXd gram(p, p), cross(p, c->cross.cols());
@@ -76,7 +73,7 @@ MeanFieldState widen(const MeanFieldState& from, Index p, Index size,
 PackedRows restrict_rows(const PackedRows& rows,
                          const std::vector<Index>& columns,
                          const std::vector<Index>& unit) {
-  const Index n = rows.rows(), p = static_cast<Index>(columns.size());
+  const Index n = rows.rows(), p = count_of(columns);
   PackedRows out;
   out.x.resize(p, n);
   for (Index i = 0; i < n; ++i) {
@@ -110,7 +107,7 @@ ActiveModel restrict_model(const WholeModel& model,
   }
   for (Index c = 0; c < p; ++c) {
     if (out.position[c] < 0) continue;
-    out.position[c] = static_cast<Index>(out.columns.size());
+    out.position[c] = count_of(out.columns);
     out.columns.push_back(c);
   }
   for (const Index k : out.chosen) {
@@ -123,7 +120,7 @@ ActiveModel restrict_model(const WholeModel& model,
   out.rows = std::make_shared<PackedRows>(restrict_rows(
       *model.rows, out.columns,
       completions != nullptr ? completions->unit : std::vector<Index>()));
-  const Index used = static_cast<Index>(out.columns.size());
+  const Index used = count_of(out.columns);
   out.prior.precision.resize(used);
   out.prior.mean.resize(used);
   for (Index k = 0; k < used; ++k) {

@@ -1,11 +1,6 @@
 // The model with selection, whole and on the columns in use: selection columns
 // that are out for good leave the rows, the prior and the missing values.
-#ifndef BAYESKERNEL_SELECTION_ACTIVE_COLUMNS_HPP
-#define BAYESKERNEL_SELECTION_ACTIVE_COLUMNS_HPP
-
-#include <algorithm>
-#include <memory>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "likelihood/rules.hpp"
@@ -84,5 +79,3 @@ double run_rule(const Rule& rule, const PackedRows& rows, const VectorXd& m,
                 const VectorXd& s, VectorXd& kappa, VectorXd& linear);
 
 }  // namespace bayeskernel
-
-#endif

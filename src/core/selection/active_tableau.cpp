@@ -1,9 +1,5 @@
 #include "selection/active_tableau.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <utility>
-
 #include "math/cholesky.hpp"
 
 namespace bayeskernel {
@@ -11,8 +7,8 @@ namespace bayeskernel {
 ActiveTableau::ActiveTableau(const MatrixXd& x)
     : x_(x), squares_x_(x.cwiseAbs2()), place_(x.rows(), -1) {}
 
-double ActiveTableau::build(const Eigen::Ref<const VectorXd>& w,
-                            const VectorXd& shift, const VectorXd& lambda,
+double ActiveTableau::build(const VectorRef& w, const VectorXd& shift,
+                            const VectorXd& lambda,
                             std::vector<Index> members) {
   w_ = w;
   shift_ = shift;

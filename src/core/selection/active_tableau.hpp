@@ -5,11 +5,7 @@
 //   column k that is out: pivot a_k + lambda_k - c_k' P^-1 c_k,
 //                         shift h_k - c_k' P^-1 h_S.
 // O(n p |S|) for a new tableau, O(|S|^2) a visit, O(n p) a column that enters.
-#ifndef BAYESKERNEL_SELECTION_ACTIVE_TABLEAU_HPP
-#define BAYESKERNEL_SELECTION_ACTIVE_TABLEAU_HPP
-
-#include <Eigen/Cholesky>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 
@@ -22,7 +18,7 @@ class ActiveTableau {
 
   // Rows weigh w, columns have linear part `shift` (the prior's with it) and
   // prior precision `lambda`. Returns the jitter of the factorisation.
-  double build(const Eigen::Ref<const VectorXd>& w, const VectorXd& shift,
+  double build(const VectorRef& w, const VectorXd& shift,
                const VectorXd& lambda, std::vector<Index> members);
 
   bool in(Index k) const { return place_[k] >= 0; }
@@ -50,7 +46,7 @@ class ActiveTableau {
   }
 
  private:
-  Index size() const { return static_cast<Index>(members_.size()); }
+  Index size() const { return count_of(members_); }
 
   void grow(Index q);
 
@@ -76,5 +72,3 @@ class ActiveTableau {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "selection/gibbs.hpp"
 
-#include <algorithm>
-
 #include "math/cholesky.hpp"
 #include "prior/variance_prior.hpp"
 #include "rows/sums.hpp"
@@ -22,7 +20,7 @@ SelectionGibbs::SelectionGibbs(const Selection& selection, const Prior& prior,
   for (Index k = 0; k < p; ++k) {
     if (!selected[k]) always_.push_back(k);
   }
-  const Index kept = static_cast<Index>(always_.size());
+  const Index kept = count_of(always_);
   units_ = selection.units;
   for (Index k = 0; selection.units.empty() && k < size; ++k) {
     units_.push_back({k});
@@ -111,7 +109,7 @@ void SelectionGibbs::reduce(const GibbsChain& chain) {
 
 void SelectionGibbs::eliminate_kept() {
   const Index size = selection_.size();
-  const Index kept = static_cast<Index>(always_.size());
+  const Index kept = count_of(always_);
   const auto entry = [&](Index i, Index j) {
     return schur_(std::max(i, j), std::min(i, j));
   };
@@ -145,7 +143,7 @@ void SelectionGibbs::draw_wide(GibbsChain& chain) {
     lambda[at] = state.b[k] * state.precision;
     if (state.in[k] != 0.0) members.push_back(at);
   }
-  const Eigen::Map<const VectorXd> kappa(chain.messages().kappa, chain.rows());
+  const VectorMap kappa(chain.messages().kappa, chain.rows());
   jitter_ = std::max(jitter_, wide_->build(kappa, chain.sums().linear.x, lambda,
                                            std::move(members)));
   visit(
@@ -174,7 +172,7 @@ void SelectionGibbs::list_active() {
 }
 
 void SelectionGibbs::draw_theta(Stream& stream, VectorXd& theta) {
-  const Index q = static_cast<Index>(in_.size());
+  const Index q = count_of(in_);
   for (const Index at : selection_.columns) theta[at] = 0.0;
   if (q > 0) {
     auto precision = active_.topLeftCorner(q, q);

@@ -6,16 +6,7 @@
 //
 // Luts and Ormerod (2014), appendix B, with the coefficients integrated out of
 // the step.
-#ifndef BAYESKERNEL_SELECTION_GIBBS_HPP
-#define BAYESKERNEL_SELECTION_GIBBS_HPP
-
-#include <Eigen/Cholesky>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <utility>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "linear/gibbs.hpp"
@@ -89,7 +80,7 @@ class SelectionGibbs {
   void visit(const GibbsChain& chain, Place&& place, T& tableau) {
     Stream stream(chain.seed(), chain.chain(), Purpose::selection,
                   chain.state.sweep, 0);
-    const Index size = static_cast<Index>(units_.size());
+    const Index size = count_of(units_);
     for (Index j = 0; j < size; ++j) order_[j] = j;
     for (Index left = size; left > 0; --left) {
       const Index pick = uniform_index(stream, left);
@@ -138,5 +129,3 @@ class SelectionGibbs {
 };
 
 }  // namespace bayeskernel
-
-#endif

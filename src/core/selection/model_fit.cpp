@@ -1,7 +1,5 @@
 #include "selection/model_fit.hpp"
 
-#include <utility>
-
 namespace bayeskernel {
 
 ModelFit::ModelFit(PackedRows& packed, const RowSource& rows,

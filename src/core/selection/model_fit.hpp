@@ -1,10 +1,7 @@
 // Mean-field fit of a linear model with the parts that it has: a search over
 // columns where some have indicators, else one fit, and either with missing
 // values or without.
-#ifndef BAYESKERNEL_SELECTION_MODEL_FIT_HPP
-#define BAYESKERNEL_SELECTION_MODEL_FIT_HPP
-
-#include <memory>
+#pragma once
 
 #include "linear/mean_field.hpp"
 #include "selection/search.hpp"
@@ -56,5 +53,3 @@ class ModelFit {
 };
 
 }  // namespace bayeskernel
-
-#endif

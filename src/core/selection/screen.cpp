@@ -13,13 +13,11 @@ RowGradient::RowGradient(const PackedRows& rows, const RowModel& model,
   run_rule(rules.later(), rows, m, s, kappa, gradient);
 }
 
-ColumnSums::ColumnSums(const Eigen::Ref<const MatrixXd>& x,
-                       const std::vector<Index>& columns,
+ColumnSums::ColumnSums(const MatrixRef& x, const std::vector<Index>& columns,
                        const VectorXd& center, const VectorXd& scale,
-                       const Eigen::Ref<const VectorXd>& weight,
-                       const Eigen::Ref<const MatrixXd>& gradients)
-    : products(gradients.cols(), static_cast<Index>(columns.size())),
-      squares(static_cast<Index>(columns.size())) {
+                       const VectorRef& weight, const MatrixRef& gradients)
+    : products(gradients.cols(), count_of(columns)),
+      squares(count_of(columns)) {
   constexpr Index kColumns = 32;
   const Index size = squares.size();
   MatrixXd some(x.rows(), kColumns);

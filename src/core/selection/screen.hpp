@@ -2,11 +2,7 @@
 // the fit a row counts as exp(-kappa (f - m)^2 / 2 + gradient (f - m)), so that
 // a further column x with coefficient v adds to the bound
 //   v sum gradient x - v^2 / 2 sum kappa x^2.
-#ifndef BAYESKERNEL_SELECTION_SCREEN_HPP
-#define BAYESKERNEL_SELECTION_SCREEN_HPP
-
-#include <algorithm>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "likelihood/family.hpp"
@@ -30,12 +26,9 @@ struct ColumnSums {
   MatrixXd products;  // m x K, of the columns asked for
   VectorXd squares;   // sum weight x^2
 
-  ColumnSums(const Eigen::Ref<const MatrixXd>& x,
-             const std::vector<Index>& columns, const VectorXd& center,
-             const VectorXd& scale, const Eigen::Ref<const VectorXd>& weight,
-             const Eigen::Ref<const MatrixXd>& gradients);
+  ColumnSums(const MatrixRef& x, const std::vector<Index>& columns,
+             const VectorXd& center, const VectorXd& scale,
+             const VectorRef& weight, const MatrixRef& gradients);
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "selection/search.hpp"
 
-#include <cmath>
-
 #include "linear/gaussian.hpp"
 #include "linear/state.hpp"
 #include "linear/system.hpp"
@@ -271,9 +269,8 @@ void ColumnSearch::bring_back(const Machine& kept) {
   build(in_use);
   const ActiveModel& now = active();
   fitter().state =
-      widen(kept.fit.accepted_state, static_cast<Index>(now.columns.size()),
-            static_cast<Index>(now.chosen.size()),
-            positions(before.columns, now.columns),
+      widen(kept.fit.accepted_state, count_of(now.columns),
+            count_of(now.chosen), positions(before.columns, now.columns),
             positions(before.chosen, now.chosen));
   for (std::size_t k = 0; k < now.chosen.size(); ++k) {
     const Index chosen = now.chosen[k];

@@ -5,14 +5,7 @@
 // leave the computation and are looked at again at the end.
 //
 // The optimum sought is that of Luts and Ormerod (2014), section 3.2.
-#ifndef BAYESKERNEL_SELECTION_SEARCH_HPP
-#define BAYESKERNEL_SELECTION_SEARCH_HPP
-
-#include <algorithm>
-#include <cstddef>
-#include <memory>
-#include <utility>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "error.hpp"
@@ -217,5 +210,3 @@ class ColumnSearch final : private AscentModel {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -200,13 +200,12 @@ void ParticleFilter::refresh(Particle& particle, Stream& stream,
 
 void ParticleFilter::redraw_latent(Particle& particle, Stream& stream,
                                    ParticleWork& work) {
-  const Index n = static_cast<Index>(particle.latent.size());
+  const Index n = count_of(particle.latent);
   const Index kept = std::min(n, grid_.rows());
   work.latent.setConstant(n, work.beta[0]);
   for (Index j = 1; j <= particle.size(); ++j) {
     const Index c = particle.centres[j - 1];
-    work.latent.head(kept) +=
-        work.beta[j] * Eigen::Map<const VectorXd>(grid_.values(c), kept);
+    work.latent.head(kept) += work.beta[j] * VectorMap(grid_.values(c), kept);
     if (n > kept) work.latent[kept] += work.beta[j] * grid_.offered(c + 1);
   }
   for (Index s = 0; s < n; ++s) {

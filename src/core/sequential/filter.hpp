@@ -16,17 +16,7 @@
 //
 // Their posterior of centres is eq. 3, draws of coefficients and variances 4
 // and 5, the weight 8, all algorithm 1.
-#ifndef BAYESKERNEL_SEQUENTIAL_FILTER_HPP
-#define BAYESKERNEL_SEQUENTIAL_FILTER_HPP
-
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <memory>
-#include <utility>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "expansion/factored_gaussian.hpp"
@@ -260,5 +250,3 @@ class ParticleFilter {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,8 +1,5 @@
 #include "sequential/grid.hpp"
 
-#include <algorithm>
-#include <utility>
-
 #include "error.hpp"
 
 namespace bayeskernel {
@@ -42,7 +39,7 @@ bool Grid::ask_exact() const {
 const double* Grid::values(Index j) const { return values_.col(j).data(); }
 
 bool Grid::offer(const double* x) {
-  const Eigen::Map<const VectorXd> at(x, d_);
+  const VectorMap at(x, d_);
   if (frozen_) {
     row_[0] = 1.0;
     frozen_->block(x, 1, scratch_, row_.data() + 1);
@@ -150,7 +147,7 @@ void Grid::expect(Index rows) {
 }
 
 void Grid::Near::add(Index j, double at) {
-  const bool full = static_cast<Index>(point.size()) == kNeighbors;
+  const bool full = count_of(point) == kNeighbors;
   if (full && !(at < distance.back())) return;
   const auto place =
       std::upper_bound(distance.begin(), distance.end(), at) - distance.begin();
@@ -216,14 +213,14 @@ void Grid::next_row(double y) {
   if (!frozen_ && points_count_ >= settings_.most) freeze();
 }
 
-bool Grid::known(const Eigen::Map<const VectorXd>& x) const {
+bool Grid::known(const VectorMap& x) const {
   for (Index j = 0; j < points_count_; ++j) {
     if (points_.col(j) == x) return true;
   }
   return false;
 }
 
-void Grid::add_point(const Eigen::Map<const VectorXd>& x) {
+void Grid::add_point(const VectorMap& x) {
   const Index j = points_count_, m = j + 1;
   if (products_) {
     const auto past = values_.topLeftCorner(rows_, j);

@@ -2,13 +2,10 @@
 // products of the columns (1, k(., point)) over the rows seen so far, of which
 // those of any particle are a part. The grid grows with the rows up to a
 // number of points, or is given.
-#ifndef BAYESKERNEL_SEQUENTIAL_GRID_HPP
-#define BAYESKERNEL_SEQUENTIAL_GRID_HPP
+#pragma once
 
 #include <atomic>
-#include <memory>
 #include <mutex>
-#include <vector>
 
 #include "eigen.hpp"
 #include "kernel/columns.hpp"
@@ -121,10 +118,10 @@ class Grid {
 
   void next_row(double y);
 
-  bool known(const Eigen::Map<const VectorXd>& x) const;
+  bool known(const VectorMap& x) const;
 
   // Its column over the rows so far, `along_`, and the products with it.
-  void add_point(const Eigen::Map<const VectorXd>& x);
+  void add_point(const VectorMap& x);
 
   // No point comes any more: kernels of a row are those of the grid.
   void freeze();
@@ -156,5 +153,3 @@ class Grid {
 };
 
 }  // namespace bayeskernel
-
-#endif

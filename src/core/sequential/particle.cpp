@@ -1,7 +1,5 @@
 #include "sequential/particle.hpp"
 
-#include <cstddef>
-
 #include "sequential/subset_prior.hpp"
 
 namespace bayeskernel {

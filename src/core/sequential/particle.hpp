@@ -5,15 +5,9 @@
 //   b | U ~ N(0, coefficient_variance I), coefficients integrated out.
 //
 // Vermaak et al. (2004), eq. 1 to 3.
-#ifndef BAYESKERNEL_SEQUENTIAL_PARTICLE_HPP
-#define BAYESKERNEL_SEQUENTIAL_PARTICLE_HPP
+#pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <memory>
 #include <type_traits>
-#include <vector>
 
 #include "eigen.hpp"
 #include "expansion/factored_gaussian.hpp"
@@ -30,7 +24,7 @@ struct Particle {
   double coefficient_variance = 1.0;
   std::vector<double> latent;  // of each row, where classes are seen
 
-  Index size() const { return static_cast<Index>(centres.size()); }
+  Index size() const { return count_of(centres); }
   bool has(Index c) const {
     return std::find(centres.begin(), centres.end(), c) != centres.end();
   }
@@ -180,8 +174,7 @@ class ParticleWork {
       if (a == 0) {
         for (Index s = 0; s < n; ++s) out += T(z[s]);
       } else if constexpr (std::is_same<T, double>::value) {
-        out = Eigen::Map<const VectorXd>(z, n).dot(
-            Eigen::Map<const VectorXd>(grid.values(a - 1), n));
+        out = VectorMap(z, n).dot(VectorMap(grid.values(a - 1), n));
       } else {
         const double* value = grid.values(a - 1);
         for (Index s = 0; s < n; ++s) out += T(z[s]) * T(value[s]);
@@ -214,7 +207,7 @@ class ParticleWork {
   // Latent responses of rows in the products; that of the row on offer is its
   // response `y_`.
   static Index seen(const Particle& particle, const Grid& grid) {
-    return std::min(static_cast<Index>(particle.latent.size()), grid.rows());
+    return std::min(count_of(particle.latent), grid.rows());
   }
 
   Index kmax_;
@@ -231,5 +224,3 @@ class ParticleWork {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,8 +1,5 @@
 #include "sequential/posterior.hpp"
 
-#include <cstddef>
-
-
 namespace bayeskernel {
 
 ParticlePosterior posterior_of(const std::vector<Particle>& particles,
@@ -15,7 +12,7 @@ ParticlePosterior posterior_of(const std::vector<Particle>& particles,
     out.size.push_back(particle.size());
     for (const Index c : particle.centres) {
       if (place[c] < 0) {
-        place[c] = static_cast<Index>(out.grid_point.size());
+        place[c] = count_of(out.grid_point);
         out.grid_point.push_back(c);
       }
       out.centre.push_back(place[c]);
@@ -28,21 +25,20 @@ ParticlePosterior posterior_of(const std::vector<Particle>& particles,
     out.noise.push_back(particle.noise);
     out.coefficient_variance.push_back(particle.coefficient_variance);
   }
-  out.points.resize(grid.dimension(),
-                    static_cast<Index>(out.grid_point.size()));
+  out.points.resize(grid.dimension(), count_of(out.grid_point));
   for (Index j = 0; j < out.points.cols(); ++j) {
-    out.points.col(j) = Eigen::Map<const VectorXd>(
-        grid.point(out.grid_point[j]), grid.dimension());
+    out.points.col(j) =
+        VectorMap(grid.point(out.grid_point[j]), grid.dimension());
   }
   return out;
 }
 
 void particle_moments(const ParticlePosterior& posterior, const Kernel& kernel,
-                      const Eigen::Ref<const MatrixXd>& x, Executor& executor,
+                      const MatrixRef& x, Executor& executor,
                       Eigen::Ref<MatrixXd> mean,
                       Eigen::Ref<MatrixXd> variance) {
   constexpr Index kBlock = 16;
-  const Index n = x.cols(), count = static_cast<Index>(posterior.size.size());
+  const Index n = x.cols(), count = count_of(posterior.size);
   const Index most =
       count ? *std::max_element(posterior.size.begin(), posterior.size.end())
             : 0;
@@ -63,9 +59,9 @@ void particle_moments(const ParticlePosterior& posterior, const Kernel& kernel,
         const Index m = posterior.size[p] + 1;
         row[0] = 1.0;
         for (Index j = 1; j < m; ++j) row[j] = value[centre[j - 1]];
-        const Eigen::Map<const MatrixXd> at(square, m, m);
+        const MatrixMap at(square, m, m);
         const auto h = row.head(m);
-        const double f = h.dot(Eigen::Map<const VectorXd>(beta, m));
+        const double f = h.dot(VectorMap(beta, m));
         double v = 0.0;
         if (rooted) {
           product.head(m).noalias() = at.triangularView<Eigen::Lower>() * h;

@@ -1,11 +1,7 @@
 // What is left of particles when the stream rests: coefficients of each given
 // its centres and variances, N(mean, covariance), which is all that prediction
 // needs.
-#ifndef BAYESKERNEL_SEQUENTIAL_POSTERIOR_HPP
-#define BAYESKERNEL_SEQUENTIAL_POSTERIOR_HPP
-
-#include <algorithm>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "kernel/columns.hpp"
@@ -35,9 +31,7 @@ ParticlePosterior posterior_of(const std::vector<Particle>& particles,
 
 // f at rows x (d x n) given each particle: means and variances, particles x n.
 void particle_moments(const ParticlePosterior& posterior, const Kernel& kernel,
-                      const Eigen::Ref<const MatrixXd>& x, Executor& executor,
+                      const MatrixRef& x, Executor& executor,
                       Eigen::Ref<MatrixXd> mean, Eigen::Ref<MatrixXd> variance);
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,8 +1,5 @@
 #include "sequential/resample.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "error.hpp"
 #include "rng/distributions.hpp"
 
@@ -30,7 +27,7 @@ double log_mean_weight(const std::vector<double>& log_weight) {
 
 namespace detail {
 
-std::vector<double> sorted_uniforms(Stream& stream, Eigen::Index count) {
+std::vector<double> sorted_uniforms(Stream& stream, Index count) {
   std::vector<double> out(static_cast<std::size_t>(count));
   double sum = 0.0;
   for (double& each : out) each = sum += stream.exponential();
@@ -41,9 +38,9 @@ std::vector<double> sorted_uniforms(Stream& stream, Eigen::Index count) {
 
 }  // namespace detail
 
-std::vector<Eigen::Index> resample(const std::vector<double>& log_weight,
-                                   Resampling scheme, Stream& stream) {
-  const Eigen::Index n = static_cast<Eigen::Index>(log_weight.size());
+std::vector<Index> resample(const std::vector<double>& log_weight,
+                            Resampling scheme, Stream& stream) {
+  const Index n = count_of(log_weight);
   const double size = static_cast<double>(n);
   const double most = *std::max_element(log_weight.begin(), log_weight.end());
   if (!std::isfinite(most)) {
@@ -54,18 +51,17 @@ std::vector<Eigen::Index> resample(const std::vector<double>& log_weight,
   for (std::size_t i = 0; i < weight.size(); ++i) {
     total += weight[i] = std::exp(log_weight[i] - most);
   }
-  std::vector<Eigen::Index> out;
+  std::vector<Index> out;
   out.reserve(weight.size());
   if (scheme == Resampling::systematic) {
     const double v = stream.uniform();
     detail::invert_weights(
         weight, total, n,
-        [&](Eigen::Index i) { return (static_cast<double>(i) + v) / size; },
-        out);
+        [&](Index i) { return (static_cast<double>(i) + v) / size; }, out);
   } else if (scheme == Resampling::stratified) {
     detail::invert_weights(
         weight, total, n,
-        [&](Eigen::Index i) {
+        [&](Index i) {
           return (static_cast<double>(i) + stream.uniform()) / size;
         },
         out);
@@ -76,15 +72,15 @@ std::vector<Eigen::Index> resample(const std::vector<double>& log_weight,
       for (std::size_t i = 0; i < weight.size(); ++i) {
         const double copies = std::floor(weight[i] * scale);
         out.insert(out.end(), static_cast<std::size_t>(copies),
-                   static_cast<Eigen::Index>(i));
+                   static_cast<Index>(i));
         total += weight[i] = weight[i] * scale - copies;
       }
     }
-    const Eigen::Index rest = n - static_cast<Eigen::Index>(out.size());
+    const Index rest = n - count_of(out);
     const std::vector<double> u = detail::sorted_uniforms(stream, rest);
     detail::invert_weights(
         weight, total, rest,
-        [&](Eigen::Index i) { return u[static_cast<std::size_t>(i)]; }, out);
+        [&](Index i) { return u[static_cast<std::size_t>(i)]; }, out);
   }
   return out;
 }

@@ -1,12 +1,8 @@
 // Weights of particles, and the ways of drawing their offspring, all with
 // expected counts N w_i / sum w. One cumulative sum, O(N), nothing is sorted.
-#ifndef BAYESKERNEL_SEQUENTIAL_RESAMPLE_HPP
-#define BAYESKERNEL_SEQUENTIAL_RESAMPLE_HPP
+#pragma once
 
-#include <Eigen/Core>
-#include <cstddef>
-#include <vector>
-
+#include "eigen.hpp"
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
@@ -25,26 +21,23 @@ namespace detail {
 // sum, for increasing u_i = position(i) in (0, 1).
 template <class Position>
 void invert_weights(const std::vector<double>& weight, double total,
-                    Eigen::Index count, Position&& position,
-                    std::vector<Eigen::Index>& out) {
+                    Index count, Position&& position, std::vector<Index>& out) {
   std::size_t at = 0;
   double reached = weight[0];
-  for (Eigen::Index i = 0; i < count; ++i) {
+  for (Index i = 0; i < count; ++i) {
     const double target = position(i) * total;
     while (reached < target && at + 1 < weight.size()) reached += weight[++at];
-    out.push_back(static_cast<Eigen::Index>(at));
+    out.push_back(static_cast<Index>(at));
   }
 }
 
 // Increasing uniforms: partial sums of exponentials over their whole sum.
-std::vector<double> sorted_uniforms(Stream& stream, Eigen::Index count);
+std::vector<double> sorted_uniforms(Stream& stream, Index count);
 
 }  // namespace detail
 
 // The parents of as many particles as there are weights.
-std::vector<Eigen::Index> resample(const std::vector<double>& log_weight,
-                                   Resampling scheme, Stream& stream);
+std::vector<Index> resample(const std::vector<double>& log_weight,
+                            Resampling scheme, Stream& stream);
 
 }  // namespace bayeskernel
-
-#endif

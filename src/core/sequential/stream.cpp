@@ -1,18 +1,13 @@
 #include "sequential/stream.hpp"
 
-#include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <utility>
 
 #include "math/normal.hpp"
 
 namespace bayeskernel {
 
-FilteredRows filter_rows(ParticleFilter& filter,
-                         const Eigen::Ref<const MatrixXd>& x,
-                         const Eigen::Ref<const VectorXd>& y,
-                         const KeepGoing& keep_going) {
+FilteredRows filter_rows(ParticleFilter& filter, const MatrixRef& x,
+                         const VectorRef& y, const KeepGoing& keep_going) {
   using Clock = std::chrono::steady_clock;
   FilteredRows out;
   auto before = Clock::now();
@@ -30,9 +25,8 @@ FilteredRows filter_rows(ParticleFilter& filter,
 
 ParticleColumns ParticleColumns::of(const std::vector<Particle>& particles) {
   ParticleColumns out;
-  out.latent.resize(
-      particles.empty() ? 0 : static_cast<Index>(particles[0].latent.size()),
-      static_cast<Index>(particles.size()));
+  out.latent.resize(particles.empty() ? 0 : count_of(particles[0].latent),
+                    count_of(particles));
   double* latent = out.latent.data();
   for (const Particle& particle : particles) {
     out.size.push_back(particle.size());
@@ -75,10 +69,9 @@ bool ParticleColumns::repeats() const {
 }
 
 ParticleAverages particle_averages(const ParticlePosterior& posterior,
-                                   const Kernel& kernel,
-                                   const Eigen::Ref<const MatrixXd>& x,
+                                   const Kernel& kernel, const MatrixRef& x,
                                    bool classes, Executor& executor) {
-  const Index n = x.cols(), count = static_cast<Index>(posterior.size.size());
+  const Index n = x.cols(), count = count_of(posterior.size);
   const Index part = std::max<Index>(16, 2000000 / std::max<Index>(count, 1));
   ParticleAverages out{VectorXd(n), VectorXd(n), VectorXd(classes ? n : 0),
                        VectorXd(classes ? n : 0)};

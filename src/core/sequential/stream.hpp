@@ -1,8 +1,5 @@
 // A stream of rows through a filter, and the particles as columns of numbers.
-#ifndef BAYESKERNEL_SEQUENTIAL_STREAM_HPP
-#define BAYESKERNEL_SEQUENTIAL_STREAM_HPP
-
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "kernel/tree.hpp"
@@ -18,10 +15,8 @@ struct FilteredRows {
   std::vector<FilterStep> steps;
   bool interrupted = false;
 };
-FilteredRows filter_rows(ParticleFilter& filter,
-                         const Eigen::Ref<const MatrixXd>& x,
-                         const Eigen::Ref<const VectorXd>& y,
-                         const KeepGoing& keep_going);
+FilteredRows filter_rows(ParticleFilter& filter, const MatrixRef& x,
+                         const VectorRef& y, const KeepGoing& keep_going);
 
 // Particles one after another; latent values (of classes) are columns.
 struct ParticleColumns {
@@ -41,10 +36,7 @@ struct ParticleAverages {
   VectorXd mean, variance, probability, probability_sd;
 };
 ParticleAverages particle_averages(const ParticlePosterior& posterior,
-                                   const Kernel& kernel,
-                                   const Eigen::Ref<const MatrixXd>& x,
+                                   const Kernel& kernel, const MatrixRef& x,
                                    bool classes, Executor& executor);
 
 }  // namespace bayeskernel
-
-#endif

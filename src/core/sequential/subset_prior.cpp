@@ -1,7 +1,5 @@
 #include "sequential/subset_prior.hpp"
 
-#include <limits>
-
 namespace bayeskernel {
 
 SubsetPrior::SubsetPrior(double lambda, Index kmax, double rate)
@@ -20,7 +18,7 @@ SubsetPrior::SubsetPrior(double lambda, Index kmax, double rate)
 }
 
 void SubsetPrior::reach(Index g) {
-  while (static_cast<Index>(log_factorial_.size()) <= g) {
+  while (count_of(log_factorial_) <= g) {
     const double n = static_cast<double>(log_factorial_.size());
     log_factorial_.push_back(n < 1.0 ? 0.0
                                      : log_factorial_.back() + std::log(n));

@@ -1,12 +1,7 @@
 // The prior of a set of centres on a grid of g points: their number k is
 // Poisson(lambda), cut at min(kmax, g), and sets of one size are equally
 // probable; and the birth, death and stay moves that go with it.
-#ifndef BAYESKERNEL_SEQUENTIAL_SUBSET_PRIOR_HPP
-#define BAYESKERNEL_SEQUENTIAL_SUBSET_PRIOR_HPP
-
-#include <algorithm>
-#include <cmath>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 
@@ -14,8 +9,6 @@ namespace bayeskernel {
 
 class SubsetPrior {
  public:
-  using Index = Eigen::Index;
-
   // `rate`: the share c of birth and death moves, in (0, 1/2].
   SubsetPrior(double lambda, Index kmax, double rate = 0.25);
 
@@ -57,5 +50,3 @@ class SubsetPrior {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,21 +1,17 @@
 // Numbers that start on a cache line, zero at first: a vector of the wide
 // kernels never straddles two lines.
-#ifndef BAYESKERNEL_SIMD_ALIGNED_BUFFER_HPP
-#define BAYESKERNEL_SIMD_ALIGNED_BUFFER_HPP
+#pragma once
 
-#include <Eigen/Core>
-#include <algorithm>
-#include <cstddef>
-#include <memory>
 #include <new>
-#include <utility>
+
+#include "eigen.hpp"
 
 namespace bayeskernel {
 
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
-  explicit AlignedBuffer(Eigen::Index size) : size_(size) {
+  explicit AlignedBuffer(Index size) : size_(size) {
     const std::size_t bytes = static_cast<std::size_t>(size) * sizeof(double);
     data_.reset(static_cast<double*>(::operator new(bytes, kLine)));
     std::fill_n(data_.get(), size, 0.0);
@@ -31,9 +27,9 @@ class AlignedBuffer {
 
   double* data() { return data_.get(); }
   const double* data() const { return data_.get(); }
-  Eigen::Index size() const { return size_; }
-  double& operator[](Eigen::Index i) { return data_.get()[i]; }
-  double operator[](Eigen::Index i) const { return data_.get()[i]; }
+  Index size() const { return size_; }
+  double& operator[](Index i) { return data_.get()[i]; }
+  double operator[](Index i) const { return data_.get()[i]; }
 
   void swap(AlignedBuffer& other) noexcept {
     data_.swap(other.data_);
@@ -48,9 +44,7 @@ class AlignedBuffer {
   };
 
   std::unique_ptr<double, Free> data_;
-  Eigen::Index size_ = 0;
+  Index size_ = 0;
 };
 
 }  // namespace bayeskernel
-
-#endif

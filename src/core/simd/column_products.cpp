@@ -1,7 +1,5 @@
 #include "simd/column_products.hpp"
 
-#include <algorithm>
-
 #if BAYESKERNEL_HAS_AVX2
 #include <immintrin.h>
 #endif
@@ -12,8 +10,6 @@ namespace bayeskernel {
 
 namespace simd {
 namespace detail {
-
-using Eigen::Index;
 
 // The sums over the lanes of four vectors.
 BAYESKERNEL_WIDE inline Vector4 lane_sums(const Vector4& a, const Vector4& b,
@@ -207,19 +203,18 @@ BAYESKERNEL_AVX2 inline void symmetric_panel(const double* s, Index stride,
 
 }  // namespace detail
 
-BAYESKERNEL_AVX2 inline void symmetric_rows(const double* s,
-                                            Eigen::Index stride, Eigen::Index m,
-                                            const double* x, Eigen::Index width,
-                                            Eigen::Index n, double* out) {
-  Eigen::Index i = 0;
+BAYESKERNEL_AVX2 inline void symmetric_rows(const double* s, Index stride,
+                                            Index m, const double* x,
+                                            Index width, Index n, double* out) {
+  Index i = 0;
   for (; i + 4 <= n; i += 4) {
-    for (Eigen::Index j = 0; j < width; j += 8) {
+    for (Index j = 0; j < width; j += 8) {
       detail::symmetric_panel<4>(s + j, stride, m, x + i * width, width,
                                  j + 4 < width, out + i * width + j);
     }
   }
   for (; i < n; ++i) {
-    for (Eigen::Index j = 0; j < width; j += 8) {
+    for (Index j = 0; j < width; j += 8) {
       detail::symmetric_panel<1>(s + j, stride, m, x + i * width, width,
                                  j + 4 < width, out + i * width + j);
     }
@@ -230,9 +225,8 @@ BAYESKERNEL_AVX2 inline void symmetric_rows(const double* s,
 
 #endif
 
-void column_gram(const double* k, Eigen::Index stride, Eigen::Index m,
-                 double* gram, Eigen::Index gram_stride,
-                 [[maybe_unused]] simd::Level level) {
+void column_gram(const double* k, Index stride, Index m, double* gram,
+                 Index gram_stride, [[maybe_unused]] simd::Level level) {
 #if BAYESKERNEL_HAS_AVX2
   if (level != simd::Level::narrow) {
     simd::run(level, [=](auto lanes) BAYESKERNEL_WIDE {
@@ -241,15 +235,14 @@ void column_gram(const double* k, Eigen::Index stride, Eigen::Index m,
     return;
   }
 #endif
-  const Eigen::Map<const Eigen::MatrixXd> columns(k, stride, m);
-  Eigen::Map<Eigen::MatrixXd, 0, Eigen::OuterStride<>> to(
+  const MatrixMap columns(k, stride, m);
+  Eigen::Map<MatrixXd, 0, Eigen::OuterStride<>> to(
       gram, m, m, Eigen::OuterStride<>(gram_stride));
   to.noalias() = columns.transpose() * columns;
 }
 
-void column_dots(const double* k, Eigen::Index stride, Eigen::Index m,
-                 const double* v, double* out,
-                 [[maybe_unused]] simd::Level level) {
+void column_dots(const double* k, Index stride, Index m, const double* v,
+                 double* out, [[maybe_unused]] simd::Level level) {
 #if BAYESKERNEL_HAS_AVX2
   if (level != simd::Level::narrow) {
     simd::run(level, [=](auto lanes) BAYESKERNEL_WIDE {
@@ -258,14 +251,12 @@ void column_dots(const double* k, Eigen::Index stride, Eigen::Index m,
     return;
   }
 #endif
-  Eigen::Map<Eigen::VectorXd>(out, m).noalias() =
-      Eigen::Map<const Eigen::MatrixXd>(k, stride, m).transpose() *
-      Eigen::Map<const Eigen::VectorXd>(v, stride);
+  Eigen::Map<VectorXd>(out, m).noalias() =
+      MatrixMap(k, stride, m).transpose() * VectorMap(v, stride);
 }
 
-void subtract_columns(const double* k, Eigen::Index stride, Eigen::Index m,
-                      const double* b, double* out,
-                      [[maybe_unused]] simd::Level level) {
+void subtract_columns(const double* k, Index stride, Index m, const double* b,
+                      double* out, [[maybe_unused]] simd::Level level) {
 #if BAYESKERNEL_HAS_AVX2
   if (level != simd::Level::narrow) {
     simd::run(level, [=](auto lanes) BAYESKERNEL_WIDE {
@@ -274,14 +265,13 @@ void subtract_columns(const double* k, Eigen::Index stride, Eigen::Index m,
     return;
   }
 #endif
-  Eigen::Map<Eigen::VectorXd>(out, stride).noalias() -=
-      Eigen::Map<const Eigen::MatrixXd>(k, stride, m) *
-      Eigen::Map<const Eigen::VectorXd>(b, m);
+  Eigen::Map<VectorXd>(out, stride).noalias() -=
+      MatrixMap(k, stride, m) * VectorMap(b, m);
 }
 
-void symmetric_rows(const double* s, Eigen::Index stride, Eigen::Index m,
-                    const double* x, Eigen::Index width, Eigen::Index n,
-                    double* out, [[maybe_unused]] simd::Level level) {
+void symmetric_rows(const double* s, Index stride, Index m, const double* x,
+                    Index width, Index n, double* out,
+                    [[maybe_unused]] simd::Level level) {
 #if BAYESKERNEL_HAS_AVX2
   if (level != simd::Level::narrow) {
     simd::symmetric_rows(s, stride, m, x, width, n, out);
@@ -289,7 +279,6 @@ void symmetric_rows(const double* s, Eigen::Index stride, Eigen::Index m,
   }
 #endif
   using Eigen::Map;
-  using Eigen::MatrixXd;
   const Map<const MatrixXd, 0, Eigen::OuterStride<>> square(
       s, m, m, Eigen::OuterStride<>(stride));
   Map<MatrixXd> to(out, width, n);
@@ -297,7 +286,7 @@ void symmetric_rows(const double* s, Eigen::Index stride, Eigen::Index m,
       square * Map<const MatrixXd>(x, width, n).topRows(m);
 }
 
-double padded_dot(const double* a, const double* b, Eigen::Index n,
+double padded_dot(const double* a, const double* b, Index n,
                   [[maybe_unused]] simd::Level level) {
 #if BAYESKERNEL_HAS_AVX2
   if (level != simd::Level::narrow) {
@@ -306,11 +295,11 @@ double padded_dot(const double* a, const double* b, Eigen::Index n,
     });
   }
 #endif
-  using Vector = Eigen::Map<const Eigen::VectorXd>;
+  using Vector = VectorMap;
   return Vector(a, n).dot(Vector(b, n));
 }
 
-void padded_add(double weight, const double* x, double* to, Eigen::Index n,
+void padded_add(double weight, const double* x, double* to, Index n,
                 [[maybe_unused]] simd::Level level) {
 #if BAYESKERNEL_HAS_AVX2
   if (level != simd::Level::narrow) {
@@ -320,8 +309,7 @@ void padded_add(double weight, const double* x, double* to, Eigen::Index n,
     return;
   }
 #endif
-  Eigen::Map<Eigen::VectorXd>(to, n) +=
-      weight * Eigen::Map<const Eigen::VectorXd>(x, n);
+  Eigen::Map<VectorXd>(to, n) += weight * VectorMap(x, n);
 }
 
 }  // namespace bayeskernel

@@ -1,8 +1,5 @@
 #include "simd/dense_factor.hpp"
 
-#include <Eigen/Cholesky>
-#include <algorithm>
-
 #include "simd/lower_product.hpp"
 #include "simd/outer_panel.hpp"
 #include "simd/simd.hpp"
@@ -11,26 +8,26 @@ namespace bayeskernel {
 
 namespace {
 
-constexpr Eigen::Index kFactorBlock = 64;
+constexpr Index kFactorBlock = 64;
 
 #if BAYESKERNEL_HAS_AVX2
 
 // Lower triangle of a (n x n, `stride` apart) -= panel panel'; `packed` holds
 // the panel's rows 8 at a time, `width` columns of 8 numbers; ones: width.
 BAYESKERNEL_AVX2 void subtract_square(const double* packed, const double* ones,
-                                      Eigen::Index width, Eigen::Index n,
-                                      double* a, Eigen::Index stride) {
+                                      Index width, Index n, double* a,
+                                      Index stride) {
   double sum[8 * 4];
-  for (Eigen::Index c = 0; c < n; c += 4) {
+  for (Index c = 0; c < n; c += 4) {
     const double* right = packed + c / 8 * 8 * width + c % 8;
-    for (Eigen::Index r = c / 8 * 8; r < n; r += 8) {
+    for (Index r = c / 8 * 8; r < n; r += 8) {
       simd::detail::outer_panel<4>(packed + r * width, right, ones, width, 8,
                                    sum);
-      const Eigen::Index rows = std::min<Eigen::Index>(8, n - r);
-      const Eigen::Index columns = std::min<Eigen::Index>(4, n - c);
-      for (Eigen::Index k = 0; k < columns; ++k) {
+      const Index rows = std::min<Index>(8, n - r);
+      const Index columns = std::min<Index>(4, n - c);
+      for (Index k = 0; k < columns; ++k) {
         double* to = a + (c + k) * stride + r;
-        for (Eigen::Index j = 0; j < rows; ++j) to[j] -= sum[8 * k + j];
+        for (Index j = 0; j < rows; ++j) to[j] -= sum[8 * k + j];
       }
     }
   }
@@ -39,20 +36,20 @@ BAYESKERNEL_AVX2 void subtract_square(const double* packed, const double* ones,
 #endif
 
 // Lower triangle of a -= panel panel'. What lies above it is used up.
-void subtract_panel(const Eigen::Ref<const Eigen::MatrixXd>& panel,
-                    Eigen::VectorXd& packed, Eigen::Ref<Eigen::MatrixXd> a) {
+void subtract_panel(const MatrixRef& panel, VectorXd& packed,
+                    Eigen::Ref<MatrixXd> a) {
 #if BAYESKERNEL_HAS_AVX2
   if (simd::enabled()) {
-    const Eigen::Index n = panel.rows(), width = panel.cols();
+    const Index n = panel.rows(), width = panel.cols();
     packed.setZero((n + 7) / 8 * 8 * width);
-    for (Eigen::Index r = 0; r < n; r += 8) {
-      const Eigen::Index rows = std::min<Eigen::Index>(8, n - r);
-      for (Eigen::Index k = 0; k < width; ++k) {
+    for (Index r = 0; r < n; r += 8) {
+      const Index rows = std::min<Index>(8, n - r);
+      for (Index k = 0; k < width; ++k) {
         std::copy_n(panel.data() + k * panel.outerStride() + r, rows,
                     packed.data() + r * width + k * 8);
       }
     }
-    const Eigen::VectorXd ones = Eigen::VectorXd::Ones(width);
+    const VectorXd ones = VectorXd::Ones(width);
     subtract_square(packed.data(), ones.data(), width, n, a.data(),
                     a.outerStride());
     return;
@@ -62,21 +59,18 @@ void subtract_panel(const Eigen::Ref<const Eigen::MatrixXd>& panel,
 }
 
 // R M for R lower triangular.
-Eigen::MatrixXd lower_times(const Eigen::MatrixXd& r,
-                            const Eigen::MatrixXd& m) {
-  Eigen::MatrixXd out(m.rows(), m.cols());
-  Eigen::VectorXd norm(m.cols());
+MatrixXd lower_times(const MatrixXd& r, const MatrixXd& m) {
+  MatrixXd out(m.rows(), m.cols());
+  VectorXd norm(m.cols());
   LowerProduct(r).apply(m.data(), m.cols(), out.data(), norm.data());
   return out;
 }
 
 }  // namespace
 
-bool factor_lower(Eigen::MatrixXd& a) {
-  using Eigen::Index;
-  using Eigen::MatrixXd;
+bool factor_lower(MatrixXd& a) {
   const Index n = a.rows();
-  Eigen::VectorXd packed;
+  VectorXd packed;
   for (Index k = 0; k < n; k += kFactorBlock) {
     const Index width = std::min(kFactorBlock, n - k);
     const Index below = n - k - width;
@@ -95,10 +89,7 @@ bool factor_lower(Eigen::MatrixXd& a) {
   return true;
 }
 
-void invert_lower_into(const Eigen::Ref<const Eigen::MatrixXd>& l,
-                       Eigen::Ref<Eigen::MatrixXd> out) {
-  using Eigen::Index;
-  using Eigen::MatrixXd;
+void invert_lower_into(const MatrixRef& l, Eigen::Ref<MatrixXd> out) {
   const Index n = l.rows();
   if (n <= kFactorBlock) {
     MatrixXd small = MatrixXd::Identity(n, n);
@@ -120,8 +111,8 @@ void invert_lower_into(const Eigen::Ref<const Eigen::MatrixXd>& l,
   out.topRightCorner(top, low).setZero();
 }
 
-Eigen::MatrixXd invert_lower(const Eigen::Ref<const Eigen::MatrixXd>& l) {
-  Eigen::MatrixXd out(l.rows(), l.cols());
+MatrixXd invert_lower(const MatrixRef& l) {
+  MatrixXd out(l.rows(), l.cols());
   invert_lower_into(l, out);
   return out;
 }

@@ -3,10 +3,7 @@
 // is 0 where exp(x) would be smaller than the smallest normal number, about
 // x < -708, and NaN where x is. An element's value does not depend on its
 // place.
-#ifndef BAYESKERNEL_SIMD_EXP_HPP
-#define BAYESKERNEL_SIMD_EXP_HPP
-
-#include <Eigen/Core>
+#pragma once
 
 #include "simd/lanes_exp.hpp"
 
@@ -57,5 +54,3 @@ BAYESKERNEL_WIDE inline Vector4 wide_exp(Vector4 x) {
 
 }  // namespace detail
 }  // namespace bayeskernel
-
-#endif

@@ -1,21 +1,19 @@
 #include "simd/gaussian_column.hpp"
 
-#include <algorithm>
-
 #include "simd/column_products.hpp"
 #include "simd/exp.hpp"
 
 namespace bayeskernel {
 namespace detail {
 
-inline void narrow_column(const ScaleTerm* terms, Eigen::Index count,
-                          double factor, const double* from, double* sum,
-                          double* value, Eigen::Index stride) {
+inline void narrow_column(const ScaleTerm* terms, Index count, double factor,
+                          const double* from, double* sum, double* value,
+                          Index stride) {
   using Array = Eigen::Array<double, 4, 1>;
-  for (Eigen::Index i = 0; i < stride; i += kLanes) {
+  for (Index i = 0; i < stride; i += kLanes) {
     Array s = Array::Zero();
     if (factor != 0.0) s = factor * Eigen::Map<const Array>(from + i);
-    for (Eigen::Index j = 0; j < count; ++j) {
+    for (Index j = 0; j < count; ++j) {
       const Array step =
           Eigen::Map<const Array>(terms[j].predictor + i) - terms[j].centre;
       s += terms[j].weight * step * step;
@@ -27,13 +25,12 @@ inline void narrow_column(const ScaleTerm* terms, Eigen::Index count,
   }
 }
 
-inline void narrow_fresh(const FreshColumns& at, int columns,
-                         Eigen::Index stride) {
+inline void narrow_fresh(const FreshColumns& at, int columns, Index stride) {
   using Array = Eigen::Array<double, 4, 1>;
   for (int c = 0; c < columns; ++c) {
-    for (Eigen::Index i = 0; i < stride; i += kLanes) {
+    for (Index i = 0; i < stride; i += kLanes) {
       Array s = Eigen::Map<const Array>(at.squares + i) + at.constants[c];
-      for (Eigen::Index l = 0; l < at.variables; ++l) {
+      for (Index l = 0; l < at.variables; ++l) {
         s += at.slopes[c][l] *
              Eigen::Map<const Array>(at.predictors + l * stride + i);
       }
@@ -49,15 +46,15 @@ inline void narrow_fresh(const FreshColumns& at, int columns,
 #if BAYESKERNEL_HAS_AVX2
 
 template <int C, class Lanes>
-BAYESKERNEL_WIDE inline void fresh_rows(Lanes, const FreshColumns& at,
-                                        Eigen::Index i, Eigen::Index stride) {
+BAYESKERNEL_WIDE inline void fresh_rows(Lanes, const FreshColumns& at, Index i,
+                                        Index stride) {
   using Vector = typename Lanes::Vector;
   Vector s[C];
   const Vector square = simd::view<Lanes>(at.squares + i);
 #pragma GCC unroll 4
   for (int c = 0; c < C; ++c) s[c] = square + at.constants[c];
   const double* x = at.predictors + i;
-  for (Eigen::Index l = 0; l < at.variables; ++l, x += stride) {
+  for (Index l = 0; l < at.variables; ++l, x += stride) {
     const Vector row = simd::view<Lanes>(x);
 #pragma GCC unroll 4
     for (int c = 0; c < C; ++c) s[c] += row * at.slopes[c][l];
@@ -77,8 +74,7 @@ BAYESKERNEL_WIDE inline void fresh_rows(Lanes, const FreshColumns& at,
 
 template <class Lanes>
 BAYESKERNEL_WIDE inline void fresh_rows(Lanes lanes, const FreshColumns& at,
-                                        int columns, Eigen::Index i,
-                                        Eigen::Index stride) {
+                                        int columns, Index i, Index stride) {
   switch (columns) {
     case 4:
       return fresh_rows<4>(lanes, at, i, stride);
@@ -93,8 +89,8 @@ BAYESKERNEL_WIDE inline void fresh_rows(Lanes lanes, const FreshColumns& at,
 
 template <class Lanes>
 BAYESKERNEL_WIDE inline void wide_fresh(Lanes lanes, const FreshColumns& at,
-                                        int columns, Eigen::Index stride) {
-  Eigen::Index i = 0;
+                                        int columns, Index stride) {
+  Index i = 0;
   for (; i + Lanes::width <= stride; i += Lanes::width) {
     fresh_rows(lanes, at, columns, i, stride);
   }
@@ -103,9 +99,8 @@ BAYESKERNEL_WIDE inline void wide_fresh(Lanes lanes, const FreshColumns& at,
 
 // U vectors from row i on, so that chains of the exponential overlap.
 template <int U, class Lanes, class Sum>
-BAYESKERNEL_WIDE inline void some_rows(Lanes lanes, const Sum& add_up,
-                                       Eigen::Index i, double* sum,
-                                       double* value) {
+BAYESKERNEL_WIDE inline void some_rows(Lanes lanes, const Sum& add_up, Index i,
+                                       double* sum, double* value) {
   typename Lanes::Vector s[U];
 #pragma GCC unroll 2
   for (int u = 0; u < U; ++u) {
@@ -123,9 +118,9 @@ BAYESKERNEL_WIDE inline void some_rows(Lanes lanes, const Sum& add_up,
 template <class Lanes, class Sum>
 BAYESKERNEL_WIDE inline void wide_rows(Lanes lanes, const Sum& add_up,
                                        double* sum, double* value,
-                                       Eigen::Index stride) {
-  constexpr Eigen::Index kWidth = Lanes::width;
-  Eigen::Index i = 0;
+                                       Index stride) {
+  constexpr Index kWidth = Lanes::width;
+  Index i = 0;
   for (; i + 2 * kWidth <= stride; i += 2 * kWidth) {
     some_rows<2>(lanes, add_up, i, sum, value);
   }
@@ -137,7 +132,7 @@ BAYESKERNEL_WIDE inline void wide_rows(Lanes lanes, const Sum& add_up,
 }
 
 template <class Lanes>
-BAYESKERNEL_WIDE inline void add_term(const ScaleTerm& term, Eigen::Index i,
+BAYESKERNEL_WIDE inline void add_term(const ScaleTerm& term, Index i,
                                       typename Lanes::Vector& s) {
   const typename Lanes::Vector step =
       simd::view<Lanes>(term.predictor + i) - term.centre;
@@ -146,14 +141,14 @@ BAYESKERNEL_WIDE inline void add_term(const ScaleTerm& term, Eigen::Index i,
 
 template <class Lanes>
 BAYESKERNEL_WIDE inline void wide_column(Lanes lanes, const ScaleTerm* terms,
-                                         Eigen::Index count, double factor,
+                                         Index count, double factor,
                                          const double* from, double* sum,
-                                         double* value, Eigen::Index stride) {
+                                         double* value, Index stride) {
   if (count == 1 && factor == 1.0) {
     const ScaleTerm term = terms[0];
     wide_rows(
         lanes,
-        [=](auto width, Eigen::Index i, typename decltype(width)::Vector& s)
+        [=](auto width, Index i, typename decltype(width)::Vector& s)
             BAYESKERNEL_WIDE {
               s = simd::view<decltype(width)>(from + i);
               add_term<decltype(width)>(term, i, s);
@@ -163,12 +158,12 @@ BAYESKERNEL_WIDE inline void wide_column(Lanes lanes, const ScaleTerm* terms,
   }
   wide_rows(
       lanes,
-      [=](auto width, Eigen::Index i, typename decltype(width)::Vector& s)
+      [=](auto width, Index i, typename decltype(width)::Vector& s)
           BAYESKERNEL_WIDE {
             using Width = decltype(width);
             s = typename Width::Vector{};
             if (factor != 0.0) s = factor * simd::view<Width>(from + i);
-            for (Eigen::Index j = 0; j < count; ++j) {
+            for (Index j = 0; j < count; ++j) {
               add_term<Width>(terms[j], i, s);
             }
           },
@@ -177,9 +172,9 @@ BAYESKERNEL_WIDE inline void wide_column(Lanes lanes, const ScaleTerm* terms,
 
 #endif
 
-void kernel_column(const ScaleTerm* terms, Eigen::Index count, double factor,
-                   const double* from, double* sum, double* value,
-                   Eigen::Index n, Eigen::Index stride, simd::Level level) {
+void kernel_column(const ScaleTerm* terms, Index count, double factor,
+                   const double* from, double* sum, double* value, Index n,
+                   Index stride, simd::Level level) {
   if (level == simd::Level::narrow) {
     narrow_column(terms, count, factor, from, sum, value, stride);
   } else {
@@ -192,8 +187,8 @@ void kernel_column(const ScaleTerm* terms, Eigen::Index count, double factor,
   std::fill(value + n, value + stride, 0.0);
 }
 
-void fresh_columns(const FreshColumns& at, int columns, Eigen::Index n,
-                   Eigen::Index stride, simd::Level level) {
+void fresh_columns(const FreshColumns& at, int columns, Index n, Index stride,
+                   simd::Level level) {
   if (level == simd::Level::narrow) {
     narrow_fresh(at, columns, stride);
   } else {

@@ -1,10 +1,8 @@
 // A column of a kernel matrix, exp(-S), with the sum S behind it, which is
 // weighted squares of differences between rows and a centre.
-#ifndef BAYESKERNEL_SIMD_GAUSSIAN_COLUMN_HPP
-#define BAYESKERNEL_SIMD_GAUSSIAN_COLUMN_HPP
+#pragma once
 
-#include <Eigen/Core>
-
+#include "eigen.hpp"
 #include "simd/simd.hpp"
 
 namespace bayeskernel {
@@ -23,7 +21,7 @@ namespace detail {
 // Rounding errors are those of the sums, so that S may come out below 0.
 struct FreshColumns {
   const double* predictors;  // one after another, columns of the stride
-  Eigen::Index variables;
+  Index variables;
   const double* squares;    // sum_l lambda_l x_l^2
   const double* slopes[4];  // -2 lambda_l c_jl
   double constants[4];      // sum_l lambda_l c_jl^2
@@ -31,16 +29,13 @@ struct FreshColumns {
   double* values[4];
 };
 
-void kernel_column(const ScaleTerm* terms, Eigen::Index count, double factor,
-                   const double* from, double* sum, double* value,
-                   Eigen::Index n, Eigen::Index stride,
-                   simd::Level level = simd::level());
+void kernel_column(const ScaleTerm* terms, Index count, double factor,
+                   const double* from, double* sum, double* value, Index n,
+                   Index stride, simd::Level level = simd::level());
 
-void fresh_columns(const FreshColumns& at, int columns, Eigen::Index n,
-                   Eigen::Index stride, simd::Level level = simd::level());
+void fresh_columns(const FreshColumns& at, int columns, Index n, Index stride,
+                   simd::Level level = simd::level());
 
 }  // namespace detail
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,6 +1,5 @@
 #include "simd/gram.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 #include "simd/outer_panel.hpp"
@@ -16,11 +15,11 @@ namespace {
 using detail::Vector4;
 
 // outer_panel() of 8 and 6 rows that are packed.
-BAYESKERNEL_AVX2 void packed_panel(const double* a, const double* b,
-                                   Eigen::Index n, double* out) {
+BAYESKERNEL_AVX2 void packed_panel(const double* a, const double* b, Index n,
+                                   double* out) {
   Vector4 low[6], high[6];
   for (int c = 0; c < 6; ++c) low[c] = high[c] = Vector4{0.0, 0.0, 0.0, 0.0};
-  for (Eigen::Index i = 0; i < n; ++i, a += 8, b += 6) {
+  for (Index i = 0; i < n; ++i, a += 8, b += 6) {
     const Vector4 a0 = *reinterpret_cast<const Vector4*>(a);
     const Vector4 a1 = *reinterpret_cast<const Vector4*>(a + 4);
 #pragma GCC unroll 8
@@ -38,14 +37,10 @@ BAYESKERNEL_AVX2 void packed_panel(const double* a, const double* b,
 // Lower triangle of gram += X diag(w) X', X p x n with columns p apart: many
 // rows, copied together first, since columns far apart share few places of a
 // cache. `packed` has room for packed_gram_size() numbers.
-Eigen::Index packed_gram_size(Eigen::Index p, Eigen::Index n) {
-  return ((p + 7) / 8 * 8 + 6) * n;
-}
-BAYESKERNEL_AVX2 void packed_gram(const double* x, const double* w,
-                                  Eigen::Index p, Eigen::Index n,
-                                  double* packed, double* gram,
-                                  Eigen::Index gram_stride) {
-  using Index = Eigen::Index;
+Index packed_gram_size(Index p, Index n) { return ((p + 7) / 8 * 8 + 6) * n; }
+BAYESKERNEL_AVX2 void packed_gram(const double* x, const double* w, Index p,
+                                  Index n, double* packed, double* gram,
+                                  Index gram_stride) {
   double* right = packed + (p + 7) / 8 * 8 * n;
   const auto pack = [&](Index first, Index width, double* to) {
     const Index rows = p - first < width ? p - first : width;
@@ -81,13 +76,12 @@ BAYESKERNEL_AVX2 void packed_gram(const double* x, const double* w,
 
 // The same of few rows, as they lie; reads up to 7 numbers past the end of X.
 // n p^2 multiply-adds.
-BAYESKERNEL_AVX2 void weighted_gram(const double* x, const double* w,
-                                    Eigen::Index p, Eigen::Index n,
-                                    double* gram, Eigen::Index gram_stride) {
+BAYESKERNEL_AVX2 void weighted_gram(const double* x, const double* w, Index p,
+                                    Index n, double* gram, Index gram_stride) {
   double panel[8 * 6];
-  for (Eigen::Index c = 0; c < p; c += 6) {
-    const Eigen::Index columns = p - c < 6 ? p - c : 6;
-    for (Eigen::Index r = c / 8 * 8; r < p; r += 8) {
+  for (Index c = 0; c < p; c += 6) {
+    const Index columns = p - c < 6 ? p - c : 6;
+    for (Index r = c / 8 * 8; r < p; r += 8) {
       switch (columns) {
         case 1:
           detail::outer_panel<1>(x + r, x + c, w, n, p, panel);
@@ -108,9 +102,9 @@ BAYESKERNEL_AVX2 void weighted_gram(const double* x, const double* w,
           detail::outer_panel<6>(x + r, x + c, w, n, p, panel);
           break;
       }
-      const Eigen::Index rows = p - r < 8 ? p - r : 8;
-      for (Eigen::Index k = 0; k < columns; ++k) {
-        for (Eigen::Index j = 0; j < rows; ++j) {
+      const Index rows = p - r < 8 ? p - r : 8;
+      for (Index k = 0; k < columns; ++k) {
+        for (Index j = 0; j < rows; ++j) {
           if (r + j < c + k) continue;
           gram[(c + k) * gram_stride + r + j] += panel[8 * k + j];
         }
@@ -128,11 +122,11 @@ namespace {
 
 // Few columns: the square stays in registers (fixed sizes unroll at -O2).
 template <int P>
-void weighted_gram_small(const double* x, const double* w, Eigen::Index n,
-                         Eigen::Ref<Eigen::MatrixXd> gram) {
+void weighted_gram_small(const double* x, const double* w, Index n,
+                         Eigen::Ref<MatrixXd> gram) {
   using Row = Eigen::Matrix<double, P, 1>;
   Eigen::Matrix<double, P, P> sum = Eigen::Matrix<double, P, P>::Zero();
-  for (Eigen::Index i = 0; i < n; ++i, x += P) {
+  for (Index i = 0; i < n; ++i, x += P) {
     const Row row = Eigen::Map<const Row>(x);
     const Row weighted = w[i] * row;
     sum.noalias() += weighted.lazyProduct(row.transpose());
@@ -142,10 +136,9 @@ void weighted_gram_small(const double* x, const double* w, Eigen::Index n,
 
 }  // namespace
 
-void weighted_gram(const Eigen::Ref<const Eigen::MatrixXd>& x,
-                   const Eigen::Ref<const Eigen::VectorXd>& w,
-                   Eigen::MatrixXd& scratch, Eigen::Ref<Eigen::MatrixXd> gram) {
-  const Eigen::Index p = x.rows(), n = x.cols();
+void weighted_gram(const MatrixRef& x, const VectorRef& w, MatrixXd& scratch,
+                   Eigen::Ref<MatrixXd> gram) {
+  const Index p = x.rows(), n = x.cols();
   if (p == 0 || n == 0) return;
   if (x.outerStride() == p) {
     switch (p) {
@@ -163,18 +156,18 @@ void weighted_gram(const Eigen::Ref<const Eigen::MatrixXd>& x,
 #if BAYESKERNEL_HAS_AVX2
     // Packing costs n p, which few rows do not gain.
     if (simd::enabled() && p >= 96) {
-      const Eigen::Index size = simd::packed_gram_size(p, n);
+      const Index size = simd::packed_gram_size(p, n);
       if (scratch.size() < size) scratch.resize(size, 1);
       simd::packed_gram(x.data(), w.data(), p, n, scratch.data(), gram.data(),
                         gram.outerStride());
       return;
     }
     // The last rows go the narrow way: the wide one reads 7 numbers further.
-    const Eigen::Index tail = std::min(n, (7 + p) / p);
+    const Index tail = std::min(n, (7 + p) / p);
     if (simd::enabled()) {
       simd::weighted_gram(x.data(), w.data(), p, n - tail, gram.data(),
                           gram.outerStride());
-      for (Eigen::Index i = n - tail; i < n; ++i) {
+      for (Index i = n - tail; i < n; ++i) {
         gram.selfadjointView<Eigen::Lower>().rankUpdate(x.col(i), w[i]);
       }
       return;

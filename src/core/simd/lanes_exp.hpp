@@ -1,9 +1,6 @@
 // exp for vectors of any width (simd/simd.hpp), compiled for the target of the
 // function that it becomes a part of.
-#ifndef BAYESKERNEL_SIMD_LANES_EXP_HPP
-#define BAYESKERNEL_SIMD_LANES_EXP_HPP
-
-#include <cmath>
+#pragma once
 
 #include "simd/simd.hpp"
 
@@ -58,5 +55,3 @@ BAYESKERNEL_INLINE inline void replace_by_exp(typename Lanes::Vector& x) {
 
 }  // namespace simd
 }  // namespace bayeskernel
-
-#endif

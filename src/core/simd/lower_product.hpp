@@ -3,8 +3,7 @@
 // (simd/simd.hpp). Each column has the same bits however many columns are asked
 // for at once.
 // n p^2 / 2 multiply-adds, twice that where it is narrow or U square.
-#ifndef BAYESKERNEL_SIMD_LOWER_PRODUCT_HPP
-#define BAYESKERNEL_SIMD_LOWER_PRODUCT_HPP
+#pragma once
 
 #include "eigen.hpp"
 
@@ -21,22 +20,18 @@ class LowerProduct {
   void set(const MatrixXd& u, bool square = false);
 
   // out (p x n) = U x, norm (n) its squared column norms; x and out apart.
-  void apply(const double* x, Eigen::Index n, double* out, double* norm) const;
+  void apply(const double* x, Index n, double* out, double* norm) const;
 
   // norm (n) += |U x_i|^2; `work` is used where the machine is narrow.
-  void add_norms(const double* x, Eigen::Index n, MatrixXd& work,
-                 double* norm) const;
+  void add_norms(const double* x, Index n, MatrixXd& work, double* norm) const;
 
  private:
-  void multiply(const double* x, Eigen::Index n, double* out,
-                double* norm) const;
+  void multiply(const double* x, Index n, double* out, double* norm) const;
 
-  Eigen::Index p_ = 0;
+  Index p_ = 0;
   bool square_ = false;
   VectorXd packed_;
   MatrixXd narrow_;
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,6 @@
 // Sums of outer products of 8 numbers with a few: what the Gram of rows and the
 // factors of large matrices are made of.
-#ifndef BAYESKERNEL_SIMD_OUTER_PANEL_HPP
-#define BAYESKERNEL_SIMD_OUTER_PANEL_HPP
+#pragma once
 
 #include <cstring>
 
@@ -16,11 +15,11 @@ namespace detail {
 // sum_i a_i[0..8) b_i[0..C) over n rows, a and b p apart: 2 C accumulators.
 template <int C>
 BAYESKERNEL_AVX2 inline void outer_panel(const double* a, const double* b,
-                                         const double* w, Eigen::Index n,
-                                         Eigen::Index stride, double* out) {
+                                         const double* w, Index n, Index stride,
+                                         double* out) {
   Vector4 low[C], high[C];
   for (int c = 0; c < C; ++c) low[c] = high[c] = Vector4{0.0, 0.0, 0.0, 0.0};
-  for (Eigen::Index i = 0; i < n; ++i, a += stride, b += stride) {
+  for (Index i = 0; i < n; ++i, a += stride, b += stride) {
     const Vector4 a0 = w[i] * *reinterpret_cast<const Vector4*>(a);
     const Vector4 a1 = w[i] * *reinterpret_cast<const Vector4*>(a + 4);
 #pragma GCC unroll 8
@@ -38,7 +37,5 @@ BAYESKERNEL_AVX2 inline void outer_panel(const double* a, const double* b,
 }  // namespace detail
 }  // namespace simd
 }  // namespace bayeskernel
-
-#endif
 
 #endif

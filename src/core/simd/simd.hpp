@@ -1,11 +1,9 @@
 // Wide arithmetic: compiled for AVX2 and AVX-512 with function attributes and
 // chosen once by the CPU's features, so that a build with portable flags uses
 // what the machine has. Eigen at those flags is SSE2.
-#ifndef BAYESKERNEL_SIMD_SIMD_HPP
-#define BAYESKERNEL_SIMD_SIMD_HPP
+#pragma once
 
-#include <Eigen/Core>
-#include <cstdint>
+#include "eigen.hpp"
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define BAYESKERNEL_HAS_AVX2 1
@@ -33,7 +31,7 @@ struct Lanes;
 #define BAYESKERNEL_LANES(W)                                        \
   template <>                                                       \
   struct Lanes<W> {                                                 \
-    static constexpr Eigen::Index width = W;                        \
+    static constexpr Index width = W;                               \
     typedef double Vector                                           \
         __attribute__((vector_size(8 * W), may_alias, aligned(8))); \
     typedef std::int64_t Integer                                    \
@@ -99,5 +97,3 @@ inline auto run(Level level, const Body& body) {
 
 }  // namespace simd
 }  // namespace bayeskernel
-
-#endif

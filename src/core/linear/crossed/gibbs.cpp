@@ -1,9 +1,5 @@
 #include "linear/crossed/gibbs.hpp"
 
-#include <Eigen/Cholesky>
-#include <cmath>
-#include <cstddef>
-
 #include "rng/stream.hpp"
 #include "rows/rows.hpp"
 #include "rows/sums.hpp"

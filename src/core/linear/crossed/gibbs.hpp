@@ -6,11 +6,7 @@
 // and solves it (Papandreou & Yuille 2010, NIPS 23; Nishimura & Suchard 2023,
 // J. Am. Stat. Assoc. 118, 2468-2481), so that the chain mixes as the one with
 // dense columns does, whatever the numbers of rows and levels.
-#ifndef BAYESKERNEL_LINEAR_CROSSED_GIBBS_HPP
-#define BAYESKERNEL_LINEAR_CROSSED_GIBBS_HPP
-
-#include <cstdint>
-#include <memory>
+#pragma once
 
 #include "eigen.hpp"
 #include "linear/crossed/mean_field.hpp"
@@ -57,5 +53,3 @@ class CrossedGibbs {
 };
 
 }  // namespace bayeskernel
-
-#endif

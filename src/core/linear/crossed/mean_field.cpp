@@ -1,10 +1,5 @@
 #include "linear/crossed/mean_field.hpp"
 
-#include <cmath>
-#include <cstddef>
-#include <limits>
-#include <utility>
-
 #include "error.hpp"
 #include "linear/latent_values.hpp"
 #include "rows/sweep.hpp"

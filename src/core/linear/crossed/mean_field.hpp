@@ -3,11 +3,7 @@
 // with the scales c = w / kappa of the rows in the state in place of sums.
 //
 // Luts and Ormerod (2014), section 3.1, of several grouping factors.
-#ifndef BAYESKERNEL_LINEAR_CROSSED_MEAN_FIELD_HPP
-#define BAYESKERNEL_LINEAR_CROSSED_MEAN_FIELD_HPP
-
-#include <algorithm>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "likelihood/rules.hpp"
@@ -116,5 +112,3 @@ class CrossedMeanField final : AscentModel {
 };
 
 }  // namespace bayeskernel
-
-#endif

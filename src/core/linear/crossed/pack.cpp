@@ -1,7 +1,5 @@
 #include "linear/crossed/pack.hpp"
 
-#include <algorithm>
-
 namespace bayeskernel {
 
 void sort_by_first(const std::vector<GivenTerm>& terms,
@@ -45,8 +43,7 @@ std::vector<LevelMoments> level_moments(const CrossedRows& rows,
   for (const CrossedTerm& term : rows.terms) {
     const Index r = term.width;
     LevelMoments own{
-        Eigen::Map<const MatrixXd>(theta.data() + rows.x_columns() + term.first,
-                                   r, term.levels),
+        MatrixMap(theta.data() + rows.x_columns() + term.first, r, term.levels),
         MatrixXd(r, term.size()), loading.middleCols(term.first, term.size()),
         MatrixXd(r, term.size())};
     for (Index g = 0; g < term.levels; ++g) {

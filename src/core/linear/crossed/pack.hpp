@@ -1,8 +1,5 @@
 // Crossed terms as they are given to rows, and what a fit says of them.
-#ifndef BAYESKERNEL_LINEAR_CROSSED_PACK_HPP
-#define BAYESKERNEL_LINEAR_CROSSED_PACK_HPP
-
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "linear/crossed/posterior.hpp"
@@ -16,7 +13,7 @@ struct GivenTerm {
   std::size_t block;  // of the prior
   Index levels;
   const int* level;
-  Eigen::Map<const MatrixXd> z;
+  MatrixMap z;
 };
 
 // Rows go in the order of the levels of the first term.
@@ -46,5 +43,3 @@ std::vector<LevelPairs> level_pairs(const CrossedRows& rows,
                                     const CrossedPosterior& q);
 
 }  // namespace bayeskernel
-
-#endif

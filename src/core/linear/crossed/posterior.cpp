@@ -1,9 +1,5 @@
 #include "linear/crossed/posterior.hpp"
 
-#include <Eigen/Cholesky>
-#include <algorithm>
-#include <vector>
-
 #include "error.hpp"
 #include "math/cholesky.hpp"
 #include "math/decompositions.hpp"
@@ -116,7 +112,7 @@ void CrossedPosterior::set_outer(CrossedSystem& system) {
     const MatrixXd l = llt.matrixL();
     const SymmetricEigen eigen(l.transpose() * best * l -
                                MatrixXd::Identity(shared, shared));
-    const Eigen::ArrayXd m = eigen.eigenvalues().array().max(0.0);
+    const ArrayXd m = eigen.eigenvalues().array().max(0.0);
     MatrixXd turn = eigen.eigenvectors();
     llt.matrixU().solveInPlace(turn);
     root_ = m.sqrt().matrix().asDiagonal() * turn.transpose();

@@ -8,10 +8,7 @@
 // on the whole another can lose, a direction in which levels are far from
 // independent. V and Omega are the best of their form. Nested terms lose
 // nothing.
-#ifndef BAYESKERNEL_LINEAR_CROSSED_POSTERIOR_HPP
-#define BAYESKERNEL_LINEAR_CROSSED_POSTERIOR_HPP
-
-#include <cstddef>
+#pragma once
 
 #include "eigen.hpp"
 #include "linear/crossed/rows.hpp"
@@ -74,5 +71,3 @@ class CrossedPosterior {
 };
 
 }  // namespace bayeskernel
-
-#endif

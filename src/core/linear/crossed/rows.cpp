@@ -42,7 +42,7 @@ void CrossedRows::finish(const std::vector<Index>& unit) {
     });
     add_own_level(a);
     std::sort(columns.begin() + begin.back(), columns.end());
-    for (Index e = begin.back(); e < static_cast<Index>(columns.size()); ++e) {
+    for (Index e = begin.back(); e < count_of(columns); ++e) {
       place[columns[e]] = e;
     }
     met([&](Index i, Index jl, Index l) {
@@ -52,7 +52,7 @@ void CrossedRows::finish(const std::vector<Index>& unit) {
     own.push_back(
         std::lower_bound(columns.begin() + begin.back(), columns.end(), level) -
         columns.begin() - begin.back());
-    begin.push_back(static_cast<Index>(columns.size()));
+    begin.push_back(count_of(columns));
   }
 }
 

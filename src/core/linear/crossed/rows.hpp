@@ -1,13 +1,9 @@
 // Rows of a model with crossed random effects: dense columns x, and sparse ones
 // behind them in theta, of which every row has a few. Where they meet is the
 // pattern of A = Z' diag(kappa) Z, in compressed rows.
-#ifndef BAYESKERNEL_LINEAR_CROSSED_ROWS_HPP
-#define BAYESKERNEL_LINEAR_CROSSED_ROWS_HPP
+#pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <type_traits>
-#include <vector>
 
 #include "eigen.hpp"
 #include "parallel/executor.hpp"
@@ -46,7 +42,7 @@ class CrossedRows final : public RowSource {
   // PackedRows::finish().
   void finish(const std::vector<Index>& unit = {});
 
-  Index effects() const { return static_cast<Index>(own.size()); }
+  Index effects() const { return count_of(own); }
   Index size() const { return x_columns() + effects(); }  // of theta in all
   Index inner() const { return terms[0].size(); }
   // The term of effect a, and the first effect of its level.
@@ -93,5 +89,3 @@ void run_parts(Executor& executor, Index count, Index size, Body&& body) {
 }
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,7 +1,5 @@
 #include "linear/crossed/system.hpp"
 
-#include <algorithm>
-
 #include "error.hpp"
 #include "math/cholesky.hpp"
 #include "math/conjugate_gradients.hpp"

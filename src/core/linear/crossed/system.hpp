@@ -7,12 +7,7 @@
 // diagonal: O(entries) a step. For levels that meet at random the number of
 // steps does not grow with rows and levels; where v nests in u_0 or u_0 in v
 // the matrix is block diagonal and one step is exact.
-#ifndef BAYESKERNEL_LINEAR_CROSSED_SYSTEM_HPP
-#define BAYESKERNEL_LINEAR_CROSSED_SYSTEM_HPP
-
-#include <Eigen/Cholesky>
-#include <cstddef>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "linear/crossed/rows.hpp"
@@ -106,5 +101,3 @@ class CrossedSystem {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -3,10 +3,7 @@
 // likelihood with latents and residuals integrated out. Then it alone has its
 // row's power, the others of the unit none, and every other step sees a
 // complete row.
-#ifndef BAYESKERNEL_MISSING_COMPLETIONS_GIBBS_HPP
-#define BAYESKERNEL_MISSING_COMPLETIONS_GIBBS_HPP
-
-#include <cstdint>
+#pragma once
 
 #include "eigen.hpp"
 #include "likelihood/family.hpp"
@@ -87,5 +84,3 @@ class CompletionGibbs {
 };
 
 }  // namespace bayeskernel
-
-#endif

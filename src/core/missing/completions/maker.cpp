@@ -1,12 +1,6 @@
 #include "missing/completions/maker.hpp"
 
-#include <Eigen/Cholesky>
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <limits>
 #include <numeric>
-#include <utility>
 
 #include "error.hpp"
 #include "math/normal.hpp"
@@ -160,7 +154,7 @@ auto CompletionMaker::conditionals(const Places& at) const
 }
 
 void CompletionMaker::set_nodes(const Places& at, const VectorXd& row) {
-  const Index width = static_cast<Index>(at.missing.size());
+  const Index width = count_of(at.missing);
   if (width == 0) {
     node_.resize(0, 1);
     log_node_.setZero(1);

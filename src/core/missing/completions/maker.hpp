@@ -2,11 +2,9 @@
 // probabilities under a model of the predictors.
 //
 // The weights are those of Ibrahim (1990), before the response.
-#ifndef BAYESKERNEL_MISSING_COMPLETIONS_MAKER_HPP
-#define BAYESKERNEL_MISSING_COMPLETIONS_MAKER_HPP
+#pragma once
 
 #include <map>
-#include <vector>
 
 #include "eigen.hpp"
 #include "math/quadrature.hpp"
@@ -96,5 +94,3 @@ class CompletionMaker {
 };
 
 }  // namespace bayeskernel
-
-#endif

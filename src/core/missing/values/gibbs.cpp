@@ -1,8 +1,5 @@
 #include "missing/values/gibbs.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "error.hpp"
 #include "math/spd.hpp"
 #include "simd/gram.hpp"
@@ -56,9 +53,7 @@ MatrixXd MissingState::of_new_rows(const std::vector<Index>& where) const {
 
 GroupedPredictors::GroupedPredictors(const MissingPattern& data,
                                      MissingState& state)
-    : data_(data),
-      state_(state),
-      wishart_(static_cast<Index>(data.where.size())) {
+    : data_(data), state_(state), wishart_(count_of(data.where)) {
   if (empty()) return;
   hole_.assign(data.x.cols(), -1);
   for (std::size_t k = 0; k < data.rows.size(); ++k) {
@@ -195,7 +190,7 @@ MissingGibbs::MissingGibbs(const MissingPattern& data, PackedRows& rows,
       grouped_(data, state),
       wishart_(data.predictors()) {
   const Index predictors = data.predictors();
-  const Index count = static_cast<Index>(data.rows.size());
+  const Index count = count_of(data.rows);
   for (std::size_t k = 0; k < patterns_.size(); ++k) {
     Pattern& pattern = patterns_[k];
     pattern.missing = data.patterns[k];
@@ -205,7 +200,7 @@ MissingGibbs::MissingGibbs(const MissingPattern& data, PackedRows& rows,
         pattern.observed.push_back(j);
       }
     }
-    const Index h = static_cast<Index>(pattern.missing.size());
+    const Index h = count_of(pattern.missing);
     pattern.precision.resize(h, h);
     pattern.regression.resize(h, predictors - h);
   }
@@ -252,7 +247,7 @@ void MissingGibbs::fill() {
 void MissingGibbs::draw_values(const ArrowVector& point, std::uint64_t sweep,
                                const RowMessages& messages) {
   factor_patterns();
-  const Index count = static_cast<Index>(data_.rows.size());
+  const Index count = count_of(data_.rows);
   executor_.run((count + kRows - 1) / kRows, [&](Index block) {
     auto loan = pool_.borrow();
     Stream stream(seed_, chain_, Purpose::missing, sweep,
@@ -299,8 +294,8 @@ void MissingGibbs::draw_distribution(std::uint64_t sweep) {
   inverse_wishart(stream, data_.df + n, square, wishart_, state.covariance);
 }
 
-void MissingGibbs::latent(const ArrowVector& point, Eigen::ArrayXd& out) const {
-  out.resize(static_cast<Index>(data_.rows.size()));
+void MissingGibbs::latent(const ArrowVector& point, ArrayXd& out) const {
+  out.resize(count_of(data_.rows));
   for (Index i = 0; i < out.size(); ++i) out[i] = latent_row(i, point);
 }
 
@@ -376,7 +371,7 @@ void MissingGibbs::factor_patterns() {
 double MissingGibbs::latent_row(Index i, const ArrowVector& point) const {
   const Index row = data_.rows[i].row, p = rows_.x.rows();
   const double* x = rows_.x.data() + row * p;
-  double f = rows_.offset[row] + Eigen::Map<const VectorXd>(x, p).dot(point.x);
+  double f = rows_.offset[row] + VectorMap(x, p).dot(point.x);
   for (Index k = 0; k < rows_.z.rows(); ++k) {
     f += rows_.z(k, row) * point.group(k, group_[i]);
   }

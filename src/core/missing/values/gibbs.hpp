@@ -11,14 +11,7 @@
 // A row costs p + h P; a pattern one Cholesky of O_mm.
 //
 // Luts and Ormerod (2014), appendix C.
-#ifndef BAYESKERNEL_MISSING_VALUES_GIBBS_HPP
-#define BAYESKERNEL_MISSING_VALUES_GIBBS_HPP
-
-#include <Eigen/Cholesky>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "linear/missing_pattern.hpp"
@@ -64,7 +57,7 @@ class GroupedPredictors {
   GroupedPredictors(const MissingPattern& data, MissingState& state);
 
   bool empty() const { return data_.groupings.empty() || data_.where.empty(); }
-  Index width() const { return static_cast<Index>(data_.where.size()); }
+  Index width() const { return count_of(data_.where); }
 
   void start();
 
@@ -113,7 +106,7 @@ class MissingGibbs {
   void draw_distribution(std::uint64_t sweep);
 
   // f of every row with data.
-  void latent(const ArrowVector& point, Eigen::ArrayXd& out) const;
+  void latent(const ArrowVector& point, ArrayXd& out) const;
 
  private:
   static constexpr Index kRows = 512;  // of one block
@@ -162,5 +155,3 @@ class MissingGibbs {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,11 +1,5 @@
 #include "selection/dual/fit.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <limits>
-#include <utility>
-
 #include "error.hpp"
 #include "linear/mean_field.hpp"
 #include "linear/missing_pattern.hpp"
@@ -29,7 +23,7 @@ WideFit::WideFit(const WholeModel& model, const VectorXd& inclusion, bool drop)
   for (Index c = 0; c < p; ++c) {
     if (!selected[c]) fixed_.push_back(c);
   }
-  const Index fixed = static_cast<Index>(fixed_.size());
+  const Index fixed = count_of(fixed_);
   f_.resize(rows_.rows(), fixed);
   own_.precision.resize(fixed);
   own_.mean.resize(fixed);
@@ -97,7 +91,7 @@ VectorXd WideFit::log_odds() const {
 
 void WideFit::hand_over(const ActiveModel& active, MeanFieldState& to) {
   set_posterior();
-  const Index p = static_cast<Index>(active.columns.size());
+  const Index p = count_of(active.columns);
   const MatrixXd& x = active.rows->x;
   to = state;
   to.precision = active.prior.start();
@@ -202,7 +196,7 @@ std::vector<Index> WideFit::order() const {
 }
 
 void WideFit::build() {
-  const Index size = static_cast<Index>(chosen.size());
+  const Index size = count_of(chosen);
   MatrixXd x(rows_.rows(), size);
   std::vector<Index> places;
   for (Index k = 0; k < size; ++k) {

@@ -4,11 +4,7 @@
 // or at convergence.
 //
 // Luts and Ormerod (2014), section 3.2, for more columns than rows.
-#ifndef BAYESKERNEL_SELECTION_DUAL_FIT_HPP
-#define BAYESKERNEL_SELECTION_DUAL_FIT_HPP
-
-#include <memory>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "likelihood/rules.hpp"
@@ -112,5 +108,3 @@ class WideFit final : public AscentModel {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,9 +1,5 @@
 #include "selection/dual/posterior.hpp"
 
-#include <Eigen/Cholesky>
-#include <cmath>
-#include <cstddef>
-
 #include "error.hpp"
 #include "math/cholesky.hpp"
 #include "math/special.hpp"
@@ -21,7 +17,7 @@ void WidePosterior::set(const VectorXd& w, const VectorXd& l,
            squares.array() * inclusion.array() * (1.0 - inclusion.array());
   const VectorXd root = w.cwiseSqrt();
   list_used(inclusion);
-  const Index used = static_cast<Index>(used_.size());
+  const Index used = count_of(used_);
   work_.resize(n, used);
   VectorXd gradient(used), scale(used);
   for (Index u = 0; u < used; ++u) {
@@ -90,7 +86,7 @@ void WidePosterior::update_odds(double prior, VectorXd& odds) {
   for (Index k = 0; k < x_.cols(); ++k) {
     if (place_[k] < 0) set_odds(k, odds_without(prior, k), odds);
   }
-  const Index n = x_.rows(), used = static_cast<Index>(used_.size());
+  const Index n = x_.rows(), used = count_of(used_);
   VectorXd weight(used), from(used);
   for (Index u = 0; u < used; ++u) {
     const Index k = used_[u];
@@ -227,7 +223,7 @@ void WidePosterior::list_used(const VectorXd& inclusion) {
   place_.assign(x_.cols(), -1);
   for (Index k = 0; k < x_.cols(); ++k) {
     if (inclusion[k] < kOut) continue;
-    place_[k] = static_cast<Index>(used_.size());
+    place_[k] = count_of(used_);
     used_.push_back(k);
   }
 }

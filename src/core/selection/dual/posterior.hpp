@@ -7,12 +7,7 @@
 // diag(a g (1 - g)). Flat columns of F never meet a D^-1. Columns that are out
 // do not touch the n x n matrices. W Q M = W - M, so that as long as no E gamma
 // has moved far enough to matter to others a log odds needs no product with Q.
-#ifndef BAYESKERNEL_SELECTION_DUAL_POSTERIOR_HPP
-#define BAYESKERNEL_SELECTION_DUAL_POSTERIOR_HPP
-
-#include <algorithm>
-#include <utility>
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "simd/gram.hpp"
@@ -105,5 +100,3 @@ class WidePosterior {
 };
 
 }  // namespace bayeskernel
-
-#endif

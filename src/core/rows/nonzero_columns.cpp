@@ -1,8 +1,8 @@
-#include "rows/active_columns.hpp"
+#include "rows/nonzero_columns.hpp"
 
 namespace bayeskernel {
 
-void ActiveColumns::find(const Columns& x) {
+void NonzeroColumns::find(const Columns& x) {
   const Index p = x.rows(), n = x.cols();
   index_.clear();
   if (p < kLeast || n == 0 || kPart * (x.col(0).array() != 0.0).count() > p) {
@@ -22,21 +22,21 @@ void ActiveColumns::find(const Columns& x) {
   }
 }
 
-bool ActiveColumns::cover(const double* column, Index p) const {
-  const Eigen::Map<const Eigen::ArrayXd> all(column, p);
+bool NonzeroColumns::cover(const double* column, Index p) const {
+  const Eigen::Map<const ArrayXd> all(column, p);
   Index seen = 0;
   for (const Index k : index_) seen += column[k] != 0.0;
   return (all != 0.0).count() == seen;
 }
 
-void ActiveColumns::add_lower(const MatrixXd& m,
-                              Eigen::Ref<MatrixXd> out) const {
+void NonzeroColumns::add_lower(const MatrixXd& m,
+                               Eigen::Ref<MatrixXd> out) const {
   for (Index c = 0; c < size(); ++c) {
     for (Index r = c; r < size(); ++r) out(index_[r], index_[c]) += m(r, c);
   }
 }
 
-MatrixXd ActiveColumns::rows_of(const Columns& from) const {
+MatrixXd NonzeroColumns::rows_of(const Columns& from) const {
   MatrixXd out(size(), from.cols());
   for (Index i = 0; i < from.cols(); ++i) {
     for (Index k = 0; k < size(); ++k) out(k, i) = from(index_[k], i);
@@ -44,7 +44,7 @@ MatrixXd ActiveColumns::rows_of(const Columns& from) const {
   return out;
 }
 
-MatrixXd ActiveColumns::columns_of(const Columns& from) const {
+MatrixXd NonzeroColumns::columns_of(const Columns& from) const {
   MatrixXd out(from.rows(), size());
   for (Index k = 0; k < size(); ++k) out.col(k) = from.col(index_[k]);
   return out;

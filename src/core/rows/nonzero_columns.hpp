@@ -1,18 +1,15 @@
 // The columns of a few rows in which there is anything but 0, where these are a
 // small part of all: levels of a factor in which groups lie, as schools of
 // classes, are columns of which the rows of a tile see few.
-#ifndef BAYESKERNEL_ROWS_ACTIVE_COLUMNS_HPP
-#define BAYESKERNEL_ROWS_ACTIVE_COLUMNS_HPP
-
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 
 namespace bayeskernel {
 
-class ActiveColumns {
+class NonzeroColumns {
  public:
-  using Columns = Eigen::Ref<const MatrixXd>;
+  using Columns = MatrixRef;
 
   // Of x, p x rows. A look at the first row tells where all are dense.
   void find(const Columns& x);
@@ -20,11 +17,9 @@ class ActiveColumns {
   // Whether they are few; none of the following has a meaning otherwise.
   bool few() const { return !index_.empty(); }
   const std::vector<Index>& index() const { return index_; }  // ascending
-  Index size() const { return static_cast<Index>(index_.size()); }
+  Index size() const { return count_of(index_); }
   // x without the other columns.
-  Eigen::Map<const MatrixXd> x() const {
-    return {x_.data(), size(), x_.size() / size()};
-  }
+  MatrixMap x() const { return {x_.data(), size(), x_.size() / size()}; }
 
   // Whether all others are 0 in another column of p numbers.
   bool cover(const double* column, Index p) const;
@@ -45,5 +40,3 @@ class ActiveColumns {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -2,7 +2,7 @@
 #include "check.hpp"
 #include "ep/fit.hpp"
 #include "hinge_problem.hpp"
-#include "rows/active_columns.hpp"
+#include "rows/nonzero_columns.hpp"
 
 using namespace bayeskernel;
 
@@ -68,7 +68,7 @@ TEST("what few columns give is what all of them do") {
 TEST("columns are few where a quarter of them has all that is not 0") {
   MatrixXd x = MatrixXd::Zero(40, 6);
   for (Index i = 0; i < 6; ++i) x(3 + i / 2, i) = x(30, i) = 1.0 + i;
-  ActiveColumns active;
+  NonzeroColumns active;
   active.find(x);
   CHECK(active.few());
   CHECK((active.index() == std::vector<Index>{3, 4, 5, 30}));
