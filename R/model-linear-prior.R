@@ -53,8 +53,8 @@
 #'
 #' For two classes this is weak but not flat: a flat prior has no use where a column separates the
 #' classes. One standard deviation of a predictor rarely moves the latent value by more than 5
-#' (Gelman et al. 2008). For numbers the prior moves estimates of ordinary data by less than 1 % of their
-#' standard deviations. The intercept is that at the means of the predictors.
+#' (Gelman et al. 2008). For numbers the prior moves estimates of ordinary data by less than 1 % of
+#' their standard deviations. The intercept is that at the means of the predictors.
 #'
 #' * **Rare levels.** Where more than 99 % of the rows share one value, s is that of a share of 99
 #'   %. The coefficient of a dummy variable then has a standard deviation of 25 at most.

@@ -163,8 +163,8 @@ seqkr_centres <- function(object) {
   out
 }
 
-# The function of the only predictor, or the probability, with intervals, the rows that the stream has
-# kept, and a tick where there are centres.
+# The function of the only predictor, or the probability, with intervals, the rows that the stream
+# has kept, and a tick where there are centres.
 curve_data <- function(x, threads) {
   to_data <- function(z) z * x$transform$scale + x$transform$center
   seen <- as.vector(to_data(x$state$points))

@@ -148,6 +148,6 @@ run_workers <- function() {
 }
 
 run_parts(list(
-  version = function() format(packageVersion("bayeskernel")), growth = run_growth, rivals = run_rivals, sqlite = run_sqlite,
-  workers = run_workers, sample = susy_sample_scores
+  version = function() format(packageVersion("bayeskernel")), growth = run_growth,
+  rivals = run_rivals, sqlite = run_sqlite, workers = run_workers, sample = susy_sample_scores
 ), results_file)

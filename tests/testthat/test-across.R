@@ -1,5 +1,5 @@
-# Terms that look at other rows, and columns with units: lm() has other answers for new rows than for
-# the same rows of the fit, and says nothing.
+# Terms that look at other rows, and columns with units: lm() has other answers for new rows than
+# for the same rows of the fit, and says nothing.
 
 across_data <- function() {
   i <- 1:40

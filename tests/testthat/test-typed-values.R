@@ -23,7 +23,8 @@ test_that("what e1071, car and fits with missing values have is named here", {
   fit <- gpsvm(y ~ x, rows, tune = FALSE, threads = 1)
   expect_error(predict(fit, rows, decision.values = TRUE), "`type = \"link\"`", fixed = TRUE)
   expect_error(gpsvm(y ~ x, rows, missing = "model"), "bsvm() model missing", fixed = TRUE)
-  expect_error(vcov(bkm(y ~ x, rows, threads = 1), complete = FALSE), "compare_terms()", fixed = TRUE)
+  fit <- bkm(y ~ x, rows, threads = 1)
+  expect_error(vcov(fit, complete = FALSE), "compare_terms()", fixed = TRUE)
 })
 
 test_that("digits of a summary are those of its print", {
