@@ -30,7 +30,8 @@
 #'
 #'   A claim in words, such as that one error is below another, is a difference, and its sign is
 #'   compared. The verdict is `"undecided"` for an opposite sign within two standard errors of 0.
-#'   Figures without printed numbers, such as boxplots, have claims alone. `plot()` draws the figure.
+#'   Figures without printed numbers, such as boxplots, have claims alone. `plot()` draws the
+#'   figure.
 #' @section Errors: `bayeskernel_error_argument` for other names;
 #'   `bayeskernel_error_data` where data or a package is missing.
 #' @seealso [published()], [paper_data()].

@@ -132,8 +132,8 @@ plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL, y 
 #' @param ... Arguments of [plot()][plot.bayeskernel_fit]: `pars`, `newdata`, `y`, `columns`,
 #'   `scale`, `link`, `bins`, `re.form`, `main`, `threads`.
 #' @return A data frame. Coefficients have intervals of 90 %, `estimate`, `lower` and `upper`, and
-#'   of 50 %, `lower_50` and `upper_50`; curves have `fit`, `lwr` and `upr`. `autoplot()` returns a `ggplot` object, to
-#'   which scales, themes and facets can be added.
+#'   of 50 %, `lower_50` and `upper_50`; curves have `fit`, `lwr` and `upr`. `autoplot()` returns a
+#'   `ggplot` object, to which scales, themes and facets can be added.
 #' @section Errors: `bayeskernel_error_argument` for a type that does not apply to the fit.
 #' @examples
 #' data("bdf", package = "nlme")
