@@ -163,7 +163,7 @@ print.summary.bayeskernel_fit <- function(x, digits = x$digits %||% default_digi
   if (x$detail) print_header(x$facts$title, x$call, x$facts[-1]) else print_head(x)
   print_tables(x, digits, max_rows = 60L)
   print_measures(x$measures, digits)
-  if (!x$detail) print_rest(x$facts)
+  if (!x$detail) print_rest(x$facts[names(x$facts) != "Noise"])
   for (line in c(x$notes, if (x$detail) x$details, quality_note(x))) print_line(line)
   invisible(x)
 }
@@ -197,7 +197,7 @@ facts_at_head <- c("title", "Posterior", "Rows", "Groups")
 # What print() of a fit says in addition to its tables.
 facts_in_short <- c(
   "Selection", "Not settled", "Missing", "Processes", "Kernel", "Kernels", "Not tuned", "Inducing",
-  "Spaces", "Weights", "Projection", "Agreement", "Fit", "Counts", "Chains"
+  "Spaces", "Weights", "Projection", "Agreement", "Fit", "Counts", "Chains", "Noise"
 )
 
 #' @rdname summary.bayeskernel_fit
@@ -224,6 +224,7 @@ print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
   facts <- parts$facts
   # The last line says it, too.
   if (any(grepl("they agree", facts$Chains))) facts$Chains <- NULL
+  if (length(x$posterior$random) > 0L) facts$Noise <- NULL
   print_rest(facts, facts_in_short)
   print_line(convergence_line(parts))
   if (!is.null(x$draws)) for (line in until_line(parts$diagnostics)) print_line(line)

@@ -54,13 +54,15 @@ test_that("variance components print variances, deviations, correlations", {
 
 test_that("coefficients that a penalty shrinks are printed as such", {
   rows <- data.frame(x = sin(1:30), y = cos(1:30) + sin(1:30))
-  shrunk <- bkm(y ~ x, rows, threads = 1)
+  shrunk <- bkm(y ~ x, rows, penalty = "learn", threads = 1)
   expect_output(print(shrunk), "Fixed coefficients, shrunk by `penalty`:", fixed = TRUE)
   expect_output(print(summary(shrunk)), "shrunk by `penalty`", fixed = TRUE)
   expect_output(print(shrunk), "Bayesian Gaussian regression, expectation", fixed = TRUE)
   rows$g <- rep(letters[1:6], 5)
   mixed <- bkm(I(y > 0) ~ x + (1 | g), rows, threads = 1)
   expect_output(print(mixed), "Bayesian logistic mixed model, expectation", fixed = TRUE)
-  free <- bkm(y ~ x, rows, penalty = "none", threads = 1)
+  free <- bkm(y ~ x, rows, threads = 1)
   expect_output(print(free), "Fixed coefficients:", fixed = TRUE)
+  expect_output(print(free), "Noise: sd ", fixed = TRUE)
+  expect_false(any(grepl("Noise", printed(print(summary(free))))))
 })
