@@ -41,7 +41,7 @@ static VectorXd observed_variance(const MatrixXd& x) {
       sum += x(i, j);
       square += x(i, j) * x(i, j);
     }
-    out[j] = square / count - sum * sum / (count * count);
+    out[j] = (square - sum * sum / count) / (count - 1.0);
   }
   return out;
 }
