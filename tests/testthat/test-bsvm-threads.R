@@ -124,7 +124,7 @@ interrupted_run <- function(on_interrupt) {
     # Loading and compiling of R code is over before the interrupt comes.
     for (repetition in 1:3) run(200)
     ready()
-    run(1e5)
+    run(1e6)
   }, list(few_rows(), on_interrupt), after = 2)
 }
 
@@ -145,7 +145,7 @@ test_that("an interrupt keeps the draws, and the run can be continued", {
   expect_true("bayeskernel_warning_interrupt" %in% out$warned)
   kept <- dim(fit$draws)[1]
   expect_gt(kept, 0)
-  expect_lt(kept, 1e5)
+  expect_lt(kept, 1e6)
   expect_true(fit$diagnostics$interrupted)
   whole <- gibbs(ndraws = kept + 40, seed = 7, threads = 1)
   expect_identical(fit$draws, whole$draws[seq_len(kept), , ])

@@ -245,7 +245,9 @@ test_that("a boundary of two numbers holds factors and others where most rows ar
   expect_equal(data$prob_yes[some], unname(predict(fit, held, "prob", threads = 1)[, "yes"]))
   # A logarithm has no value below 0.
   expect_equal(range(data$c), range(rows$c))
-  note <- sprintf("at f = v, b = %s", format(median(rows$b), digits = 3))
+  note <- sprintf(
+    "at f = v, b = %s; rows of other levels left out", format(median(rows$b), digits = 3)
+  )
   expect_true(note %in% texts(plot(fit, "boundary", columns = c("a", "c"), threads = 1)))
   skip_if_not_installed("ggplot2")
   gg <- ggplot2::autoplot(fit, "boundary", columns = c("a", "c"), threads = 1)

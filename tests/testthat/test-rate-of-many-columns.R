@@ -12,7 +12,9 @@ test_that("some rows give the learning rate of all, and keep the shares of class
   expect_false(some$learning_rate == all$learning_rate)
   expect_equal(some$learning_rate, all$learning_rate, tolerance = 0.05)
   inclusion <- summary(some)$selection[, "Inclusion"]
-  expect_setequal(names(inclusion)[inclusion > 0.5], c("v1", "v2"))
+  # By 8000 draws of "gibbs" the next is in with probability 0.45.
+  expect_setequal(names(inclusion)[inclusion > 0.9], c("v1", "v2"))
+  expect_lt(sort(inclusion, decreasing = TRUE)[3], 0.6)
   labels <- rep(0:1, c(60, 940))
   at <- spread_by_class(labels, 500)
   expect_equal(mean(labels[at]), mean(labels), tolerance = 1e-3)
