@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -62,6 +63,39 @@ struct Blocks final : RcppParallel::Worker {
   std::atomic<bool> failed{false};
 };
 
+#if RCPP_PARALLEL_USE_TBB
+
+// parallelFor() makes an arena for each call, which lives on until its worker
+// has left it: after thousands of short calls each took milliseconds. So there
+// is one for each number of threads, as long as the process.
+tbb::task_arena& arena_of(int threads) {
+  static std::mutex mutex;
+  static auto& arenas = *new std::map<int, tbb::task_arena>();
+  const std::lock_guard<std::mutex> lock(mutex);
+  return arenas.try_emplace(threads, threads).first->second;
+}
+
+void run_blocks(std::size_t count, Blocks& blocks, int threads) {
+  const auto part = [&](const tbb::blocked_range<std::size_t>& range) {
+    blocks(range.begin(), range.end());
+  };
+  // A thread that waits in a run within a run takes no other block of the
+  // outer.
+  arena_of(threads).execute([&] {
+    tbb::this_task_arena::isolate([&] {
+      tbb::parallel_for(tbb::blocked_range<std::size_t>(0, count, 1), part);
+    });
+  });
+}
+
+#else
+
+void run_blocks(std::size_t count, Blocks& blocks, int threads) {
+  RcppParallel::parallelFor(0, count, blocks, 1, threads);
+}
+
+#endif
+
 }  // namespace
 
 RcppParallelExecutor::RcppParallelExecutor(int threads)
@@ -81,8 +115,7 @@ void RcppParallelExecutor::run(Index n_blocks,
     body(block);
   };
   Blocks blocks(asks_ ? asking : body);
-  RcppParallel::parallelFor(0, static_cast<std::size_t>(n_blocks), blocks, 1,
-                            threads_);
+  run_blocks(static_cast<std::size_t>(n_blocks), blocks, threads_);
   if (blocks.failure) std::rethrow_exception(blocks.failure);
 }
 
