@@ -145,13 +145,14 @@ warn_combined <- function(design, settings) {
   spread <- suppressWarnings(stats::cor(from[, at, drop = FALSE]))
   root <- tryCatch(chol(spread), error = function(e) NULL)
   if (is.null(root)) return(invisible())
-  # Variance inflation, where the prior has a tenth of what is known or more.
+  inflation <- diag(chol2inv(root))
+  # Where the prior has a tenth of what is known or more.
   most <- n * if (settings$family %in% c("logit", "probit")) 1 else 100
-  if (settings$family == "gaussian" && is.null(file)) {
+  if (settings$family == "gaussian" && is.null(file) && any(inflation > max(most, 100))) {
     left <- stats::lm.fit(x[some, , drop = FALSE], design$y[some])$residuals
     most <- most * stats::var(design$y[some]) / stats::var(left)
   }
-  names <- names[diag(chol2inv(root)) > max(most, 100)]
+  names <- names[inflation > max(most, 100)]
   if (length(names)) {
     bk_warn(
       "identification", fit_header("The prior may hold the effect of `%s` near 0.", names[1L]),
