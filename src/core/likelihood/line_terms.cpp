@@ -1,8 +1,5 @@
 #include "likelihood/line_terms.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "likelihood/likelihood.hpp"
 #include "math/normal.hpp"
 #include "simd/lanes_exp.hpp"
@@ -10,8 +7,6 @@
 namespace bayeskernel {
 
 namespace {
-
-using Index = Eigen::Index;
 
 void add_row(Family family, const LineRows& rows, double t, Index i,
              LineTerms& out) {
@@ -55,31 +50,47 @@ BAYESKERNEL_WIDE inline void hinge_lanes(const LineRows& rows, double t,
   out.slope += 2.0 * total<Lanes>(slope);
 }
 
-// log(1 + e_1) + log(1 + e_2) + ... has one logarithm for so many rows, since
-// factors are at most two. Powers are 1, as below.
+// Sums of rows with powers 1. Of each `step(margin, value, slope)` adds to
+// `value`, sets `slope` and returns a factor between 0 and 2: `sign` times
+// their logarithms are added, one of the product of `block` rows a lane.
+template <class Lanes, class Step>
+BAYESKERNEL_WIDE inline void product_lanes(const LineRows& rows, double t,
+                                           Index end, Index block, double sign,
+                                           const Step& step, LineTerms& out) {
+  using Vector = typename Lanes::Vector;
+  Vector value{}, slope{};
+  double logs = 0.0;
+  for (Index from = 0; from < end; from += block) {
+    Vector factors = Vector{} + 1.0;
+    for (Index i = from; i < std::min(end, from + block); i += Lanes::width) {
+      const Vector s = simd::view<Lanes>(rows.s + i);
+      const Vector margin = t * s - simd::view<Lanes>(rows.gap + i);
+      Vector own;
+      factors *= step(margin, value, own);
+      slope += own * s;
+    }
+    for (Index k = 0; k < Lanes::width; ++k) logs += std::log(factors[k]);
+  }
+  out.value += sign * logs + total<Lanes>(value);
+  out.slope += total<Lanes>(slope);
+}
+
+// log p = min(m, 0) - log(1 + e^-|m|).
 template <class Lanes>
 BAYESKERNEL_WIDE inline void logit_lanes(const LineRows& rows, double t,
                                          Index end, LineTerms& out) {
   using Vector = typename Lanes::Vector;
-  constexpr Index kRows = 512;
-  const Vector none{};
-  Vector value{}, slope{};
-  for (Index from = 0; from < end; from += kRows) {
-    Vector factors = none + 1.0;
-    for (Index i = from; i < std::min(end, from + kRows); i += Lanes::width) {
-      const Vector s = simd::view<Lanes>(rows.s + i);
-      const Vector margin = t * s - simd::view<Lanes>(rows.gap + i);
-      Vector e = margin > none ? -margin : margin;
-      value += margin < none ? margin : none;
-      simd::replace_by_exp<Lanes>(e);
-      const Vector far = 1.0 + e;
-      factors *= far;
-      slope += (margin > none ? e : none + 1.0) / far * s;
-    }
-    for (Index k = 0; k < Lanes::width; ++k) out.value -= std::log(factors[k]);
-  }
-  out.value += total<Lanes>(value);
-  out.slope += total<Lanes>(slope);
+  const auto step = [](const Vector& margin, Vector& value, Vector& slope)
+                        BAYESKERNEL_WIDE {
+                          const Vector none{};
+                          Vector e = margin > none ? -margin : margin;
+                          value += margin < none ? margin : none;
+                          simd::replace_by_exp<Lanes>(e);
+                          const Vector far = 1.0 + e;
+                          slope = (margin > none ? e : none + 1.0) / far;
+                          return far;
+                        };
+  product_lanes<Lanes>(rows, t, end, 512, -1.0, step, out);
 }
 
 // With a = |margin| and r = Q(a) / phi(a): below 0 Phi = phi(a) r and the slope
@@ -88,30 +99,21 @@ template <class Lanes>
 BAYESKERNEL_WIDE inline void probit_lanes(const LineRows& rows, double t,
                                           Index end, LineTerms& out) {
   using Vector = typename Lanes::Vector;
-  constexpr Index kRows = 64;
-  const Vector none{};
-  Vector value{}, slope{};
-  double below = 0.0;
-  for (Index from = 0; from < end; from += kRows) {
-    Vector factors = none + 1.0;
-    for (Index i = from; i < std::min(end, from + kRows); i += Lanes::width) {
-      const Vector s = simd::view<Lanes>(rows.s + i);
-      const Vector margin = t * s - simd::view<Lanes>(rows.gap + i);
-      Vector r = margin > none ? margin : -margin;
-      const Vector half = -0.5 * r * r;
-      detail::replace_by_mills(r);
-      Vector density = half;
-      simd::replace_by_exp<Lanes>(density);
-      density *= 1.0 / detail::kSqrtTwoPi;
-      const Vector upper = 1.0 - density * r;
-      factors *= margin < none ? r : upper;
-      value += margin < none ? half - detail::kLogSqrtTwoPi : none;
-      slope += (margin < none ? 1.0 / r : density / upper) * s;
-    }
-    for (Index k = 0; k < Lanes::width; ++k) below += std::log(factors[k]);
-  }
-  out.value += below + total<Lanes>(value);
-  out.slope += total<Lanes>(slope);
+  const auto step = [](const Vector& margin, Vector& value,
+                       Vector& slope) BAYESKERNEL_WIDE {
+    const Vector none{};
+    Vector r = margin > none ? margin : -margin;
+    const Vector half = -0.5 * r * r;
+    detail::replace_by_mills(r);
+    Vector density = half;
+    simd::replace_by_exp<Lanes>(density);
+    density *= 1.0 / detail::kSqrtTwoPi;
+    const Vector upper = 1.0 - density * r;
+    value += margin < none ? half - detail::kLogSqrtTwoPi : none;
+    slope = margin < none ? 1.0 / r : density / upper;
+    return margin < none ? r : upper;
+  };
+  product_lanes<Lanes>(rows, t, end, 64, 1.0, step, out);
 }
 
 #endif

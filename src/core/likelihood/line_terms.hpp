@@ -1,10 +1,8 @@
 // The log likelihood of rows with labels along a line: at margins
 // y f = t s - gap, of the hinge t s - gap + 1, with powers w.
-#ifndef BAYESKERNEL_LIKELIHOOD_LINE_TERMS_HPP
-#define BAYESKERNEL_LIKELIHOOD_LINE_TERMS_HPP
+#pragma once
 
-#include <Eigen/Core>
-
+#include "eigen.hpp"
 #include "likelihood/family.hpp"
 #include "simd/simd.hpp"
 
@@ -17,7 +15,7 @@ struct LineTerms {
 
 // Rows on a line; `equal`: whether all powers are 1.
 struct LineRows {
-  Eigen::Index n;
+  Index n;
   const double *gap, *w, *s;
   bool equal;
 };
@@ -26,5 +24,3 @@ LineTerms line_terms(Family family, const LineRows& rows, double t,
                      simd::Level level = simd::level());
 
 }  // namespace bayeskernel
-
-#endif

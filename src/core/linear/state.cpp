@@ -2,12 +2,6 @@
 
 namespace bayeskernel {
 
-namespace {
-
-constexpr double kMostNoise = 1000.0;  // factor of one extrapolation
-
-}  // namespace
-
 Index StateVector::pack(const MeanFieldState& s, VectorXd& out) const {
   out.resize(size(s));
   double* to = out.data();
@@ -47,8 +41,8 @@ void StateVector::unpack(const VectorXd& from, MeanFieldState& s) const {
   // Farther off, the rows' part of the bound and the noise's, which grow with
   // the precision, would cancel to nothing.
   if (noise_) {
-    s.noise = std::clamp(std::exp(*at++), s.noise / kMostNoise,
-                         s.noise * kMostNoise);
+    s.noise =
+        std::clamp(std::exp(*at++), s.noise / kMostNoise, s.noise * kMostNoise);
   }
   take(at, s.log_b);
   if (s.log_b.size() > 0) s.log_slab = *at++;

@@ -40,6 +40,7 @@ class StateVector {
   // Log odds move far and matter little.
   static constexpr double kOddsWeight = 0.1;
   static constexpr double kClip = 30.0;
+  static constexpr double kMostNoise = 1000.0;  // factor of an extrapolation
 
   static Index root_size(Index r) { return r * (r + 1) / 2; }
 

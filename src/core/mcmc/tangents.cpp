@@ -1,10 +1,5 @@
 #include "mcmc/tangents.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <limits>
-
 namespace bayeskernel {
 
 namespace {

@@ -1,10 +1,9 @@
 // An upper hull of a log-concave density from its tangents, piecewise
 // exponential, for adaptive rejection sampling (Gilks and Wild 1992, Applied
 // Statistics 41, 337-348).
-#ifndef BAYESKERNEL_MCMC_TANGENTS_HPP
-#define BAYESKERNEL_MCMC_TANGENTS_HPP
+#pragma once
 
-#include <vector>
+#include "eigen.hpp"
 
 namespace bayeskernel {
 
@@ -39,5 +38,3 @@ class TangentHull {
 };
 
 }  // namespace bayeskernel
-
-#endif

@@ -1,9 +1,5 @@
 #include "selection/column_moves.hpp"
 
-#include <algorithm>
-#include <cmath>
-
-#include "likelihood/line_terms.hpp"
 #include "linear/latent_values.hpp"
 
 namespace bayeskernel {

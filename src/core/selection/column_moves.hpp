@@ -7,10 +7,7 @@
 // Of an indicator with several columns each v_k given that it is in. Where the
 // model has an intercept it takes up the column's median, so that columns that
 // are equal in most rows move nothing there.
-#ifndef BAYESKERNEL_SELECTION_COLUMN_MOVES_HPP
-#define BAYESKERNEL_SELECTION_COLUMN_MOVES_HPP
-
-#include <vector>
+#pragma once
 
 #include "eigen.hpp"
 #include "likelihood/family.hpp"
@@ -67,5 +64,3 @@ class ColumnMoves {
 };
 
 }  // namespace bayeskernel
-
-#endif
