@@ -260,7 +260,7 @@ beyond_range <- function(x, range) {
 # What a stream has seen since its first rows: `moments` of the columns whose location and scale
 # those decided, `outside`, rows beyond their ranges, by term, and `said`, what a warning has been
 # about.
-# moments: of the columns `names` in the n rows.
+# moments: those of the columns `names` in the n new rows.
 watch_moments <- function(stream, moments, names, center, scale, outside, n, cure) {
   stream$outside <- add_outside(stream$outside, outside, n)
   known <- is.finite(center) & is.finite(scale) & scale > 0 & !(center == 0 & scale == 1)

@@ -168,10 +168,7 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
     search$evaluations <- search$evaluations + first$evaluations
   }
   # The start is there, too: no search is taken that predicts worse.
-  ends <- unique(list(
-    search[c("moves", "log_loss")], first[c("moves", "log_loss")],
-    list(moves = start, log_loss = first$start)
-  ))
+  ends <- unique(list(search$moves, first$moves, start))
   # One step of Newton's and folds have half a say each: the first thinks too well of large
   # variances, the second have fewer rows.
   both <- function(moves) {
@@ -184,12 +181,10 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
   best <- NULL
   interrupted <- search$interrupted
   for (end in ends) {
-    found <- if (!interrupted) both(end$moves)
+    found <- if (!interrupted) both(end)
     interrupted <- is.null(found)
     if (interrupted) break
-    if (is.null(best) || found$score > best$score) {
-      best <- c(found, end["moves"])
-    }
+    if (is.null(best) || found$score > best$score) best <- c(found, list(moves = end))
   }
   few <- min(fold_evaluations, fold_work / (length(at) * classes^2))
   near <- c(directions[free], directions[!free & kinds %in% c("all", "scale")][1L])
@@ -199,13 +194,13 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
     search$evaluations <- search$evaluations + best$evaluations
   }
   folds <- best$folds
-  if (!is.null(best)) search[c("moves", "log_loss")] <- best[c("moves", "loss")]
+  if (!is.null(best)) search[c("moves", "loss")] <- best[c("moves", "loss")]
   if (interrupted) stop_or_keep_tuning(settings)
   found <- moved_process(process, spaces, search$moves)
   found$process$sharpness <- folds$sharpness %||% 1
   found$process$lapse <- score$lapse
   found$tuned <- list(
-    by = "loo", rows = length(at), evaluations = search$evaluations, log_loss = search$log_loss,
+    by = "loo", rows = length(at), evaluations = search$evaluations, log_loss = search$loss,
     start_log_loss = first$start, fold_log_loss = folds$loss %||% NA_real_,
     settled = search$settled, interrupted = interrupted
   )
@@ -424,7 +419,7 @@ climb_moves <- function(moves, directions, open, score, most, shown) {
     }
   }
   list(
-    moves = best$moves, log_loss = best$loss, loss = best$loss, folds = best$folds, start = start,
+    moves = best$moves, loss = best$loss, folds = best$folds, start = start,
     evaluations = evaluations, interrupted = interrupted, settled = !any(steps > least_step)
   )
 }
