@@ -11,6 +11,7 @@ interrupted_work <- function(work, args = list(), after = 1) {
   signal <- tempfile()
   job <- callr::r_bg(function(home, signal, work, args) {
     library(bayeskernel, lib.loc = home)
+    set.seed(1)
     warned <- character()
     fit <- tryCatch(
       withCallingHandlers(
@@ -25,8 +26,10 @@ interrupted_work <- function(work, args = list(), after = 1) {
     )
     list(fit = fit, warned = warned)
   }, list(home, signal, work, args))
-  for (wait in 1:2400) if (!file.exists(signal)) Sys.sleep(0.05)
+  for (wait in 1:2400) if (!file.exists(signal) && job$is_alive()) Sys.sleep(0.05)
   Sys.sleep(after)
+  # Says what it failed of, or what it gave, if it ended before.
+  if (!job$is_alive()) stop("ended before it was interrupted: ", class(job$get_result()$fit)[1])
   used <- function() sum(job$get_cpu_times()[c("user", "system")])
   before <- now <- used()
   job$interrupt()
