@@ -318,6 +318,7 @@ test_that("few rows are all inducing points, of a level, too", {
   expect_identical(points(y ~ gp(x), d[1:30, ]), 30L)
   expect_identical(points(y ~ g + gp(x, by = g), d), c(60L, 60L))
   expect_identical(points(y ~ gp(x), d), 50L)
+  expect_identical(points(y ~ gp(x), d[rep(1:60, 3), ]), 60L)
 })
 
 test_that("a process that separates the classes has the posterior of its half t prior", {
