@@ -19,8 +19,8 @@
 #'   variables (without values far from all others, which a warning names), unless
 #'   `standardize = FALSE`.
 #' @param inducing Inducing points: how many, or a matrix or data frame with a column for each
-#'   variable, on their scale. By default every different row up to 100 (of a level, with `by`), then 50
-#'   up to 250 rows and n / 5, at most 100. Three or more variables have at least 5 n^(1/3).
+#'   variable, on their scale. By default every different row up to 100 (of a level, with `by`),
+#'   then 50 up to 250 rows and n / 5, at most 100. Three or more variables have at least 5 n^(1/3).
 #' @return Used for its meaning in a formula; evaluated, a list of what was written.
 #'
 #' @section Model: With \eqn{g \sim GP(0, k)}{g ~ GP(0, k)} the term of row i is
