@@ -162,22 +162,6 @@ data_file <- function(name) {
   file
 }
 
-# Raetsch's benchmark sets, distinct patterns, as in the repository of the authors of Wenzel et al.
-# (2017), theogf/BayesianSVM: name, rows, and Table 1 of the paper for its S-BSVM and for its SVM
-# with Platt's scaling.
-raetsch_sets <- data.frame(
-  set = c("breast_cancer", "diabetis", "flare_solar", "german", "heart", "splice", "waveform"),
-  n = c(263, 768, 144, 1000, 270, 2991, 5000),
-  d = c(9, 8, 9, 20, 13, 60, 21),
-  error = c(.26, .22, .36, .24, .16, .13, .09),
-  error_sd = c(.07, .06, .12, .11, .06, .03, .02),
-  brier = c(.18, .16, .22, .17, .13, .17, .06),
-  seconds = c(0.32, 3.9, 0.08, 12, 0.34, 18, 12.5),
-  platt_error = c(.27, .24, .36, .27, .17, .14, .10),
-  platt_brier = c(.19, .16, .24, .18, .12, .11, .06),
-  platt_seconds = c(0.04, 0.11, 0.01, 0.15, 0.04, 1.3, 2.3)
-)
-
 # Predictors and labels of a table whose last column is the label; the greater label, "1", is the
 # positive class.
 labelled_table <- function(file) {
@@ -189,12 +173,6 @@ labelled_table <- function(file) {
 raetsch_data <- function(set) {
   ending <- if (set == "waveform") ".csv.gz" else ".csv"
   labelled_table(data_file(paste0("raetsch_", set, ending)))
-}
-
-# Sixteen by sixteen grey levels of the digits 3 (TRUE) and 5.
-usps_data <- function() {
-  data <- labelled_table(data_file("usps_3vs5.csv.gz"))
-  list(x = data$x, y = factor(data$y == "3"))
 }
 
 # The 8 low-level features of 11,000 collisions of SUSY, 10,000 for training.
@@ -284,19 +262,6 @@ simulate_linear <- function(n, p) {
   list(x = x, y = factor(f + stats::rlogis(n) > 0, c(FALSE, TRUE)))
 }
 
-# Columns standard normal with correlation r^|j - k|; `effects` belong to columns spread evenly over
-# all p, `true`, and y = sign(f + e), e logistic.
-simulate_sparse <- function(n, p, effects, correlation = 0) {
-  x <- matrix(stats::rnorm(n * p), n, p)
-  for (k in seq_len(p)[-1]) {
-    x[, k] <- correlation * x[, k - 1] + sqrt(1 - correlation^2) * x[, k]
-  }
-  colnames(x) <- paste0("x", seq_len(p))
-  true <- round(seq(1, p, length.out = length(effects)))
-  f <- drop(x[, true] %*% effects)
-  list(x = x, true = true, y = factor(f + stats::rlogis(n) > 0, c(FALSE, TRUE)))
-}
-
 # Nonlinear machines -------------------------------------------------------
 
 # Functions of x, y (a factor of two levels), new rows and the width theta of the kernel exp(-|x -
@@ -374,62 +339,6 @@ score_folds <- function(data, machine, folds = contiguous_folds(nrow(data$x)), s
     )
   })
   do.call(rbind, rows)
-}
-
-# The settings of Table 1 for one set: inducing points a fifth of the training rows, at most 100.
-# gausspr is left out above `gausspr_rows`: its time grows with the cube of the rows.
-table1_machines <- function(n, gausspr_rows = 1000) {
-  machines <- nonlinear_machines()
-  if (n > gausspr_rows) machines$gausspr <- NULL
-  ours <- function(..., method = "vb", tune = FALSE) {
-    function(x, y, new) {
-      m <- min(100L, floor(0.2 * length(y)))
-      machines$gpsvm(
-        x, y, new, inducing = m, threads = 1L, seed = 1L, ..., method = method, tune = tune
-      )
-    }
-  }
-  runs <- list(
-    "gpsvm, theta 5" = ours(theta = 5), "gpsvm, default" = ours(),
-    "gpsvm, tuned" = ours(tune = "bound"), "gpsvm, tuned by cv" = ours(tune = "cv")
-  )
-  for (peer in setdiff(names(machines), "gpsvm")) local({
-    machine <- machines[[peer]]
-    runs[[paste0(peer, ", default")]] <<- machine
-    runs[[paste0(peer, ", theta 5")]] <<- function(x, y, new) {
-      machine(x, y, new, theta = 5)
-    }
-  })
-  runs
-}
-
-# Every machine on one set: the folds of each, one below the other.
-table1_rows <- function(set) {
-  data <- raetsch_data(set)
-  machines <- table1_machines(nrow(data$x))
-  rows <- lapply(names(machines), function(name) {
-    message(set, ": ", name)
-    data.frame(set = set, machine = name, score_folds(data, machines[[name]]))
-  })
-  do.call(rbind, rows)
-}
-
-# Means over the folds, one row a set and machine.
-table1_means <- function(folds) {
-  by <- split(folds, folds[c("machine", "set")], drop = TRUE)
-  rows <- lapply(by, function(f) {
-    data.frame(
-      set = f$set[1], machine = f$machine[1], error = mean(f$error), error_sd = stats::sd(f$error),
-      brier = mean(f$brier), brier_sd = stats::sd(f$brier), log_loss = mean(f$log_loss),
-      seconds = stats::median(f$seconds)
-    )
-  })
-  means <- do.call(rbind, rows)
-  means <- means[order(
-    match(means$set, raetsch_sets$set), match(means$machine, unique(folds$machine))
-  ), ]
-  rownames(means) <- NULL
-  means
 }
 
 # Breiman's waveforms, 21 columns: a random mixture of two of three triangles plus standard normal
@@ -572,54 +481,6 @@ growth_exponent <- function(n, seconds) {
 
 # Selection ----------------------------------------------------------------
 
-kept_by_bsvm <- function(x, y, ..., method = "vb") {
-  fit <- quietly(flat(bayeskernel::bsvm)(x, y, select = TRUE, ..., method = method))
-  unname(which(bayeskernel::inclusion(fit) > 0.5))
-}
-
-kept_by_lasso <- function(x, y, rule) {
-  fit <- quietly(glmnet::cv.glmnet(x, y, family = "binomial"))
-  which(stats::coef(fit, s = rule)[-1] != 0)
-}
-
-# Spike-and-slab variational Bayes for the logistic model.
-kept_by_varbvs <- function(x, y) {
-  fit <- quietly(varbvs::varbvs(x, NULL, as.numeric(y) - 1, family = "binomial", verbose = FALSE))
-  unname(which(fit$pip > 0.5))
-}
-
-# Functions of x and y that give the columns kept; peers where installed.
-selectors <- function() {
-  all <- list(
-    "bsvm vb" = kept_by_bsvm,
-    "bsvm vb, four starts" = function(x, y) {
-      kept_by_bsvm(x, y, starts = c(1, 0.5, 0.1, 0.01))
-    },
-    "bsvm gibbs" = function(x, y) {
-      kept_by_bsvm(x, y, method = "gibbs", chains = 2, ndraws = 2000, seed = 1)
-    }
-  )
-  if (has("glmnet")) {
-    all[["cv.glmnet, one se"]] <- function(x, y) {
-      kept_by_lasso(x, y, "lambda.1se")
-    }
-    all[["cv.glmnet, minimum"]] <- function(x, y) {
-      kept_by_lasso(x, y, "lambda.min")
-    }
-  }
-  if (has("varbvs")) all[["varbvs"]] <- kept_by_varbvs
-  all
-}
-
-# Seconds, false selections and misses of one of them on simulated data.
-score_selection <- function(selector, set) {
-  done <- timed(function() selector(set$x, set$y))
-  c(
-    seconds = done$seconds, false = length(setdiff(done$value, set$true)),
-    missed = length(setdiff(set$true, done$value))
-  )
-}
-
 # Linear support vector machine, cost tuned -------------------------------
 
 fit_svm <- function(x, y, cost, weights = NULL) {
@@ -647,12 +508,6 @@ tune_svm <- function(x, y, hold_outs = 5, coarse = 2^seq(-5, 5, 2), fine = 2^seq
   refined <- best * fine
   cost <- refined[which.min(error(refined))]
   list(fit = fit_svm(x, y, cost), cost = cost)
-}
-
-# Weights that give both classes the same total.
-balancing_weights <- function(y) {
-  count <- table(y)
-  stats::setNames(as.numeric(length(y) / (2 * count)), names(count))
 }
 
 # Additive kernels: data and peers of Ouyang (2008) --------------------------
