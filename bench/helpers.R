@@ -145,12 +145,6 @@ toenail_data <- function() {
   home$toenail
 }
 
-spam_data <- function() {
-  home <- new.env()
-  utils::data("spam", package = "kernlab", envir = home)
-  home$spam
-}
-
 # A file of the folder that the environment variable BAYESKERNEL_DATA names.
 data_file <- function(name) {
   folder <- Sys.getenv("BAYESKERNEL_DATA")
@@ -219,24 +213,6 @@ checked_acath <- function(data) {
   data
 }
 
-acath_formula <- sigdz ~ sex + age + log(cad.dur + 1) + log(choleste)
-
-# Section 4.5: test rows have their cholesterol measured. A quarter of all rows, drawn among those,
-# is the test set; the other rows, complete or not, are for training.
-acath_test_rows <- function(data) {
-  complete <- which(!is.na(data$choleste))
-  sort(sample(complete, round(0.25 * nrow(data))))
-}
-
-# Multiple imputation with the defaults of mice: data frames of the transformed columns, in the
-# order of acath_formula.
-mice_completed <- function(data, seed, m = 5) {
-  columns <- stats::model.frame(acath_formula, data, na.action = stats::na.pass)
-  names(columns) <- c("sigdz", "sex", "age", "log_duration", "log_cholesterol")
-  imputed <- mice::mice(columns, m = m, seed = seed, printFlag = FALSE)
-  mice::complete(imputed, "all")
-}
-
 three_quarters <- function(n) sort(sample(n, round(0.75 * n)))
 
 # The test rows of the folds of Wenzel et al.: contiguous, not shuffled; the last n %% 10 rows are
@@ -244,14 +220,6 @@ three_quarters <- function(n) sort(sample(n, round(0.75 * n)))
 contiguous_folds <- function(n, k = 10) {
   size <- n %/% k
   lapply(seq_len(k), function(fold) (fold - 1) * size + seq_len(size))
-}
-
-# Columns of the fixed part, standardised by the training rows.
-standardised_design <- function(data, train) {
-  x <- stats::model.matrix(~ time * treatment, data)[, -1]
-  center <- colMeans(x[train, ])
-  spread <- apply(x[train, ], 2, stats::sd)
-  scale(x, center, spread)
 }
 
 # Section 4.2; the paper's own generator is lost. Labels y = sign(f + e), f = x1 - x2 + x3 - x4, e
