@@ -309,20 +309,6 @@ score_folds <- function(data, machine, folds = contiguous_folds(nrow(data$x)), s
   do.call(rbind, rows)
 }
 
-# Breiman's waveforms, 21 columns: a random mixture of two of three triangles plus standard normal
-# noise; class TRUE mixes the first and the second, as in Raetsch's set.
-simulate_waveform <- function(n) {
-  triangle <- function(peak) pmax(6 - abs(1:21 - peak), 0)
-  triangles <- rbind(triangle(11), triangle(15), triangle(7))
-  pairs <- rbind(c(1, 2), c(1, 3), c(2, 3))
-  class <- sample(3, n, replace = TRUE)
-  u <- stats::runif(n)
-  x <- u * triangles[pairs[class, 1], ] +
-    (1 - u) * triangles[pairs[class, 2], ] +
-    matrix(stats::rnorm(n * 21), n)
-  list(x = x, y = factor(class == 1))
-}
-
 # A stand-in for the collisions of SUSY: 18 columns, 8 of them independent standard normal, z, as
 # low-level features, and 10 noisy functions of two of these each, as high-level ones: a sum for odd
 # j, a length for even j. Labels y = sign(f + e), e logistic, f a smooth function of z with squares,
