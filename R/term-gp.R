@@ -446,7 +446,7 @@ fill_processes <- function(object, rows, threads = getOption("bayeskernel.thread
 open_variance <- function(object, rows) {
   # Of no rows cbind() would make a column of NULL.
   open <- do.call(cbind, Filter(length, list(rows$open, rows$unit_open)))
-  if (is.null(open) || is_sampled(object)) return(0)
+  if (is.null(open) || !is.null(object$draws)) return(0)
   smooths <- object$design$smooths
   labels <- vapply(
     c(

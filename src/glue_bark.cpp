@@ -8,7 +8,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 Rcpp::List checkpoint_list(const BarkCheckpoint& from) {
   Rcpp::List out =
       r_list({{"location", from.location},
@@ -302,7 +301,6 @@ struct Kept {
   BarkTraining train;
   BarkDraws draws;
 };
-
 }  // namespace
 
 // [[Rcpp::export(rng = false)]]

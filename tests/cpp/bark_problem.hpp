@@ -131,7 +131,6 @@ struct BarkSnapshot {
 };
 
 namespace bark_detail {
-
 inline void draw_indicators(const BarkModel& model, BarkRandom& random,
                             BarkSnapshot& out) {
   const InclusionPrior& inclusion = model.inclusion;
@@ -220,7 +219,6 @@ inline void draw_kernels(const BarkModel& model, BarkRandom& random,
     if (n > 0.0) out.variance[i] = n * n / varphi();
   }
 }
-
 }  // namespace bark_detail
 
 // y or z given the rest: coefficients from their prior, noise 1 / (phi w).

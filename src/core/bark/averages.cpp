@@ -5,9 +5,7 @@
 #include "math/normal.hpp"
 
 namespace bayeskernel {
-
 namespace {
-
 // Nodes for the effects of levels that the fit has not seen.
 constexpr int kNodes = 30;
 
@@ -72,7 +70,6 @@ class ClassTerms {
   const BarkDraws& draws_;
   GaussHermite nodes_;
 };
-
 }  // namespace
 
 Index BarkDraws::most() const {
@@ -158,5 +155,4 @@ BarkLatent latent_by_draw(const BarkDraws& draws, const BarkTraining& train,
       [](Index, Index) {});
   return out;
 }
-
 }  // namespace bayeskernel

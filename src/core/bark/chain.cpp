@@ -8,7 +8,6 @@
 #include "rng/distributions.hpp"
 
 namespace bayeskernel {
-
 BarkChain::BarkChain(const BarkData& data, const std::vector<double>& y,
                      int n_classes, const BarkPrior& prior,
                      const ScaleSetting& setting,
@@ -290,5 +289,4 @@ void BarkChain::move_latents(Stream& stream) {
   }
   latent->scale(stream);
 }
-
 }  // namespace bayeskernel

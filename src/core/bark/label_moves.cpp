@@ -5,7 +5,6 @@
 #include "rng/distributions.hpp"
 
 namespace bayeskernel {
-
 void move_stretch(BarkState& state, LatentSweep& latent, BarkTally& tally,
                   Stream& stream) {
   RandomWalkStep& step = tally.steps.stretch;
@@ -43,5 +42,4 @@ void move_by_labels(BarkState& state, LatentSweep& latent, ScaleWalks& scales,
   }
   latent.end_labels(stream);
 }
-
 }  // namespace bayeskernel

@@ -7,7 +7,6 @@
 #include "simd/column_products.hpp"
 
 namespace bayeskernel {
-
 LatentSweep::LatentSweep(BarkState& state, std::vector<int> classes,
                          int n_classes)
     : s_(state),
@@ -161,5 +160,4 @@ double LatentSweep::log_likelihood(const AlignedBuffer& fitted) const {
   }
   return rest + product.value();
 }
-
 }  // namespace bayeskernel

@@ -14,7 +14,6 @@
 #include "simd/aligned_buffer.hpp"
 
 namespace bayeskernel {
-
 class LatentSweep {
  public:
   // Classes 1..C of the rows; cuts t_1 = 0 < t_2 < ... < t_{C-1}.
@@ -132,5 +131,4 @@ class LatentSweep {
   AlignedBuffer fitted_, new_fitted_, coefficients_, new_coefficients_;
   double log_likelihood_ = 0.0, proposed_ = 0.0;
 };
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "mcmc/metropolis.hpp"
 
 namespace bayeskernel {
-
 enum class BarkMove {
   birth,
   death,
@@ -78,5 +77,4 @@ struct BarkSchedule {
   int learn = 5;              // between looks at where they are, in warmup
   double shift_share = 0.25;  // of the sweeps move a column nearby
 };
-
 }  // namespace bayeskernel

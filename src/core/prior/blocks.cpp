@@ -5,7 +5,6 @@
 #include "math/special.hpp"
 
 namespace bayeskernel {
-
 MatrixXd Block::second_moment(const VectorXd& theta) const {
   const MatrixMap own(theta.data() + first, width, members);
   return own * own.transpose();
@@ -179,5 +178,4 @@ double Prior::bound(const Block& block, const BlockPosterior& q,
          log_multivariate_gamma(0.5 * q.df, block.width) -
          log_multivariate_gamma(0.5 * prior.df(), block.width);
 }
-
 }  // namespace bayeskernel

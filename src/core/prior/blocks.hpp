@@ -10,7 +10,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 // One variance component over `members` vectors of length `width` (r): columns
 // first .. first + members * width - 1 of theta, member by member, or, when
 // `eliminated`, the group effects. Four kinds:
@@ -123,5 +122,4 @@ class Prior {
     }
   }
 };
-
 }  // namespace bayeskernel
