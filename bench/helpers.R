@@ -58,6 +58,7 @@ run_parts <- function(parts, file) {
   for (part in strsplit(wanted, ",", fixed = TRUE)[[1]]) {
     message("part ", part)
     results[[part]] <- parts[[part]]()
+    results$version <- as.character(utils::packageVersion("bayeskernel"))
     saveRDS(results, file, version = 2, compress = "xz")
   }
 }
