@@ -281,10 +281,10 @@ scale_names <- function(columns, settings) {
 # In the order in which the core has them.
 scalar_names <- function(rows, settings, points) {
   hyper <- !is.null(settings$structure$hyper)
-  cuts <- max(0L, length(rows$levels) - 2L)
+  cuts <- if (length(rows$levels) > 2L) length(rows$levels) - 1L else 0L
   c(
     "phi", "J", "m", "d", "T", "log_lik", if (!is.null(settings$prior$scale)) "epsilon",
-    if (hyper) c("q0", "q1"), if (cuts > 0L) sprintf("cut[%d]", seq_len(cuts) + 1L),
+    if (hyper) c("q0", "q1"), if (cuts > 0L) sprintf("cut[%d]", seq_len(cuts)),
     sprintf("f[%d]", seq_len(points)), block_variance_names(rows, settings),
     block_names(rows, settings)
   )
