@@ -51,7 +51,9 @@ bark_job <- function(rows, settings) {
           phi = core_precision(prior$phi, data$weight), max_kernels = most, kill_power = 1,
           markov = as.numeric(c(structure$q0, structure$q1)),
           markov_beta = as.numeric(structure$hyper)
-        )
+        ),
+        # A chain of before 0.13.0, whose first cut point was 0, is of another model.
+        if (data$classes > 2L) list(free_cuts = TRUE)
       )
     )
   )

@@ -71,7 +71,8 @@
 #'
 #' @section Convergence: The posterior is often bimodal and chains rarely switch modes, so warm-up
 #'   starts with many short runs and keeps the best. Chains that disagree are combined by stacking,
-#'   and a warning says how far their predictions differ. Chains that agree may have missed a mode.
+#'   and a warning says how far their predictions differ, and the Monte Carlo error of the combined
+#'   prediction. More chains lower that error. Chains that agree may have missed a mode.
 #'   See [bark_control()] and [bayeskernel-diagnostics].
 #'
 #' @section Errors: All inherit from `bayeskernel_error`: `_response`, `_missing`, `_dimension`,

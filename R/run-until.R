@@ -250,7 +250,8 @@ apart_lines <- function(diagnostics, weights = TRUE) {
     # Fits of before 0.13.0 have none.
     if (!is.null(apart$error)) {
       sprintf(
-        " The Monte Carlo error of the average is %s of its sd.", format_share(apart$error)
+        " The Monte Carlo error of the average is %s of its sd; more chains lower it.",
+        format_share(apart$error)
       )
     }
   )
