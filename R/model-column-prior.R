@@ -278,6 +278,7 @@ family_prior <- function(prior, family) {
       if (family %in% c("logit", "probit")) sds[["intercept"]]^2 else 1e8
   }
   prior$sd_scale <- prior$sd_scale %||% sds[["random"]]
+  prior$separable <- family != "gaussian"
   if (family == "gaussian") prior$noise_rate <- prior$noise_rate %||% vague_rate("noise")
   prior
 }

@@ -321,7 +321,7 @@ smooth_blocks <- function(design, prior, sampled) {
   parts <- lapply(design$smooths, function(smooth) {
     lapply(seq_along(smooth$blocks), function(k) {
       variance <- if (smooth$process) {
-        variance_prior(prior)
+        process_prior(prior)
       } else {
         random_prior(prior, 1 / (smooth$sizes[k] %||% 1))
       }
