@@ -20,8 +20,9 @@ bark_core_draws <- function(object, take = NULL) {
   part <- function(prefix) unname(flat[, startsWith(names, prefix), drop = FALSE])
   c(list(
     kernels = kernels, lambda = part("lambda["),
-    phi = if (is_regression(object)) flat[, "phi"] else rep(1, nrow(flat)), cuts = cut_points(object, part("cut[")),
-    classes = length(object$levels), weights = as.double(object$weights)
+    phi = if (is_regression(object)) flat[, "phi"] else rep(1, nrow(flat)),
+    cuts = cut_points(object, part("cut[")), classes = length(object$levels),
+    weights = as.double(object$weights)
   ), if (!is.null(blocks)) list(blocks = blocks))
 }
 

@@ -278,7 +278,7 @@ BarkDraws read_draws(const Rcpp::List& from, BarkTraining& train) {
                      out.lambda.rows() == count && train.vectors > 0 &&
                      out.lambda.cols() == train.vectors * variables &&
                      (out.classes <= 2 || (out.cuts.cols() == out.classes - 1 &&
-                                            out.cuts.rows() == count));
+                                           out.cuts.rows() == count));
   if (!sizes) list.refuse("a part", "not of the right length");
   for (const int at : location) {
     if (at < 0 || at > train.vectors * train.x.rows()) {

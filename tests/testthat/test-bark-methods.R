@@ -19,7 +19,9 @@ test_that("draws have the variables that the fit is about", {
     sprintf("lambda[2,%s]", c("a", "b", "gu", "gv", "gw"))
   ))
   expect_equal(names(two), c("J", "m", "d", "T", "log_lik", f, "lambda[a]", "lambda[b]"))
-  expect_equal(names(three), c("J", "m", "T", "log_lik", "cut[1]", "cut[2]", f, "lambda[a]", "lambda[b]"))
+  expect_equal(
+    names(three), c("J", "m", "T", "log_lik", "cut[1]", "cut[2]", f, "lambda[a]", "lambda[b]")
+  )
   expect_equal(names(blocks), c(
     "sigma", "phi", "J", "m", "d", "T", "log_lik", "epsilon", "q0", "q1", f,
     sprintf("lambda[x%d]", 1:4)
