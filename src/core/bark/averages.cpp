@@ -93,7 +93,7 @@ KeptDraw BarkDraws::draw(Index d) const {
 
 double BarkDraws::cut(Index d, int c) const {
   if (c == classes) return std::numeric_limits<double>::infinity();
-  return c == 1 ? 0.0 : cuts(d, c - 2);
+  return classes == 2 ? 0.0 : cuts(d, c - 1);
 }
 
 BarkData BarkTraining::rows() const {

@@ -23,9 +23,9 @@ void move_by_labels(BarkState& state, LatentSweep& latent, ScaleWalks& scales,
                     Stream& stream) {
   latent.begin_labels(stream);
   latent.move_cuts(
-      [&](Index k) { return tally.steps.gap[k].sd() * stream.normal(); },
+      [&](Index k) { return tally.steps.cut[k].sd() * stream.normal(); },
       [&](Index k, double ratio) {
-        return tally.walk(BarkMove::cuts, tally.steps.gap[k], ratio,
+        return tally.walk(BarkMove::cuts, tally.steps.cut[k], ratio,
                           -stream.exponential());
       });
   scales.look_at(&latent);

@@ -42,14 +42,14 @@ struct BarkSteps {
 
   RandomWalkStep varphi, phi, factor, label_factor, stretch, epsilon;
   RandomWalkStep joint{1.0, 0.25};
-  std::vector<RandomWalkStep> scale, label_scale, gap;
+  std::vector<RandomWalkStep> scale, label_scale, cut;
 
   template <class Visit>
   void for_each(Visit&& visit) {
     for (auto* step : {&varphi, &phi, &factor, &label_factor, &stretch}) {
       visit(*step);
     }
-    for (auto* steps : {&scale, &label_scale, &gap}) {
+    for (auto* steps : {&scale, &label_scale, &cut}) {
       for (auto& step : *steps) visit(step);
     }
     visit(epsilon);
