@@ -21,7 +21,7 @@
 #' @param inducing Inducing points: how many, or a matrix or data frame with a column for each
 #'   variable, on their scale. By default at most 100; 150 for one variable with up to 1000 rows, if
 #'   the term has no `by` and is the only `gp()` term; 5 n^(1/3) for three or more variables, if this
-#'   is more. With fewer rows (of a level, with `by`) every row is one.
+#'   is more. With fewer different rows (of a level, with `by`) each is one.
 #' @return Used for its meaning in a formula; evaluated, a list of what was written.
 #'
 #' @section Model: With \eqn{g \sim GP(0, k)}{g ~ GP(0, k)} the term of row i is
@@ -287,9 +287,9 @@ place_process <- function(x, term, d, center, scale, coded) {
   )
   kernel_to_core(kernel, d)
   free <- open_lengthscales(term$process$kernel, kernel)
-  z <- process_inducing(
-    term$process$inducing, distinct, term$process$n %||% nrow(x), d, center, scale, term
-  )
+  # Copies of a row are one place.
+  n <- if (nrow(distinct) < nrow(few)) nrow(distinct) else term$process$n %||% nrow(x)
+  z <- process_inducing(term$process$inducing, distinct, n, d, center, scale, term)
   # No mean of codes is a category: the rows nearest to the centres.
   if (coded) {
     nearest <- apply(z, 1L, function(center) which.min(colSums((t(distinct) - center)^2)))
@@ -349,8 +349,8 @@ process_inducing <- function(given, distinct, n, d, center, scale, term) {
   z
 }
 
-# Every row where these are few. A series, the only process of a model, has many turns along its one
-# variable; many variables and rows ask for more points.
+# Every place where these are few. A series, the only process of a model, has many turns along its one
+# variable; many variables and places ask for more points.
 default_process_inducing <- function(n, d, alone) {
   series <- d == 1L && alone && n <= 1000
   min(n, if (series) 150 else if (d < 3L) 100 else max(100, ceiling(5 * n^(1 / 3))))
@@ -443,7 +443,7 @@ fill_processes <- function(object, rows, threads = getOption("bayeskernel.thread
 open_variance <- function(object, rows) {
   # Of no rows cbind() would make a column of NULL.
   open <- do.call(cbind, Filter(length, list(rows$open, rows$unit_open)))
-  if (is.null(open) || is_sampled(object)) return(0)
+  if (is.null(open) || !is.null(object$draws)) return(0)
   smooths <- object$design$smooths
   labels <- vapply(
     c(
