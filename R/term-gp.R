@@ -19,9 +19,9 @@
 #'   variables (without values far from all others, which a warning names), unless
 #'   `standardize = FALSE`.
 #' @param inducing Inducing points: how many, or a matrix or data frame with a column for each
-#'   variable, on their scale. By default at most 100; 150 for one variable with up to 1000 rows, if
-#'   the term has no `by` and is the only `gp()` term; 5 n^(1/3) for three or more variables, if this
-#'   is more. With fewer different rows (of a level, with `by`) each is one.
+#'   variable, on their scale. By default at most 100; 150 for one variable with up to 1000 rows,
+#'   if the term has no `by` and is the only `gp()` term; 5 n^(1/3) for three or more variables, if
+#'   this is more. With fewer different rows (of a level, with `by`) each is one.
 #' @return Used for its meaning in a formula; evaluated, a list of what was written.
 #'
 #' @section Model: With \eqn{g \sim GP(0, k)}{g ~ GP(0, k)} the term of row i is
@@ -36,7 +36,8 @@
 #' @section Learning: Open length-scales maximize the bound of variational Bayes times a log-normal
 #'   density. Its center is the median distance of the rows, and its standard deviation is 2 on the
 #'   log scale. The search begins at the best of eight length-scales, from 2 to 1/64 times that
-#'   distance, so that it finds a season in a long series. With more than 10,000 rows a sample of that many is used, of whole groups. Entries
+#'   distance, so that it finds a season in a long series. With more than 10,000 rows a sample of
+#'   that many is used, of whole groups. Entries
 #'   of the projection of `rbf(rank = )` have a normal density with standard deviation 2. All are
 #'   estimates: their uncertainty is not in the intervals.
 #'
@@ -349,8 +350,8 @@ process_inducing <- function(given, distinct, n, d, center, scale, term) {
   z
 }
 
-# Every place where these are few. A series, the only process of a model, has many turns along its one
-# variable; many variables and places ask for more points.
+# Every place where these are few. A series, the only process of a model, has many turns along its
+# one variable; many variables and places ask for more points.
 default_process_inducing <- function(n, d, alone) {
   series <- d == 1L && alone && n <= 1000
   min(n, if (series) 150 else if (d < 3L) 100 else max(100, ceiling(5 * n^(1 / 3))))
