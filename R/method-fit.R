@@ -266,7 +266,8 @@ simulated_counts <- function(object, nsim, seed) {
     colnames(counts) <- rev(object$levels)
     counts
   })
-  structure(list2DF(stats::setNames(out, paste0("sim_", seq_len(nsim))), length(size)), seed = seed)
+  names(out) <- paste0("sim_", seq_len(nsim))
+  structure(out, class = "data.frame", row.names = .set_row_names(length(size)), seed = seed)
 }
 
 #' @rdname fit-methods

@@ -19,8 +19,9 @@
 #'   variables (without values far from all others, which a warning names), unless
 #'   `standardize = FALSE`.
 #' @param inducing Inducing points: how many, or a matrix or data frame with a column for each
-#'   variable, on their scale. By default every different row up to 100 (of a level, with `by`),
-#'   then 50 up to 250 rows and n / 5, at most 100. Three or more variables have at least 5 n^(1/3).
+#'   variable, on their scale. By default at most 100; 150 for one variable with up to 1000 rows,
+#'   if the term has no `by` and is the only `gp()` term; 5 n^(1/3) for three or more variables, if
+#'   this is more. With fewer different rows (of a level, with `by`) each is one.
 #' @return Used for its meaning in a formula; evaluated, a list of what was written.
 #'
 #' @section Model: With \eqn{g \sim GP(0, k)}{g ~ GP(0, k)} the term of row i is
@@ -34,7 +35,9 @@
 #'
 #' @section Learning: Open length-scales maximize the bound of variational Bayes times a log-normal
 #'   density. Its center is the median distance of the rows, and its standard deviation is 2 on the
-#'   log scale. With more than 10,000 rows a sample of that many is used, of whole groups. Entries
+#'   log scale. The search begins at the best of eight length-scales, from 2 to 1/64 times that
+#'   distance, so that it finds a season in a long series. With more than 10,000 rows a sample of
+#'   that many is used, of whole groups. Entries
 #'   of the projection of `rbf(rank = )` have a normal density with standard deviation 2. All are
 #'   estimates: their uncertainty is not in the intervals.
 #'
@@ -336,7 +339,7 @@ process_inducing <- function(given, distinct, n, d, center, scale, term) {
     return(scale_columns_by(z, center, scale))
   }
   count <- if (is.null(given)) {
-    default_process_inducing(n, d)
+    default_process_inducing(n, d, isTRUE(term$process$alone))
   } else {
     check_count(given, 1L, 1e5, name = "inducing")
   }
@@ -347,16 +350,11 @@ process_inducing <- function(given, distinct, n, d, center, scale, term) {
   z
 }
 
-# Every place where these are few, then as gpsvm() has them, and more where many variables and
-# places ask for them.
-default_process_inducing <- function(n, d) {
-  if (n <= 100) {
-    n
-  } else if (d < 3L) {
-    default_inducing(n)
-  } else {
-    max(default_inducing(n), ceiling(5 * n^(1 / 3)))
-  }
+# Every place where these are few. A series, the only process of a model, has many turns along its
+# one variable; many variables and places ask for more points.
+default_process_inducing <- function(n, d, alone) {
+  series <- d == 1L && alone && n <= 1000
+  min(n, if (series) 150 else if (d < 3L) 100 else max(100, ceiling(5 * n^(1 / 3))))
 }
 
 # Features -------------------------------------------------------------------
@@ -545,8 +543,9 @@ learn_processes <- function(job, rows) {
   for (l in seq_along(prior$blocks)) {
     if (isTRUE(prior$blocks[[l]]$eliminated)) prior$blocks[[l]]$members <- data$n_groups
   }
+  # Far shorter ones, too: from a long length-scale no gradient leads to the season of a series.
   control <- utils::modifyList(job$control, list(
-    tol = 1e-4, max_iter = 500, most = max(40L, 5L * sum(lengths(open))), factors = c(0.5, 1, 2),
+    tol = 1e-4, max_iter = 500, most = max(40L, 5L * sum(lengths(open))), factors = 2^(1:-6),
     progress = FALSE
   ))
   found <- core_call(process_learn_cpp(data, prior, control))

@@ -128,7 +128,9 @@ smooth_kind <- function(term) {
 # The smooths of a design from a frame without holes in their variables. A factor in `by` makes one
 # smooth for each level.
 build_smooths <- function(smooths, frame, rows, standardize, intercept) {
+  alone <- sum(vapply(smooths, is_process, NA)) == 1L
   built <- unlist(lapply(smooths, function(term) {
+    if (is_process(term)) term$process$alone <- alone && is.null(term$by)
     smooth_kind(term)$build(term, frame, rows, standardize = standardize, centred = intercept)
   }), recursive = FALSE)
   labels <- make.unique(vapply(built, `[[`, "", "label"), sep = "#")

@@ -22,6 +22,7 @@ test_that("a row of counts is one unit in what users see of it", {
     expect_lt(max(abs(residuals(fit, "pearson") - residuals(ml, "pearson"))), 0.1)
     expect_equal(unname(weights(fit)), counted$n)
     expect_equal(dim(simulate(fit, 3, seed = 1)$sim_1), c(20L, 2L))
+    expect_identical(dim(simulate(fit, 3, seed = 1)), c(20L, 3L))
     expect_equal(rowSums(simulate(fit, seed = 1)$sim_1), counted$n)
     expect_equal(nrow(augment(fit)), 20L)
     expect_lt(abs(logLik(fit) - logLik(ml)), 0.1)

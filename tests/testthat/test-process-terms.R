@@ -317,7 +317,7 @@ test_that("few rows are all inducing points, of a level, too", {
   }
   expect_identical(points(y ~ gp(x), d[1:30, ]), 30L)
   expect_identical(points(y ~ g + gp(x, by = g), d), c(60L, 60L))
-  expect_identical(points(y ~ gp(x), d), 50L)
+  expect_identical(points(y ~ gp(x), d), 120L)
   expect_identical(points(y ~ gp(x), d[rep(1:60, 3), ]), 60L)
 })
 
@@ -338,4 +338,32 @@ test_that("a process that separates the classes has the posterior of its half t 
     p <- predict(fit, new, type = "prob")[, 2]
     expect_lt(max(abs(p - exact)), if (method == "vb") 0.04 else 0.02)
   }
+})
+
+test_that("the length-scale of a season is found, though that of a trend is a maximum, too", {
+  d <- data.frame(year = as.numeric(time(lynx)), y = as.numeric(log10(lynx)))
+  fit <- bkm(y ~ gp(year), d, threads = 1)
+  # The exact evidence of a process with noise: log length-scale, log sds.
+  x <- drop(scale(d$year))
+  y <- drop(scale(d$y))
+  minus_log <- function(p) {
+    k <- exp(2 * p[2] - outer(x, x, "-")^2 / (2 * exp(2 * p[1])))
+    root <- chol(k + diag(exp(2 * p[3]), length(x)) + 100)
+    sum(log(diag(root))) + sum(backsolve(root, y, transpose = TRUE)^2) / 2
+  }
+  starts <- lapply(log(2^(1:-5)), function(l) optim(c(l, 0, -1), minus_log))
+  exact <- starts[[which.min(vapply(starts, `[[`, 0, "value"))]]
+  found <- fit$design$smooths[[1]]$process$kernel$lengthscale
+  expect_lt(abs(log(found) - exact$par[1]), 0.1)
+  expect_lt(abs(log(sigma(fit) / sd(d$y)) - exact$par[3]), 0.1)
+})
+
+test_that("one of two length-scales may be much shorter than the other", {
+  set.seed(1)
+  d <- data.frame(a = runif(200), b = runif(200))
+  truth <- sin(60 * d$a) + 2 * d$b^2
+  d$y <- truth + rnorm(200, sd = 0.3)
+  fit <- bkm(y ~ gp(a, b, kernel = rbf(ard = TRUE)), d, threads = 1)
+  expect_lt(sqrt(mean((fitted(fit) - truth)^2)), 0.25)
+  expect_lt(abs(sigma(fit) - 0.3), 0.08)
 })

@@ -194,6 +194,13 @@ ProcessLearning::ProcessLearning(PackedRows& rows, const Prior& prior,
   }
 }
 
+bool ProcessLearning::has_siblings(Index k) const {
+  if (places_[k].entry) return false;
+  return std::count_if(places_.begin(), places_.end(), [&](const Place& place) {
+           return place.term == places_[k].term && !place.entry;
+         }) > 1;
+}
+
 auto ProcessLearning::run(const MeanFieldSettings& settings, int most,
                           const std::vector<double>& factor,
                           const KeepGoing& keep_going) -> Result {
@@ -207,14 +214,21 @@ auto ProcessLearning::run(const MeanFieldSettings& settings, int most,
     point_projections(factor);
     best = start_;
     double value = -std::numeric_limits<double>::infinity();
-    for (const double f : factor) {
-      const VectorXd at = stretched(f);
+    const auto look = [&](const VectorXd& at) {
       warm_.reset();
       const double found = evaluate(at, gradient);
-      if (found > value) {
-        value = found;
-        best = at;
-        kept_ = warm_;
+      if (!(found > value)) return;
+      value = found;
+      best = at;
+      kept_ = warm_;
+    };
+    for (const double f : factor) look(stretched(f));
+    for (Index k = 0; k < size(); ++k) {
+      if (!has_siblings(k)) continue;
+      for (const double f : factor) {
+        VectorXd at = best;
+        at[k] = start_[k] + std::log(f);
+        if (at[k] < best[k]) look(at);
       }
     }
     warm_ = kept_;

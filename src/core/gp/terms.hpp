@@ -124,9 +124,11 @@ class ProcessLearning {
   Index size() const { return count_of(places_); }
 
   // Leaves the terms where the criterion is largest. All length-scales together
-  // are first tried at `factor` times their starts. Projections start along the
-  // slopes of a fit with one length-scale in their place, unless there is but
-  // one factor.
+  // are first tried at `factor` times their starts, then shorter ones of a term
+  // that has several, one after another: the criterion has a maximum for each
+  // account of fast changes, as of seasons, and one that calls them noise.
+  // Projections start along the slopes of a fit with one length-scale in their
+  // place, unless there is but one factor.
   Result run(const MeanFieldSettings& settings, int most,
              const std::vector<double>& factor, const KeepGoing& keep_going);
 
@@ -143,6 +145,9 @@ class ProcessLearning {
 
   // The start with `factor` times the length-scales.
   VectorXd stretched(double factor) const;
+
+  // Whether coordinate k is one of several length-scales of its term.
+  bool has_siblings(Index k) const;
 
   void point_projections(const std::vector<double>& factor);
 
