@@ -20,7 +20,6 @@
 #include "simd/aligned_buffer.hpp"
 
 namespace bayeskernel {
-
 // The predictive distribution of a row's f: N(mean, variance).
 struct NextRow {
   double mean = 0.0, variance = 0.0;
@@ -362,5 +361,4 @@ class FactoredGaussian {
   Buffer gram_, factor_, dots_, along_, column_, removed_, drawn_, inverse_,
       ready_;
 };
-
 }  // namespace bayeskernel

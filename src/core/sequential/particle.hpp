@@ -17,7 +17,6 @@
 #include "sequential/grid.hpp"
 
 namespace bayeskernel {
-
 struct Particle {
   std::vector<Index> centres;  // points of the grid, in no order
   double noise = 1.0;          // variances
@@ -236,5 +235,4 @@ class ParticleWork {
   double power_ = 0.0, y_ = 0.0;
   bool blind_ = false;
 };
-
 }  // namespace bayeskernel
