@@ -21,10 +21,10 @@
 #' @param kernel A kernel or its name, see [kernels]. An open length-scale is the median distance
 #'   between rows. The paper's width w is `rbf(lengthscale = w / sqrt(2))`.
 #' @param particles Number of particles. Default 250.
-#' @param moves `"rj"` (default): every new input joins the centers with its exact conditional
-#'   probability, and reversible jumps follow. `"corrected"`: the paper's moves with a valid weight.
-#'   `"printed"`: with the weight as the paper prints it. It warns, for it is no valid sampler and
-#'   its `log_evidence` has no meaning.
+#' @param moves `"rj"` (default): every new input joins the centers, or takes the place of one near
+#'   it, with its conditional probability. Reversible jumps follow. `"corrected"`: the paper's moves
+#'   with a valid weight. `"printed"`: with the weight as the paper prints it. It warns, for it is no
+#'   valid sampler and its `log_evidence` has no meaning.
 #' @param sweeps Reversible jumps for each particle and row, with `"rj"`. Default 3. More are more
 #'   accurate and slower.
 #' @param order `"random"` (default): the rows are taken in random order. `"given"`: in their own

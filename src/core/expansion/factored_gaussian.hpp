@@ -9,6 +9,7 @@
 // where they suffice and DoubleDouble where not.
 #pragma once
 
+#include <array>
 #include <type_traits>
 
 #include "eigen.hpp"
@@ -36,7 +37,8 @@ class FactoredGaussian {
         column_(stride_),
         removed_(stride_),
         drawn_(stride_),
-        inverse_(stride_) {}
+        inverse_(stride_),
+        ready_(kReady * stride_) {}
 
   Index size() const { return m_; }
 
@@ -131,18 +133,29 @@ class FactoredGaussian {
       for (Index i = 0; i < m_; ++i) column_[i] -= part * removed_[i];
     }
     const T size = inner(column_, column_);
-    pivot_ = T(1.0) + scale_ * (own - scale_ * size);
-    const double entry = 1.0 + static_cast<double>(scale_ * own);
-    added_lost_ = !(entry < kMostRatio * static_cast<double>(pivot_));
-    if (pivot_ < T(1.0)) pivot_ = T(1.0);
-    residual_ = response - root_scale_ * with_border(column_);
-    const double gain =
-        static_cast<double>(scale_ * residual_ * residual_ / pivot_);
-    // More than all that is left of y cannot be explained.
-    double left = static_cast<double>(left_);
-    if (swapped) left += removed_gain_;
-    if (!(gain <= (1.0 + 1e-6) * left)) added_lost_ = true;
-    return -0.5 * std::log(static_cast<double>(pivot_)) + 0.5 * phi_ * gain;
+    return change(own, size, response - root_scale_ * with_border(column_),
+                  swapped);
+  }
+  // The same of several columns, each of which is made ready once and then
+  // added to what one column or another is taken from. Nothing can follow such
+  // an addition. `slot`: 0 to 15.
+  void make_ready(Index slot, const T* dots, const T& own, const T& response) {
+    T* to = ready_.data() + slot * stride_;
+    for (Index i = 0; i < m_; ++i) to[i] = dots[i];
+    forward(to, 0);
+    ready_own_[slot] = own;
+    ready_size_[slot] = inner(to, to);
+    ready_left_[slot] = response - root_scale_ * with_border(to);
+  }
+  double add_ready(Index slot, bool swapped) {
+    T size = ready_size_[slot], left = ready_left_[slot];
+    if (swapped) {
+      const T part =
+          inner(ready_.data() + slot * stride_, removed_) / removed_size_;
+      size -= part * part * removed_size_;
+      left += root_scale_ * part * removed_border_;
+    }
+    return change(ready_own_[slot], size, left, swapped);
   }
   // Whether the last addition has lost its digits.
   bool addition_lost() const { return added_lost_; }
@@ -175,10 +188,23 @@ class FactoredGaussian {
     removed_[i] = T(1.0);
     forward(removed_, i);
     removed_size_ = inner(removed_, removed_);
-    const T mean = with_border(removed_);
+    const T mean = removed_border_ = with_border(removed_);
     removed_gain_ = static_cast<double>(mean * mean / removed_size_);
     return -0.5 * std::log(static_cast<double>(removed_size_)) -
            0.5 * phi_ * removed_gain_;
+  }
+
+  // The row of next() were the column of the last remove() gone.
+  NextRow next_without(const NextRow& with) const {
+    const T part = inner(along_, removed_) / removed_size_;
+    NextRow out;
+    out.mean =
+        with.mean - static_cast<double>(root_scale_ * part * removed_border_);
+    out.variance = std::max(
+        with.variance - coefficient_variance_ *
+                            static_cast<double>(part * part * removed_size_),
+        0.0);
+    return out;
   }
 
   // The last column takes the place of the removed one.
@@ -248,6 +274,7 @@ class FactoredGaussian {
   static constexpr bool kPlain = std::is_same<T, double>::value;
   using Buffer = std::conditional_t<kPlain, AlignedBuffer, std::vector<T>>;
   static constexpr double kMostRatio = kPlain ? 1e8 : 1e24;
+  static constexpr Index kReady = 16;
 
   // Columns an odd number of cache lines apart fall into different sets.
   static Index padded(Index capacity) {
@@ -279,8 +306,27 @@ class FactoredGaussian {
     }
   }
 
+  // The change of the log marginal likelihood by a column, its product with
+  // itself, that part of it which the others span, and its product with what
+  // they leave of y.
+  double change(const T& own, const T& size, const T& residual, bool swapped) {
+    residual_ = residual;
+    pivot_ = T(1.0) + scale_ * (own - scale_ * size);
+    const double entry = 1.0 + static_cast<double>(scale_ * own);
+    added_lost_ = !(entry < kMostRatio * static_cast<double>(pivot_));
+    if (pivot_ < T(1.0)) pivot_ = T(1.0);
+    const double gain =
+        static_cast<double>(scale_ * residual_ * residual_ / pivot_);
+    // More than all that is left of y cannot be explained.
+    double left = static_cast<double>(left_);
+    if (swapped) left += removed_gain_;
+    if (!(gain <= (1.0 + 1e-6) * left)) added_lost_ = true;
+    return -0.5 * std::log(static_cast<double>(pivot_)) + 0.5 * phi_ * gain;
+  }
+
   // L^-1 x, where x is 0 before `from`.
-  void forward(Buffer& x, Index from) const {
+  void forward(Buffer& x, Index from) const { forward(x.data(), from); }
+  void forward(T* x, Index from) const {
     for (Index k = from; k < m_; ++k) {
       const T factor = x[k] * inverse_[k];
       const T* column = factor_.data() + k * stride_;
@@ -288,12 +334,15 @@ class FactoredGaussian {
     }
   }
 
-  T inner(const Buffer& a, const Buffer& b) const {
+  T inner(const Buffer& a, const Buffer& b) const { return inner(a.data(), b); }
+  T with_border(const Buffer& a) const { return with_border(a.data()); }
+  template <class Other>
+  T inner(const T* a, const Other& b) const {
     T sum(0.0);
     for (Index k = 0; k < m_; ++k) sum += a[k] * b[k] * inverse_[k];
     return sum;
   }
-  T with_border(const Buffer& a) const {
+  T with_border(const T* a) const {
     T sum(0.0);
     for (Index k = 0; k < m_; ++k) {
       sum += a[k] * factor_[k * stride_ + m_] * inverse_[k];
@@ -306,7 +355,10 @@ class FactoredGaussian {
   T scale_ = T(1.0), root_scale_ = T(1.0), square_ = T(0.0), left_ = T(0.0);
   double log_det_ = 0.0, worst_ = 1.0, removed_gain_ = 0.0;
   T pivot_ = T(1.0), residual_ = T(0.0), removed_size_ = T(1.0);
+  T removed_border_ = T(0.0);
   bool added_lost_ = false;
-  Buffer gram_, factor_, dots_, along_, column_, removed_, drawn_, inverse_;
+  std::array<T, kReady> ready_own_, ready_size_, ready_left_;
+  Buffer gram_, factor_, dots_, along_, column_, removed_, drawn_, inverse_,
+      ready_;
 };
 }  // namespace bayeskernel

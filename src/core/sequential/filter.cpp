@@ -122,19 +122,58 @@ void ParticleFilter::draw_set(Particle& particle, Stream& stream,
 }
 
 auto ParticleFilter::weigh(const Particle& particle, bool fresh,
-                           ParticleWork& work) -> Options {
+                           ParticleWork& work) const -> Options {
   const Index k = particle.size(), g = grid_.points();
   Options out;
   out.without = work.next(particle, grid_);
   if (!fresh) return out;
-  const double past = prior_.log(k, g - 1);
-  out.log_without = prior_.log(k, g) - past;
-  if (k < prior_.most(g)) {
-    const double change = work.propose(particle, grid_, g - 1);
-    out.with = work.next_with(grid_, g - 1, out.without);
-    out.log_with = prior_.log(k + 1, g) - past + change;
-    if (std::isnan(out.log_with)) out.log_with = kNone;
+  out.log_without = prior_.log(k, g) - prior_.log(k, g - 1);
+  const auto take = [&](Index gone) {
+    const Entry each = entry(particle, gone, out.without, work);
+    if (!(each.log > kNone)) return;
+    out.with[out.entries++] = each;
+    out.log_with = log_sum(out.log_with, each.log);
+  };
+  const auto& near = grid_.neighbors(g - 1);
+  const auto end = near.begin() + replaceable();
+  work.make_ready(particle, grid_, near, replaceable());
+  if (k < prior_.most(g)) take(-1);
+  for (Index at = 0; at < k; ++at) {
+    if (std::find(near.begin(), end, particle.centres[at]) != end) take(at);
   }
+  return out;
+}
+
+auto ParticleFilter::entry(const Particle& particle, Index gone,
+                           const NextRow& without, ParticleWork& work) const
+    -> Entry {
+  const Index g = grid_.points(), k = particle.size();
+  const bool swapped = gone >= 0;
+  const Index left = swapped ? k - 1 : k;
+  const double past = prior_.log(k, g - 1);
+  const double removed = swapped ? work.remove(gone) : 0.0;
+  // Sets that it may have been before, over U'.
+  std::vector<double>& before = work.terms;
+  before.assign(1, prior_.log(left, g - 1) - past + removed);
+  if (left < prior_.most(g - 1)) {
+    const double more = prior_.log(left + 1, g - 1) - past + removed;
+    const auto& near = grid_.neighbors(g - 1);
+    for (Index j = 0; j < replaceable(); ++j) {
+      if (swapped && near[j] == particle.centres[gone]) {
+        before.push_back(0.0);
+      } else if (!particle.has(near[j])) {
+        before.push_back(number(
+            more + work.propose_ready(particle, grid_, near, j, swapped)));
+      }
+    }
+  }
+  Entry out;
+  out.gone = gone;
+  const double change = work.propose(particle, grid_, g - 1, swapped);
+  out.row = work.next_with(grid_, g - 1,
+                           swapped ? work.next_without(without) : without);
+  out.log = number(prior_.log(left + 1, g) - past + removed + change -
+                   log_sum(before));
   return out;
 }
 
@@ -144,28 +183,54 @@ double ParticleFilter::log_sum(double a, double b) {
   return most + std::log1p(std::exp(std::min(a, b) - most));
 }
 
+double ParticleFilter::log_sum(const std::vector<double>& terms) {
+  const double most = *std::max_element(terms.begin(), terms.end());
+  if (!std::isfinite(most)) return most;
+  double sum = 0.0;
+  for (const double term : terms) sum += std::exp(term - most);
+  return most + std::log(sum);
+}
+
 std::pair<double, double> ParticleFilter::log_options(const Options& o,
                                                       double noise, double y,
                                                       double power) const {
+  double with = kNone;
+  for (Index e = 0; e < o.entries; ++e) {
+    with = log_sum(
+        with, o.with[e].log + log_predictive(o.with[e].row, noise, y, power));
+  }
   const double a = o.log_without + log_predictive(o.without, noise, y, power);
-  if (!(o.log_with > kNone)) return {a, kNone};
-  const double b = o.log_with + log_predictive(o.with, noise, y, power);
-  return {log_sum(a, b), b};
+  return {log_sum(a, with), with};
+}
+
+auto ParticleFilter::choose(const Options& o, double u, double noise, double y,
+                            double power) const -> const Entry& {
+  const double all = log_options(o, noise, y, power).second;
+  return o.with[categorical(u, o.entries, [&](Index e) {
+    return std::exp(o.with[e].log +
+                    log_predictive(o.with[e].row, noise, y, power) - all);
+  })];
 }
 
 void ParticleFilter::include(bool fresh, double y) {
-  for_each(
-      Purpose::selection, 0, [&](Index i, Stream& stream, ParticleWork& work) {
-        Particle& particle = next_[i] = particles_[i];
-        load(particle, work);
-        const Options options = weigh(particle, fresh, work);
-        const auto log = log_options(options, particle.noise, y, 1.0);
-        gain_[i] = number(log.first);
-        const bool in = std::log(stream.uniform()) < log.second - log.first;
-        if (in) work.accept(particle, grid_, grid_.points() - 1);
-        take_row(particle, in ? options.with : options.without, y, stream,
-                 work);
-      });
+  for_each(Purpose::selection, 0,
+           [&](Index i, Stream& stream, ParticleWork& work) {
+             Particle& particle = next_[i] = particles_[i];
+             load(particle, work);
+             const Options options = weigh(particle, fresh, work);
+             const auto log = log_options(options, particle.noise, y, 1.0);
+             gain_[i] = number(log.first);
+             NextRow row = options.without;
+             if (std::log(stream.uniform()) < log.second - log.first) {
+               const Entry& in =
+                   choose(options, stream.uniform(), particle.noise, y, 1.0);
+               row = in.row;
+               if (in.gone >= 0) work.drop(particle, grid_, in.gone);
+               work.propose(particle, grid_, grid_.points() - 1);
+               work.accept(particle, grid_, grid_.points() - 1);
+             }
+             take_row(particle, row, y, stream, work);
+           });
 }
 
 void ParticleFilter::take_row(Particle& particle, const NextRow& f, double y,
@@ -287,10 +352,17 @@ void ParticleFilter::admit(FilterStep& out) {
                [&](Index i, Stream& stream, ParticleWork&) {
                  const Options& o = options_[i];
                  const double with = o.log_with + next;
-                 if (std::log(stream.uniform()) <
-                     with - log_sum(o.log_without, with)) {
-                   particles_[i].centres.push_back(point);
+                 if (!(std::log(stream.uniform()) <
+                       with - log_sum(o.log_without, with))) {
+                   return;
                  }
+                 auto& centres = particles_[i].centres;
+                 const Entry& in = choose(o, stream.uniform(), 1.0, 0.0, 0.0);
+                 if (in.gone >= 0) {
+                   centres[in.gone] = centres.back();
+                   centres.pop_back();
+                 }
+                 centres.push_back(point);
                });
     }
     collect(joint, stage, out);

@@ -3,9 +3,12 @@
 // is a set of centres U with two variances (and latent responses of classes).
 // At row t, whose input x_t may become a centre:
 //
-//   inclusion   U' -> U' or U' + t by their posterior odds; the weight is the
-//               sum of both over p(Y_{t-1}, U'), by extended importance
-//               sampling with the backward kernel that takes t away;
+//   inclusion   U' -> U', U' + t or U' - c + t, c near t, by their odds; the
+//               weight is their sum over p(Y_{t-1}, U'), by extended importance
+//               sampling with the backward kernel that takes t away, and may
+//               put a point near it there: a set of either sort by its
+//               probability given the rows before. Sets that need t to explain
+//               these come from those that have another centre in its place;
 //   corrected   the moves of that paper, birth, death or nothing, with the
 //               backward kernel made of the same moves;
 //   Gibbs       coefficients given U, then the variances given them;
@@ -17,6 +20,8 @@
 // Their posterior of centres is eq. 3, draws of coefficients and variances 4
 // and 5, the weight 8, all algorithm 1.
 #pragma once
+
+#include <array>
 
 #include "eigen.hpp"
 #include "expansion/factored_gaussian.hpp"
@@ -83,11 +88,21 @@ class ParticleFilter {
   // Stages of a row: those of admission and tempering come first.
   static constexpr std::uint64_t kAfter = 1u << 20, kFinish = 1u << 21;
 
+  // A way in which the input of the row on offer becomes a centre: in place of
+  // that at position `gone`, or of none.
+  struct Entry {
+    NextRow row;
+    double log = kNone;  // prior, past rows and the way back, over those of U'
+    Index gone = -1;
+  };
+
   // The row on offer with and without its own input as a centre.
   struct Options {
-    NextRow without, with;
-    double log_without = 0.0;  // prior and past rows, over those of U'
-    double log_with = kNone;
+    NextRow without;
+    double log_without = 0.0;
+    double log_with = kNone;  // of all entries
+    std::array<Entry, Grid::kNeighbors + 1> with;
+    Index entries = 0;
   };
 
   // Calls body(i, stream, work) for every particle, blocks side by side.
@@ -126,9 +141,26 @@ class ParticleFilter {
   void draw_set(Particle& particle, Stream& stream, ParticleWork& work) const;
 
   // What the new point offers a particle; its regression is loaded.
-  Options weigh(const Particle& particle, bool fresh, ParticleWork& work);
+  Options weigh(const Particle& particle, bool fresh, ParticleWork& work) const;
+
+  // So many of the points next to the new one may give their place to it: all
+  // of a small grid. Of a large one a few are almost as good and faster.
+  Index replaceable() const {
+    constexpr Index kFew = 3;
+    const Index old = grid_.points() - 1;
+    return old <= Grid::kNeighbors ? old : kFew;
+  }
+
+  // Without the centre at position `gone`, if any: the new point in its place.
+  Entry entry(const Particle& particle, Index gone, const NextRow& without,
+              ParticleWork& work) const;
+
+  // Which entry, with the row at this power; `u` is uniform.
+  const Entry& choose(const Options& o, double u, double noise, double y,
+                      double power) const;
 
   static double log_sum(double a, double b);
+  static double log_sum(const std::vector<double>& terms);
 
   // log of both options with the row at this power, and of the second alone.
   std::pair<double, double> log_options(const Options& o, double noise,

@@ -38,6 +38,8 @@ struct GridState {
 
 class Grid {
  public:
+  static constexpr Index kNeighbors = 10;
+
   Grid(Kernel kernel, Index d, CandidateSettings settings);
 
   Index rows() const { return rows_; }
@@ -90,8 +92,6 @@ class Grid {
  private:
   // Of so few points the products' rest costs nothing beside the particles.
   static constexpr Index kSmallGrid = 100;
-
-  static constexpr Index kNeighbors = 10;
 
   struct Near {
     std::vector<Index> point;

@@ -47,6 +47,25 @@ double ParticleWork::propose(const Particle& particle, const Grid& grid,
   return precise_->addition_lost() ? kImpossible : change;
 }
 
+void ParticleWork::make_ready(const Particle& particle, const Grid& grid,
+                              const std::vector<Index>& points, Index count) {
+  for (Index j = 0; j < count && !exact_; ++j) {
+    if (particle.has(points[j])) continue;
+    fill_dots(dots_, particle, grid, points[j]);
+    plain_.make_ready(j, dots_.data(), own_, response_);
+  }
+}
+
+double ParticleWork::propose_ready(const Particle& particle, const Grid& grid,
+                                   const std::vector<Index>& points,
+                                   Index place, bool swapped) {
+  if (!exact_) {
+    const double change = plain_.add_ready(place, swapped);
+    if (rough_ || !plain_.addition_lost()) return change;
+  }
+  return propose(particle, grid, points[place], swapped);
+}
+
 NextRow ParticleWork::next_with(const Grid& grid, Index c,
                                 const NextRow& without) {
   return with([&](auto& gaussian) {

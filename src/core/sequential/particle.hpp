@@ -77,8 +77,21 @@ class ParticleWork {
   double propose(const Particle& particle, const Grid& grid, Index c,
                  bool swapped = false);
 
+  // propose() of the first `count` points, of each in turn by its place among
+  // them, with nothing between that but remove().
+  void make_ready(const Particle& particle, const Grid& grid,
+                  const std::vector<Index>& points, Index count);
+  double propose_ready(const Particle& particle, const Grid& grid,
+                       const std::vector<Index>& points, Index place,
+                       bool swapped);
+
   // The row of next() were the centre of propose() there.
   NextRow next_with(const Grid& grid, Index c, const NextRow& without);
+
+  // The row of next() were the centre of remove() gone.
+  NextRow next_without(const NextRow& with_it) {
+    return with([&](auto& gaussian) { return gaussian.next_without(with_it); });
+  }
 
   // The centre of propose(), with nothing between.
   void accept(Particle& particle, const Grid& grid, Index c);
@@ -109,6 +122,7 @@ class ParticleWork {
 
   VectorXd beta, row, latent;
   std::vector<Index> sorted;
+  std::vector<double> terms;
 
  private:
   static constexpr double kImpossible =
