@@ -95,8 +95,7 @@ check_no_dots <- function(..., has = names(formals(sys.function(user_frame()))),
 # Makers of priors, controls, kernels and their like end in `...`, so that what they do not have is
 # an error of this package, with advice, not R's.
 refuse_others <- function(...) {
-  has <- names(formals(sys.function(sys.parent())))
-  check_no_dots(..., has = has)
+  if (...length()) check_no_dots(..., has = names(formals(sys.function(sys.parent()))))
 }
 
 own_formals <- function(maker) {

@@ -254,7 +254,13 @@ VarCorr.bayeskernel_fit <- function(x, sigma = 1, ...) {
   check_whole(x)
   need_random(x)
   # Of random terms first, of each the lower triangle by columns.
-  rows <- (if (is_linear(x)) variance_parameters else random_parameters)(x, NULL)
+  rows <- random_parameters(x, NULL)
+  if (is_linear(x)) {
+    rows <- rbind(
+      rows, if (length(x$smooths)) component_parameters(x, NULL),
+      if (is_regression(x)) noise_parameters(x, NULL)
+    )
+  }
   covariances <- list()
   done <- 0L
   for (term in x$posterior$random) {

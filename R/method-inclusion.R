@@ -108,7 +108,7 @@ selection_of.default <- function(object) {
 
 # P(effect > 0 | in the model), by selected column.
 effect_signs <- function(object, columns) {
-  if (is_sampled(object)) {
+  if (!is.null(object$draws)) {
     draws <- flat_draws(object, fixed_names(object)[columns])
     ins <- colSums(draws != 0)
     return(ifelse(ins > 0, colSums(draws > 0) / pmax(ins, 1), 0.5))

@@ -180,7 +180,7 @@ is_fixed_term <- function(term) {
 # from their own coefficients, as latent() of rows with zeros elsewhere would, whose work goes with
 # the square of all columns.
 fixed_term_moments <- function(object) {
-  if (is_sampled(object)) {
+  if (!is.null(object$draws)) {
     theta <- flat_draws(object, fixed_names(object))
     mean <- colMeans(theta)
     cov_of <- function(at) {

@@ -167,13 +167,13 @@ known_types <- function(object) {
   } else if (are_counts(object)) {
     c("response", "prob", "link")
   } else {
-    c("class", "prob", "link", "response", if (is_joint(object)) "logprob")
+    c("class", "prob", "link", "response", if (inherits(object, "mkprobit")) "logprob")
   }
 }
 
 # And those of ordered classes, which have one function.
 draws_classes <- function(object) {
-  is_joint(object) || identical(object$family, "ordinal") && length(object$levels) > 2L
+  inherits(object, "mkprobit") || identical(object$family, "ordinal") && length(object$levels) > 2L
 }
 
 prediction_type <- function(object, type, draws) {

@@ -51,7 +51,9 @@ bark_job <- function(rows, settings) {
           phi = core_precision(prior$phi, data$weight), max_kernels = most, kill_power = 1,
           markov = as.numeric(c(structure$q0, structure$q1)),
           markov_beta = as.numeric(structure$hyper)
-        )
+        ),
+        # A chain of before 0.13.0, whose first cut point was 0, is of another model.
+        if (data$classes > 2L) list(free_cuts = TRUE)
       )
     )
   )
@@ -281,10 +283,10 @@ scale_names <- function(columns, settings) {
 # In the order in which the core has them.
 scalar_names <- function(rows, settings, points) {
   hyper <- !is.null(settings$structure$hyper)
-  cuts <- max(0L, length(rows$levels) - 2L)
+  cuts <- if (length(rows$levels) > 2L) length(rows$levels) - 1L else 0L
   c(
     "phi", "J", "m", "d", "T", "log_lik", if (!is.null(settings$prior$scale)) "epsilon",
-    if (hyper) c("q0", "q1"), if (cuts > 0L) sprintf("cut[%d]", seq_len(cuts) + 1L),
+    if (hyper) c("q0", "q1"), if (cuts > 0L) sprintf("cut[%d]", seq_len(cuts)),
     sprintf("f[%d]", seq_len(points)), block_variance_names(rows, settings),
     block_names(rows, settings)
   )

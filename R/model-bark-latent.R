@@ -20,9 +20,16 @@ bark_core_draws <- function(object, take = NULL) {
   part <- function(prefix) unname(flat[, startsWith(names, prefix), drop = FALSE])
   c(list(
     kernels = kernels, lambda = part("lambda["),
-    phi = if (is_regression(object)) flat[, "phi"] else rep(1, nrow(flat)), cuts = part("cut["),
-    classes = length(object$levels), weights = as.double(object$weights)
+    phi = if (is_regression(object)) flat[, "phi"] else rep(1, nrow(flat)),
+    cuts = cut_points(object, part("cut[")), classes = length(object$levels),
+    weights = as.double(object$weights)
   ), if (!is.null(blocks)) list(blocks = blocks))
+}
+
+# Draws x cut points. In fits of versions up to 0.12.0 the first one of ordered classes is 0, and no
+# draw has it.
+cut_points <- function(object, cuts) {
+  if (ncol(cuts) == length(object$levels) - 2L && ncol(cuts) > 0L) cbind(0, cuts) else cuts
 }
 
 #' @exportS3Method
@@ -56,30 +63,32 @@ bark_moments <- function(object, x, threads, level) {
 }
 
 # By how much the mean of f over rows, at most 30, changes with each predictor between its
-# quantiles of 5 and 95 %: of many predictors for those with the largest scales. Those of the last
-# fit are remembered, as print() and summary() follow each other; some fits of 0.12.0 have them.
-partial_ranges <- function(fit, threads = getOption("bayeskernel.threads", 2L), most = 50L) {
+# quantiles of 5 and 95 %: of many predictors for those with the largest scales. `most_draws` say
+# it to about as many digits as the rest of a table has. Some fits of 0.12.0 have them.
+partial_ranges <- function(fit, threads = getOption("bayeskernel.threads", 2L), most = 50L,
+                           most_draws = 200L) {
   if (!is.null(fit$partial_range)) return(fit$partial_range)
-  if (!is.null(fit$stamp) && identical(fit$stamp, last_ranges$stamp)) return(last_ranges$of)
   x <- fit$posterior$x
   base <- spread_over(nrow(x), 30L)
-  level <- fit$posterior$blocks$level
+  probs <- c(0.05, 0.275, 0.5, 0.725, 0.95)
   of <- utils::head(order(-colMeans(bark_scales(fit))), most)
+  at <- rep(base, times = length(probs))
+  # One call for all: what a draw says of the rows of the fit is computed once.
+  rows <- x[rep(at, times = length(of)), , drop = FALSE]
+  for (k in seq_along(of)) {
+    own <- (k - 1L) * length(at) + seq_along(at)
+    values <- stats::quantile(x[, of[k]], probs, type = 1L, names = FALSE)
+    rows[own, of[k]] <- rep(values, each = length(base))
+  }
+  level <- fit$posterior$blocks$level[rep(at, times = length(of)), , drop = FALSE]
+  mean <- core_call(bark_predict_cpp(
+    bark_core_draws(fit, taken_draws(fit, most_draws)), x, rows, threads, level
+  ))$mean
+  curves <- array(mean, c(length(base), length(probs), length(of)))
   out <- stats::setNames(rep(NA_real_, ncol(x)), fit$columns)
-  out[of] <- vapply(of, function(j) {
-    values <- stats::quantile(x[, j], c(0.05, 0.275, 0.5, 0.725, 0.95), type = 1L, names = FALSE)
-    at <- rep(base, times = length(values))
-    rows <- x[at, , drop = FALSE]
-    rows[, j] <- rep(values, each = length(base))
-    mean <- bark_moments(fit, rows, threads, level[at, , drop = FALSE])$mean
-    diff(range(colMeans(matrix(mean, length(base)))))
-  }, 1)
-  last_ranges$stamp <- fit$stamp
-  last_ranges$of <- out
+  out[of] <- fit$transform$response[2] * apply(colMeans(curves), 2, function(f) diff(range(f)))
   out
 }
-
-last_ranges <- new.env(parent = emptyenv())
 
 # One f ~ N(mean, var) for every draw and row, of a regression with the noise of a new response if
 # asked: of the row's weight for the rows of the fit, of 1 for others. Rows are taken in parts of
@@ -108,7 +117,7 @@ latent_draws.bark <- function(object, rows = NULL, take = NULL, response = FALSE
     f = to_data[1] + to_data[2] * f, mean = to_data[1] + to_data[2] * mean,
     # Draws x rows where these have weights.
     sigma = if (is_regression(object)) to_data[2] * sqrt(noise(TRUE)),
-    cuts = if (length(object$levels) > 2L) cbind(0, core$cuts)
+    cuts = if (length(object$levels) > 2L) core$cuts
   )
 }
 
@@ -148,7 +157,7 @@ bark_joint_draws <- function(object, x, level, random, take) {
   to_data <- object$transform$response
   list(
     f = to_data[1] + to_data[2] * t(matrix(f, nrow(x))),
-    cuts = if (length(object$levels) > 2L) cbind(0, core$cuts)
+    cuts = if (length(object$levels) > 2L) core$cuts
   )
 }
 

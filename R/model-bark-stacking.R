@@ -14,8 +14,10 @@ chains_disagree <- function(object) any(object$diagnostics$table$rhat > most_rha
 
 # How far the predictions of chains that disagree are from one another: at each row of the fit the
 # standard deviation of the chains' means of f, in units of the posterior standard deviation within
-# them; the median over the rows and the value that a tenth of them exceeds. `most` draws of a chain
-# are enough.
+# them; the median over the rows and the value that a tenth of them exceeds. `error`: what that
+# leaves of the average of the chains, which is what predictions are: its Monte Carlo standard error
+# in units of its own standard deviation, the median over the rows. `most` draws of a chain are
+# enough.
 chains_apart <- function(object, threads, most = 100L) {
   size <- dim(object$draws)
   if (size[2] == 1L || size[1] < 2L || !chains_disagree(object)) return(NULL)
@@ -30,12 +32,16 @@ chains_apart <- function(object, threads, most = 100L) {
     ))
   })
   means <- vapply(moments, function(own) own$mean, numeric(length(rows)))
-  within <- rowMeans(vapply(moments, function(own) own$var, numeric(length(rows))))
+  vars <- vapply(moments, function(own) own$var, numeric(length(rows)))
+  within <- rowMeans(vars)
   between <- rowSums((means - rowMeans(means))^2) / (size[2] - 1)
   ratio <- sqrt(between / pmax(within, .Machine$double.xmin))
   w <- object$chain_weights
+  each <- w %||% rep(1 / size[2], size[2])
+  whole <- (vars + (means - drop(means %*% each))^2) %*% each
   list(
     size = unname(stats::quantile(ratio, c(0.5, 0.9))),
+    error = stats::median(sqrt(between * sum(each^2) / pmax(whole, .Machine$double.xmin))),
     weights = if (is.null(w) || max(w) - min(w) < 1e-8) {
       "with equal weights"
     } else {

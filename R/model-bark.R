@@ -55,10 +55,12 @@
 #'   or a constant instead of a kernel. Where [bark_prior()] has several
 #'   `vectors` of scales, as it has in a regression by default, each kernel j
 #'   has those of one of them. A scale lambda is a length-scale of
-#'   \eqn{1 / \sqrt{2 \lambda}}{1 / sqrt(2 lambda)} in [rbf()]. With ordered
-#'   classes \eqn{P(y_i \le c) = \Phi(t_c - f(x_i))}{P(y_i <= c) = Phi(t_c -
-#'   f(x_i))}, where \eqn{t_1 = 0}{t_1 = 0} and the gaps between cut points are
-#'   exponential variables with mean 1.
+#'   \eqn{1 / \sqrt{2 \lambda}}{1 / sqrt(2 lambda)} in [rbf()]. With three
+#'   or more ordered classes \eqn{P(y_i \le c) = \Phi(t_c - f(x_i))}{P(y_i <= c)
+#'   = Phi(t_c - f(x_i))}. The gaps between cut points are exponential variables
+#'   with mean 1. The middle of the first and the last one is a normal variable
+#'   with mean 0 and standard deviation 2. So the opposite order of the classes
+#'   gives the same model.
 #'
 #' @section Random intercepts and a linear part: A term `(1 | g)` adds an effect \eqn{u_g \sim N(0,
 #'   \tau^2)}{u_g ~ N(0, tau^2)} of each group to f. `linear = TRUE` adds \eqn{\sum_l \beta_l
@@ -69,7 +71,8 @@
 #'
 #' @section Convergence: The posterior is often bimodal and chains rarely switch modes, so warm-up
 #'   starts with many short runs and keeps the best. Chains that disagree are combined by stacking,
-#'   and a warning says how far their predictions differ. Chains that agree may have missed a mode.
+#'   and a warning says how far their predictions differ, and the Monte Carlo error of the combined
+#'   prediction. More chains lower that error. Chains that agree may have missed a mode.
 #'   See [bark_control()] and [bayeskernel-diagnostics].
 #'
 #' @section Errors: All inherit from `bayeskernel_error`: `_response`, `_missing`, `_dimension`,

@@ -10,7 +10,7 @@ fixed_positions <- function(object) {
 # Square roots of the diagonal of vcov(), without forming it.
 fixed_sd <- function(object, scale = "data") {
   sandwich <- vcov_type(object) == "sandwich"
-  if (is_sampled(object) && !sandwich) {
+  if (!is.null(object$draws) && !sandwich) {
     draws <- flat_draws(object, fixed_names(object))
     if (scale == "model") draws <- theta_to_model(object, draws)
     return(apply(draws, 2, stats::sd))

@@ -29,6 +29,7 @@ nested_columns <- function(design, share = 0.25) {
   x <- design$lean$x %||% design$x
   if (is.null(design$terms) || nrow(x) == 0L) return(NULL)
   at <- which(design$assign > 0L)
+  if (length(at) < 2L) return(NULL)
   of_term <- split(at, design$assign[at])
   labels <- design$term_labels[as.integer(names(of_term))]
   variables <- lapply(labels, function(label) all.vars(str2lang(label)))
@@ -110,7 +111,7 @@ knows_nested <- function(design, penalty, prior, selected, crossed) {
 # `nested`: by nested_columns(), without which there is none at a smaller share.
 warn_nested <- function(design, settings, blocks, nested) {
   labels <- vapply(blocks$blocks, `[[`, "", "label")
-  if ("nested" %in% labels || !settings$standardize) return(invisible())
+  if ("nested" %in% labels) return(invisible())
   if (is.null(design$terms) || identical(design$data$type, "file")) {
     return(warn_combined(design, settings))
   }
@@ -278,6 +279,7 @@ family_prior <- function(prior, family) {
       if (family %in% c("logit", "probit")) sds[["intercept"]]^2 else 1e8
   }
   prior$sd_scale <- prior$sd_scale %||% sds[["random"]]
+  prior$separable <- family != "gaussian"
   if (family == "gaussian") prior$noise_rate <- prior$noise_rate %||% vague_rate("noise")
   prior
 }

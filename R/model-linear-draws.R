@@ -13,7 +13,7 @@ used_levels <- function(new) {
 }
 
 draw_parts <- function(object, levels, n = NULL) {
-  if (is_sampled(object)) {
+  if (!is.null(object$draws)) {
     gibbs_parts(object, levels, n)
   } else if (has_points(object)) {
     point_parts(object, levels, n)

@@ -45,7 +45,7 @@ linear_job <- function(rows, settings, law = NULL) {
     sampled = settings$method == "gibbs", standardize = settings$standardize,
     family = settings$family, nested = nested
   )
-  if (is.null(law)) warn_nested(rows, settings, blocks, nested)
+  if (is.null(law) && settings$standardize) warn_nested(rows, settings, blocks, nested)
   wide <- if (!is.null(rows$holes) && uses_completed(rows, settings)) {
     model <- law %||% first_law(rows, settings)
     rows_of_completions(rows, rows$info$holes$parts, model)
@@ -321,7 +321,7 @@ smooth_blocks <- function(design, prior, sampled) {
   parts <- lapply(design$smooths, function(smooth) {
     lapply(seq_along(smooth$blocks), function(k) {
       variance <- if (smooth$process) {
-        variance_prior(prior)
+        process_prior(prior)
       } else {
         random_prior(prior, 1 / (smooth$sizes[k] %||% 1))
       }
@@ -585,3 +585,53 @@ random_posterior <- function(block, term, core) {
   }
   out
 }
+
+# Rows of the linear model over the workers of a cluster (share_rows()), cut where groups of the
+# eliminated term begin: a group never leaves its worker.
+
+# NULL where there is nothing that workers could do.
+share_linear_rows <- function(job) {
+  data <- job$data
+  cluster <- job$settings$cluster
+  alone <- !is.null(data$path) || !is.null(data$selection) || !is.null(data$holes) ||
+    length(data$crossed) > 0L ||
+    length(job$blocks$precision) > nrow(data$x)
+  if (alone) return(NULL)
+  prior <- job$shared$prior
+  plan <- core_call(linear_shards_cpp(data, prior))
+  share_rows(
+    cluster, plan, linear_keeper,
+    function(part, give) give(linear_share(data, part, plan$order)),
+    list(prior = prior, settings = c(
+      job$control[intersect(c("family", "rule", "noise", "threads"), names(job$control))],
+      # Minibatches are of rows that were copied.
+      list(many = plan$many && job$settings$method != "svi")
+    ))
+  )
+}
+
+# The data of a share of the plan.
+linear_share <- function(data, part, order) {
+  at <- seq.int(part$row[1L] + 1, max(part$row))
+  data <- rows_at(data, if (is.null(order)) at else order[at])
+  if (length(data$group)) {
+    data$group <- data$group - as.integer(part$group[1L])
+    data$n_groups <- as.integer(max(part$group) - part$group[1L])
+  }
+  data
+}
+
+# On the worker ---------------------------------------------------------------
+
+linear_keeper <- list(
+  receive = function(share, piece) piece,
+  open = function(share, open) {
+    core <- linear_worker_cpp(share, open$prior, open$settings, open$first)
+    if (inherits(core, "bayeskernel_core_error")) return(core)
+    list(core = core, begin = open$begin)
+  },
+  pass = function(share, task, own) {
+    worker_pass_cpp(share$core, task, own %||% list(), share$begin)
+  },
+  close = NULL
+)

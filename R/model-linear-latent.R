@@ -77,7 +77,7 @@ latent.bsvm <- function(object, rows = NULL, links = character(),
   if (is_regression(object)) links <- character()
   threads <- check_threads(threads)
   if (length(rows$processes)) rows <- fill_processes(object, rows, threads)
-  if (!is_sampled(object)) {
+  if (is.null(object$draws)) {
     if (points_share_moments(object, rows)) {
       out <- shared_moments(object, rows, threads)
       return(c(out, link_moments(out$mean, out$var, links)))
@@ -107,7 +107,7 @@ latent_draws.bsvm <- function(object, rows = NULL, take = NULL, response = FALSE
   if (!is.null(object$holes$model) && !is.null(rows$holes)) {
     return(latent_draws_completed(object, rows, take, response, threads))
   }
-  if (is.null(take) && !is_sampled(object)) take <- 1000L
+  if (is.null(take) && is.null(object$draws)) take <- 1000L
   rows <- fill_processes(object, rows, check_threads(threads))
   parts <- draw_parts(object, used_levels(rows), take)
   patterns <- missing_patterns(rows$holes)

@@ -21,8 +21,8 @@
 #' |---|---|---|---|
 #' | `beta_mean`, `beta_var` | coefficients | normal: mean, variance | 0; by family, see below |
 #' | `intercept_var` | intercept | normal: variance | by family, see below |
-#' | `sd_scale` | standard deviation of a random effect | half t: scale | 2.5 (probit: 1.47) |
-#' | `var_shape`, `var_rate` | variances of smooths, processes, correlated units | IG | 0.01, 0.01 |
+#' | `sd_scale` | sd of random effects, smooths, processes | half t: scale | 2.5 (probit: 1.47) |
+#' | `var_shape`, `var_rate` | variances of these | IG | not used, but see below |
 #' | `cov_df`, `cov_scale` | covariance of correlated effects | inverse Wishart | not used |
 #' | `noise_shape`, `noise_rate` | variance of the noise, `"gaussian"` | IG | 0.01, 1e-6 |
 #' | `slab_shape`, `slab_rate` | variance of selected coefficients | IG | not used |
@@ -36,7 +36,9 @@
 #' * Correlated random effects: each standard deviation is half t with 2 degrees of freedom and
 #'   scale `sd_scale`. Each correlation is uniform (Huang and Wand 2013). The intercept among them
 #'   is that at the means of the predictors.
-#' * A random intercept, or a random slope alone: half t with 4 degrees of freedom.
+#' * A random intercept, a random slope alone, a smooth: half t with 4 degrees of freedom. So has a
+#'   process of a response of two classes: if it separates them, the data do not bound its variance.
+#'   The variance of a process of a numeric response is IG(0.01, 0.01), in the unit of the response.
 #' * Selected coefficients and a learned penalty: their scale is half t with 4 degrees of freedom
 #'   and scale 1.
 #' * `rho` is known.
@@ -365,9 +367,9 @@ check_log_lambda <- function(x) {
 format.bsvm_prior <- function(x, digits = 4, ...) {
   out <- linear_prior_text(x, digits)
   c(
-    out[names(out) %in% c("fixed coefficients", "intercept", "random effects")],
-    out["smooths, processes"], "penalty, selection" = out[["penalty"]], out["covariances"],
-    out["inclusion"], out[startsWith(names(out), "missing")]
+    out[names(out) %in% c("fixed coefficients", "intercept")],
+    out[c("random effects, smooths", "processes")], "penalty, selection" = out[["penalty"]],
+    out[c("covariances", "inclusion")], out[startsWith(names(out), "missing")]
   )
 }
 
@@ -375,8 +377,8 @@ format.bsvm_prior <- function(x, digits = 4, ...) {
 format.bkm_prior <- function(x, digits = 4, ...) {
   out <- linear_prior_text(x, digits)
   c(
-    out[names(out) %in% c("fixed coefficients", "intercept", "random effects")],
-    out[c("smooths, processes", "penalty", "covariances")],
+    out[names(out) %in% c("fixed coefficients", "intercept")],
+    out[c("random effects, smooths", "processes", "penalty", "covariances")],
     "selected coefficients" = variance_text(variance_prior(x, "slab", scale = TRUE), digits),
     out["inclusion"], "noise" = variance_text(variance_prior(x, "noise"), digits),
     out[startsWith(names(out), "missing")]
@@ -386,6 +388,7 @@ format.bkm_prior <- function(x, digits = 4, ...) {
 # What the priors of bsvm() and bkm() have in common. A prior that is not yet of a fit does not know
 # its defaults.
 linear_prior_text <- function(x, digits) {
+  if (inherits(x, "bsvm_prior")) x$intercept_var <- x$intercept_var %||% x$beta_var
   default <- if (inherits(x, "bkm_prior")) "by family" else "default"
   text <- function(name) prior_text(x[[name]], digits)
   normal <- function(name) {
@@ -396,7 +399,7 @@ linear_prior_text <- function(x, digits) {
       if (isTRUE(x$by_column) && name == "beta_var") ", of standardized columns"
     )
   }
-  own_variance <- !is.null(unlist(x[c("var_shape", "var_rate")]))
+  open <- is.null(x$sd_scale) && is.null(unlist(x[c("var_shape", "var_rate")]))
   covariance <- covariance_prior(x, 2L, "")
   inclusion <- if (is.null(x$rho_beta)) {
     paste("probability", text("rho"))
@@ -406,12 +409,8 @@ linear_prior_text <- function(x, digits) {
   c(
     "fixed coefficients" = normal("beta_var"),
     if (length(x$beta_var) < 2L) c(intercept = normal("intercept_var")),
-    "random effects" = if (is.null(x$sd_scale) && !own_variance) {
-      default
-    } else {
-      variance_text(random_prior(x), digits)
-    },
-    "smooths, processes" = variance_text(variance_prior(x), digits),
+    "random effects, smooths" = if (open) default else variance_text(random_prior(x), digits),
+    processes = if (open) default else variance_text(process_prior(x), digits),
     penalty = variance_text(variance_prior(x, scale = TRUE), digits),
     covariances = if (given_covariance(x)) {
       sprintf(
@@ -704,6 +703,12 @@ random_prior <- function(prior, size = 1) {
   if (is.null(prior$sd_scale)) return(variance_prior(prior))
   prior$size <- prior$sd_scale * prior$size
   variance_prior(prior, scale = TRUE)
+}
+
+# That of a process, whose variance residuals of a numeric response bound, but not classes that it
+# may separate.
+process_prior <- function(prior) {
+  if (isTRUE(prior$separable)) random_prior(prior) else variance_prior(prior)
 }
 
 # That of r correlated ones: standard deviations likewise, by the degrees of freedom at which

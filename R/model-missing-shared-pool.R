@@ -324,7 +324,7 @@ complete_by <- function(object, rows, m) {
 
 # The fit given a completion: its points, its draws, or its q.
 given_completion <- function(object, m) {
-  if (is_sampled(object)) {
+  if (!is.null(object$draws)) {
     at <- object$segments[m, ]
     object$draws <- object$draws[at[2L]:at[3L], at[1L], , drop = FALSE]
   } else if (has_points(object)) {
@@ -386,7 +386,7 @@ as_moments <- function(own, links) {
 
 latent_draws_shared <- function(object, rows, take, response, threads) {
   all <- completions_of(object)
-  if (is.null(take) && !is_sampled(object)) take <- 1000L
+  if (is.null(take) && is.null(object$draws)) take <- 1000L
   count <- rep(list(NULL), length(all))
   if (!is.null(take)) {
     if (take < length(all)) all <- all[round(seq(1, length(all), length.out = take))]

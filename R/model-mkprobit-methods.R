@@ -311,7 +311,7 @@ predict.combined_classifiers <- function(object, newdata = NULL,
   fits <- object$fits
   rows <- rows_by_fit(fits, newdata)
   logs <- unname(Map(function(fit, rows) {
-    out <- if (is_joint(fit)) {
+    out <- if (inherits(fit, "mkprobit")) {
       stats::predict(fit, rows, type = "logprob", ...)
     } else {
       prob <- stats::predict(fit, rows, type = "prob", ...)

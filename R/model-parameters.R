@@ -46,9 +46,9 @@ parameter_rows <- function(effect, table, group = NA_character_, term = rownames
 }
 
 # The way back: a matrix with the columns that any of the rows have.
-parameter_matrix <- function(rows) {
+parameter_matrix <- function(rows, names = rownames(rows)) {
   out <- as.matrix(rows[c("estimate", "sd", "lower", "upper", "rhat", "ess", "inclusion", "prior")])
-  dimnames(out) <- list(rownames(rows), c(
+  dimnames(out) <- list(names, c(
     "Estimate", "SD", tail_names(0.95), "R-hat", "ESS", "Inclusion", "Prior"
   ))
   has <- colSums(!is.na(out)) > 0 | seq_len(ncol(out)) <= 4L
@@ -105,7 +105,7 @@ with_convergence <- function(table, object, known = object$diagnostics$table) {
 # Quantiles of the fixed coefficients: p x length(probs). Under q a selected one is 0 with the
 # probability that it is out.
 fixed_quantiles <- function(object, probs, scale) {
-  if (is_sampled(object) && vcov_type(object) == "posterior") {
+  if (!is.null(object$draws) && vcov_type(object) == "posterior") {
     draws <- flat_draws(object, fixed_names(object))
     if (scale == "model") draws <- theta_to_model(object, draws)
     out <- vapply(probs, function(p) {
@@ -222,7 +222,7 @@ component_parameters <- function(object, level) {
       return(point_rows(object, function(own) sqrt(plain_components(own)[[k]]$value[1]), level))
     }
     level <- level %||% 0.95
-    if (!is_sampled(object)) {
+    if (is.null(object$draws)) {
       return(if (q$type == "point") {
         coef_table(sqrt(q$value), NA_real_, NA_real_, NA_real_, level = level)
       } else {
@@ -242,7 +242,7 @@ component_parameters <- function(object, level) {
 # The standard deviation of a numeric response.
 noise_parameters <- function(object, level) {
   noise <- object$posterior$noise
-  table <- if (is_sampled(object)) {
+  table <- if (!is.null(object$draws)) {
     draws <- object$draws[, , noise_name(fixed_names(object)), drop = FALSE]
     draws_table(draws, level %||% 0.95)
   } else if (has_points(object)) {
@@ -444,7 +444,7 @@ selection_of <- function(object) UseMethod("selection_of")
 
 # That one of several columns is in the model, or more.
 inclusion_of_any <- function(object, columns) {
-  if (!is_sampled(object)) {
+  if (is.null(object$draws)) {
     bk_abort(
       "argument", "The fit has no joint draws of its indicators.",
       sprintf("Found: a term of %d columns, each in or out by itself.", length(columns)),

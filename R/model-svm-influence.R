@@ -46,17 +46,6 @@ counted_rows <- function(rows, counts) {
 
 # --- covariance of the coefficients over samples -----------------------------
 
-# sum delta delta' of the jackknife: delta = S x g / d, how leaving an observation out moves the
-# coefficients; by group the sum of S x g over the group, whose own effects have left with it.
-# Columns of theta as in `cov`, S.
-jackknife_cov <- function(influence, x, cov, group) {
-  if (!is.null(group)) return(crossprod(group_moves(influence, x, cov, group)))
-  at <- seq_len(ncol(x))
-  cov <- cov[at, at, drop = FALSE]
-  meat <- crossprod(x * (sqrt(influence$copies) * influence$gradient / influence$share))
-  cov %*% meat %*% cov
-}
-
 # The delta of the groups, a row each, named by their numbers.
 group_moves <- function(influence, x, cov, group) {
   at <- seq_len(ncol(x))
@@ -117,7 +106,16 @@ add_sandwich <- function(fit, core, job) {
   }
   x <- scaled_columns(job$design, fit$posterior$wide)
   influence <- row_influence(core$influence, row_copies(fit$weights, fit$counted))
-  cov <- core$influence$jackknife %||% jackknife_cov(influence, x, core$influence$cov, groups$group)
+  # sum delta delta' of the jackknife: delta = S x g / d, how leaving an observation out moves the
+  # coefficients; by group the sum of S x g over the group, whose own effects have left with it.
+  # Columns of theta as in S.
+  at <- seq_len(ncol(x))
+  cov <- core$influence$jackknife %||% if (!is.null(groups)) {
+    crossprod(group_moves(influence, x, core$influence$cov, groups$group))
+  } else {
+    s <- core$influence$cov[at, at, drop = FALSE]
+    s %*% crossprod(x * (sqrt(influence$copies) * influence$gradient / influence$share)) %*% s
+  }
   estimate <- list(cov = unname(cov), rate = implied_rate(influence))
   known(estimate, length(unique(groups$group)), groups$label, influence)
 }

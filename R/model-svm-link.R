@@ -304,9 +304,9 @@ linear_left_out <- function(fit, core, job, rows) {
     response_left_out(core$influence, fit$fitted$mean, core$variance_f, y, power, copies)
   } else {
     at <- fit$fitted
-    step_left_out(at$mean, at$var, y, power, copies, mean_field = !is_sampled(fit))
+    step_left_out(at$mean, at$var, y, power, copies, mean_field = is.null(fit$draws))
   }
-  if (is_sampled(fit)) {
+  if (!is.null(fit$draws)) {
     if (cavities_fail(fit$fitted, out, y, weights)) {
       out <- left_out_of_chains(fit, job)
       if (is.character(out)) return(out)
@@ -412,9 +412,9 @@ groups_left_out <- function(fit, core, job) {
   design <- job$design
   groups <- outer_groups(design$random)
   if (isFALSE(groups) || length(groups$levels) < least_groups) return(NULL)
-  steps <- !is_sampled(fit) && is.null(sandwich_lacks(fit, core, job))
+  steps <- is.null(fit$draws) && is.null(sandwich_lacks(fit, core, job))
   few <- length(groups$levels) >= least_groups_a_column * ncol(design$x)
-  known <- is_sampled(fit) || !is.null(job$data$selection)
+  known <- !is.null(fit$draws) || !is.null(job$data$selection)
   holes <- !is.null(job$data$holes) || !is.null(job$atoms)
   if (!steps && (holes || !few || !known)) return(NULL)
   at <- latent(fit, list(

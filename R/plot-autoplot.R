@@ -302,15 +302,6 @@ gg_partial_rug <- function(rows, data) {
   ))
 }
 
-gg_functions <- function(x, data) {
-  data$lwr <- data$fit - 2 * data$sd
-  data$upr <- data$fit + 2 * data$sd
-  mapping <- aes_of(x = "value", y = "fit", color = "class", fill = "class")
-  gg_start(data, mapping, "Latent functions, two sd", data$predictor[1], "Latent function") +
-    ggplot2::geom_ribbon(aes_of(ymin = "lwr", ymax = "upr"), alpha = 0.15, color = NA) +
-    ggplot2::geom_line() + gg_classes(x$levels)
-}
-
 gg_curve <- function(x, data) {
   rows <- curve_rows(x)
   out <- gg_start(

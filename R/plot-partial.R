@@ -169,7 +169,7 @@ partial_draws.bark <- function(x, rows, take, threads) {
   to_data <- x$transform$response
   list(
     f = to_data[1] + to_data[2] * (f$mean + z * sqrt(f$var)),
-    cuts = if (length(x$levels) > 2L) cbind(0, core$cuts)
+    cuts = if (length(x$levels) > 2L) core$cuts
   )
 }
 

@@ -5,7 +5,7 @@
 smooth_curve <- function(object, grid, probs) {
   at <- grid$at
   columns <- grid$columns
-  if (is_sampled(object)) {
+  if (!is.null(object$draws)) {
     draws <- flat_draws(object, fixed_names(object)[at])
     values <- tcrossprod(draws, columns)
     return(list(

@@ -61,8 +61,6 @@
 #'   * `"boundary"`: as above, with the inducing points (+) if there are any;
 #'   * `"weights"`: of the kernels: mean and 95 % limits, of a sampler's draws the quartiles and 90
 #'     % limits, too, of subsets the probability of each kernel;
-#'   * `"functions"`: the latent function of every class along one predictor,
-#'     `columns`, the others at their mean, with two standard deviations;
 #'   * `"calibration"`, `"partial"`, `"bound"`, `"trace"`.
 #'
 #'   [klr()]:

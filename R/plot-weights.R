@@ -56,57 +56,33 @@ weights_title <- function(x) {
   }
 }
 
-# The latent function of every class along one predictor, the others at their mean, with two
-# standard deviations.
-function_data <- function(x, columns) {
-  points <- 200L
-  if (is.null(columns)) columns <- x$columns
-  if (!is_string(columns) || !(columns %in% x$columns)) {
-    abort_argument(columns, "columns", paste("one of", list_some(quoted(x$columns))))
-  }
-  held <- held_values(x)
-  limits <- range(plane_rows(x)[, columns])
-  axis <- seq(limits[1], limits[2], length.out = points)
-  grid <- as.data.frame(as.list(held), optional = TRUE)
-  grid <- grid[rep(1L, points), , drop = FALSE]
-  grid[[columns]] <- axis
-  found <- prediction(x, grid, "link", se.fit = TRUE)
-  mean <- as.matrix(found$fit)
-  sd <- as.matrix(found$se.fit)
-  data.frame(
-    predictor = columns, value = rep(axis, ncol(mean)),
-    class = rep(if (ncol(mean) > 1L) x$levels else x$levels[2], each = points),
-    fit = as.vector(mean), sd = as.vector(sd)
-  )
-}
-
-draw_functions <- function(x, data, main) {
-  columns <- data$predictor[1]
-  several <- length(unique(data$class)) > 1L
-  mean <- matrix(data$fit, ncol = if (several) length(x$levels) else 1L)
-  sd <- matrix(data$sd, nrow(mean))
-  axis <- data$value[seq_len(nrow(mean))]
-  limits <- range(axis)
-  old <- bk_look()
-  on.exit(graphics::par(old))
-  labels <- if (several) key_labels(x$levels)
-  bk_panel(
-    limits, range(mean - 2 * sd, mean + 2 * sd), columns, "Latent function",
-    main = main_title(main, if (several) {
-      "Latent functions of the classes"
+#' @exportS3Method
+pictures.mkprobit <- function(object) {
+  single <- object$design$type != "spaces"
+  flat <- single && !(is.null(object$inducing) && is.null(object$plane))
+  all <- list(
+    boundary = boundary_picture(object, if (!single) {
+      "It has several feature spaces, or a kernel without predictors."
+    } else if (!flat) {
+      "Its regressors are no points."
     } else {
-      paste("Latent function of", class_label(x))
-    })
+      no_boundary(object)
+    }),
+    weights = picture(draw_kernel_weights, if (length(object$spaces) == 1L) {
+      "It has one kernel."
+    }, data = function(x) kernel_weights(x), gg = gg_weights),
+    calibration = picture(
+      draw_calibration, needs = if (is.null(object$fitted) && !keeps_rows(object)) "newdata",
+      ask = "It has not kept probabilities of its rows: give `newdata` and `y`.",
+      data = calibration_data, gg = gg_calibration
+    ),
+    partial = if (single) {
+      partial_picture(object)
+    } else {
+      picture(draw_partial, "It was made from several feature spaces.")
+    },
+    bound = bound_picture(object), trace = trace_picture(object)
   )
-  colours <- bk_palette(ncol(mean))
-  for (k in seq_len(ncol(mean))) {
-    graphics::polygon(
-      c(axis, rev(axis)), c(mean[, k] - 2 * sd[, k], rev(mean[, k] + 2 * sd[, k])),
-      col = grDevices::adjustcolor(colours[k], 0.15), border = NA
-    )
-  }
-  for (k in seq_len(ncol(mean))) {
-    graphics::lines(axis, mean[, k], col = colours[k], lwd = 2, lty = bk_lines(ncol(mean))[k])
-  }
-  if (several) key_classes(labels, colours, bk_lines(ncol(mean)))
+  # Weights that were held show nothing.
+  if (object$learned) all else all[c(setdiff(names(all), "weights"), "weights")]
 }

@@ -95,10 +95,6 @@ resolve_threshold <- function(threshold, object) {
 
 is_regression <- function(object) length(object$levels) == 0L
 
-# Whether a fit answers from draws: of the sampler, and of a selection whose inclusion probabilities
-# are the sampler's.
-is_sampled <- function(object) !is.null(object$draws)
-
 # More than two classes without an order have a machine, a latent function, each.
 has_machines <- function(object) length(object$levels) > 2L && !identical(object$family, "ordinal")
 

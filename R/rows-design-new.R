@@ -62,7 +62,7 @@ new_frame_rows <- function(info, newdata) {
   n <- .row_names_info(newdata, 2L)
   if (n == 0L) return(no_new_rows(info))
   newdata <- as_trained(newdata, info$kinds, info$variables)
-  warn_across(info$across)
+  if (length(info$across)) warn_across(info$across)
   frame <- tryCatch(
     stats::model.frame.default(info$frame_terms, newdata, na.action = stats::na.pass),
     error = function(e) {
@@ -71,7 +71,12 @@ new_frame_rows <- function(info, newdata) {
       )
     }
   )
-  offset <- new_offset(info, newdata, stats::model.offset(frame), n)
+  offset <- stats::model.offset(frame)
+  offset <- if (is.null(offset) && is.null(info$offset)) {
+    numeric(n)
+  } else {
+    new_offset(info, newdata, offset, n)
+  }
   smooth_columns <- own_open <- NULL
   processes <- list()
   if (length(info$smooths)) {

@@ -200,12 +200,13 @@ design_info_formula <- function(parsed, built, data, offset) {
     list(attr(predictors, "variables"), attr(predictors, "predvars"), offset),
     parsed$env, c(needed, if (is.list(data)) names(data))
   )
+  left <- parsed$frame_terms[[2L]]
   list(
     type = "formula", env = env, variables = needed,
     terms = `environment<-`(stats::delete.response(parsed$terms), env),
     frame_terms = `environment<-`(predictors, env), offset = offset,
     kinds = across$kinds, across = across$names,
-    left = kept_response(parsed, data, built$n)
+    left = if (is.call(left)) kept_response(left, parsed, data, built$n)
   )
 }
 

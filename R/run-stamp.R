@@ -4,13 +4,21 @@
 # sizes that lie. `...`: arguments that the method does not have.
 check_whole <- function(fit, ...) {
   if (sys.parent() - user_frame() <= 1L) refuse_changed(fit)
-  check_no_dots(...)
+  if (...length()) check_no_dots(...)
 }
 
 # What makes or changes a fit stamps it last.
 stamped <- function(fit) {
   fit$stamp <- stamp_of(fit)
   fit
+}
+
+abort_not_whole <- function(path) {
+  bk_abort(
+    "argument", "The fit is not whole.",
+    sprintf("Found: `%s` is not what it was when the fit was made.", path),
+    "A fit that was changed has to be made again.", column = sub(".*[$]", "", path)
+  )
 }
 
 refuse_changed <- function(fit) {
@@ -22,14 +30,6 @@ refuse_changed <- function(fit) {
     changed_element(fit)
   }
   if (!is.null(wrong)) abort_not_whole(wrong)
-}
-
-abort_not_whole <- function(path) {
-  bk_abort(
-    "argument", "The fit is not whole.",
-    sprintf("Found: `%s` is not what it was when the fit was made.", path),
-    "A fit that was changed has to be made again.", column = sub(".*[$]", "", path)
-  )
 }
 
 # The path of what the stamp of a fit does not know; NULL where there is none.

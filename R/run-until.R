@@ -246,7 +246,14 @@ apart_lines <- function(diagnostics, weights = TRUE) {
     sprintf(
       "Their predictions differ by %s of a posterior sd (%s in a tenth of rows).",
       format_share(apart$size[[1]]), format_share(apart$size[[2]])
-    )
+    ),
+    # Fits of before 0.13.0 have none.
+    if (!is.null(apart$error)) {
+      sprintf(
+        " The Monte Carlo error of the average is %s of its sd; more chains lower it.",
+        format_share(apart$error)
+      )
+    }
   )
 }
 

@@ -101,10 +101,18 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
 }
 
 # Rows of parameters() by the table that they are in: scales of kernels that do not tell how much a
-# predictor matters with the range of its partial effect.
+# predictor matters with the range of its partial effect. The coefficients of a smooth mean nothing
+# one by one.
 parameter_tables <- function(object, rows) {
   names <- c("coefficients", "selection", "scales", "variances", "parameters")
-  tables <- split(rows, factor(table_of_row(rows), names))
+  table <- c(
+    fixed = "coefficients", ran_pars = "variances", scale = "scales", share = "scales",
+    kernel = "parameters", parameter = "parameters", "function" = "parameters"
+  )[rows$effect]
+  fixed <- rows$effect == "fixed"
+  table[fixed & !is.na(rows$inclusion)] <- "selection"
+  table[fixed & !is.na(rows$group)] <- NA
+  tables <- split(rows, factor(table, names))
   for (name in c("selection", "scales")) {
     own <- tables[[name]]
     inclusion <- ifelse(is.na(own$inclusion), 0, own$inclusion)
@@ -141,19 +149,6 @@ odds_ratios <- function(object, rows, name) {
   for (column in c("estimate", "lower", "upper")) rows[[column]][at] <- exp(rows[[column]][at])
   rows$sd[at] <- rows$sd[at] * rows$estimate[at]
   rows
-}
-
-# Which table of the summary a row of parameters() is in. The coefficients of a smooth mean nothing
-# one by one.
-table_of_row <- function(rows) {
-  out <- c(
-    fixed = "coefficients", ran_pars = "variances", scale = "scales", share = "scales",
-    kernel = "parameters", parameter = "parameters", "function" = "parameters"
-  )[rows$effect]
-  fixed <- rows$effect == "fixed"
-  out[fixed & !is.na(rows$inclusion)] <- "selection"
-  out[fixed & !is.na(rows$group)] <- NA
-  out
 }
 
 #' @rdname summary.bayeskernel_fit
@@ -278,7 +273,7 @@ print_tables <- function(x, digits, max_rows) {
 print_rows <- function(title, rows, digits, max_rows) {
   if (is.null(rows) || nrow(rows) == 0L) return(invisible())
   cat(title, "\n", sep = "")
-  print_coef_table(labelled_matrix(rows), digits, max_rows)
+  print_coef_table(parameter_matrix(rows, rows$label), digits, max_rows)
   if (anyNA(rows$sd)) {
     points <- anyNA(rows$lower[is.na(rows$sd)])
     cat(if (points) {
@@ -290,20 +285,15 @@ print_rows <- function(title, rows, digits, max_rows) {
   cat("\n")
 }
 
-labelled_matrix <- function(rows) {
-  out <- parameter_matrix(rows)
-  rownames(out) <- rows$label
-  out
-}
-
 # The most probable or largest, and what is known of the others.
 print_chosen <- function(title, rows, digits, max_rows) {
   cat(title, "\n", sep = "")
   max_rows <- min(max_rows, if (all(is.na(rows$inclusion))) 12L else 60L)
   kept <- sum(rows$inclusion > 0.5, na.rm = TRUE)
   shown <- min(max(kept, 8L), nrow(rows), max_rows)
-  table <- labelled_matrix(utils::head(rows, shown))
-  if (!is.null(rows$range)) table <- cbind(table, Range = utils::head(rows$range, shown))
+  top <- utils::head(rows, shown)
+  table <- parameter_matrix(top, top$label)
+  if (!is.null(rows$range)) table <- cbind(table, Range = top$range)
   print_coef_table(table, digits, max_rows)
   rest <- utils::tail(rows, nrow(rows) - shown)
   if (nrow(rest) > 0L) {

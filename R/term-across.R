@@ -11,7 +11,8 @@ read_across <- function(terms, offset, needed, data, env, n) {
   columns <- lapply(stats::setNames(nm = needed), function(name) {
     if (is.list(data) && name %in% names(data)) data[[name]] else get0(name, envir = env)
   })
-  with_seed(1, {
+  across <- logical(length(variables) - 1L)
+  if (is.call(offset) || any(vapply(variables[-1L], is.call, NA))) with_seed(1, {
     variables[-1L] <- lapply(variables[-1L], keep_summaries, needed, scope, env, n)
     offset <- keep_summaries(offset, needed, scope, env, n)
     across <- looks_across(variables[-1L], columns, env)
@@ -27,9 +28,7 @@ read_across <- function(terms, offset, needed, data, env, n) {
 }
 
 # The left side of the formula for new rows; NULL if that is what it is for those of the fit.
-kept_response <- function(parsed, data, n) {
-  left <- parsed$frame_terms[[2L]]
-  if (!is.call(left)) return(NULL)
+kept_response <- function(left, parsed, data, n) {
   scope <- data %||% parsed$env
   columns <- Filter(function(name) {
     NROW(tryCatch(eval(as.name(name), scope, parsed$env), error = function(e) NULL)) == n
@@ -134,12 +133,10 @@ in_unit <- function(column, own, new, name) {
 }
 
 warn_across <- function(names) {
-  if (length(names)) {
-    bk_warn(
-      "effects", fit_header("Term `%s` depends on which rows are given together.", names[1L]),
-      if (length(names) > 1L) paste("So do:", list_some(names[-1L])),
-      "In new rows it is computed from these, not from the rows of the fit.",
-      "Make it a column before the fit, whose values new rows have, too.", names = names
-    )
-  }
+  bk_warn(
+    "effects", fit_header("Term `%s` depends on which rows are given together.", names[1L]),
+    if (length(names) > 1L) paste("So do:", list_some(names[-1L])),
+    "In new rows it is computed from these, not from the rows of the fit.",
+    "Make it a column before the fit, whose values new rows have, too.", names = names
+  )
 }

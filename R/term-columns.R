@@ -266,22 +266,17 @@ plain_model_matrix <- function(terms, frame) {
     attr(x, "assign") <- integer(length(columns))
     return(x)
   }
-  plain <- number_columns(terms, frame)
-  if (!is.null(plain)) return(plain)
-  attr(frame, "row.names") <- integer()
-  stats::model.matrix.default(terms, frame)
-}
-
-# The same of terms that are numbers, each of which is a column; NULL where there are others. What
-# binds the matrix here makes no functions, which would keep it: the caller may change it without a
-# copy.
-number_columns <- function(terms, frame) {
   labels <- attr(terms, "term.labels")
   numbers <- all(attr(terms, "order") <= 1L) && all(labels %in% names(frame)) &&
     all(vapply(labels, function(name) {
       is.numeric(frame[[name]]) && !is.object(frame[[name]]) && is.null(dim(frame[[name]]))
     }, NA))
-  if (!numbers) return(NULL)
+  if (!numbers) {
+    attr(frame, "row.names") <- integer()
+    return(stats::model.matrix.default(terms, frame))
+  }
+  # What binds the matrix makes no functions, which would keep it: the caller may change it without
+  # a copy.
   intercept <- attr(terms, "intercept") == 1L
   columns <- unclass(frame)[labels]
   if (intercept) columns <- c(list("(Intercept)" = 1), columns)

@@ -19,8 +19,8 @@
 #'   variables (without values far from all others, which a warning names), unless
 #'   `standardize = FALSE`.
 #' @param inducing Inducing points: how many, or a matrix or data frame with a column for each
-#'   variable, on their scale. By default every row up to 100 rows (of a level, with `by`), then 50
-#'   up to 250 rows and n / 5, at most 100. Three or more variables have at least 5 n^(1/3).
+#'   variable, on their scale. By default every different row up to 100 (of a level, with `by`),
+#'   then 50 up to 250 rows and n / 5, at most 100. Three or more variables have at least 5 n^(1/3).
 #' @return Used for its meaning in a formula; evaluated, a list of what was written.
 #'
 #' @section Model: With \eqn{g \sim GP(0, k)}{g ~ GP(0, k)} the term of row i is
@@ -285,9 +285,9 @@ place_process <- function(x, term, d, center, scale, coded) {
   )
   kernel_to_core(kernel, d)
   free <- open_lengthscales(term$process$kernel, kernel)
-  z <- process_inducing(
-    term$process$inducing, distinct, term$process$n %||% nrow(x), d, center, scale, term
-  )
+  # Copies of a row are one place.
+  n <- if (nrow(distinct) < nrow(few)) nrow(distinct) else term$process$n %||% nrow(x)
+  z <- process_inducing(term$process$inducing, distinct, n, d, center, scale, term)
   # No mean of codes is a category: the rows nearest to the centres.
   if (coded) {
     nearest <- apply(z, 1L, function(center) which.min(colSums((t(distinct) - center)^2)))
@@ -347,8 +347,8 @@ process_inducing <- function(given, distinct, n, d, center, scale, term) {
   z
 }
 
-# Every row where these are few, then as gpsvm() has them, and more where many variables and rows
-# ask for them.
+# Every place where these are few, then as gpsvm() has them, and more where many variables and
+# places ask for them.
 default_process_inducing <- function(n, d) {
   if (n <= 100) {
     n
@@ -446,7 +446,7 @@ fill_processes <- function(object, rows, threads = getOption("bayeskernel.thread
 open_variance <- function(object, rows) {
   # Of no rows cbind() would make a column of NULL.
   open <- do.call(cbind, Filter(length, list(rows$open, rows$unit_open)))
-  if (is.null(open) || is_sampled(object)) return(0)
+  if (is.null(open) || !is.null(object$draws)) return(0)
   smooths <- object$design$smooths
   labels <- vapply(
     c(

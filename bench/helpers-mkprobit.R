@@ -53,8 +53,6 @@ damoulas_data <- function(set) {
   )
 }
 
-damoulas_kernels <- list(rbf = quote(rbf()), linear = quote(linear()), poly = quote(polynomial()))
-
 class_log_loss <- function(y, prob) {
   own <- prob[cbind(seq_along(y), match(as.character(y), colnames(prob)))]
   -mean(log(pmax(own, 1e-15)))
@@ -164,65 +162,6 @@ simulate_spaces <- function(n, classes, spaces, columns = 21) {
   names(x) <- paste0("s", seq_len(spaces))
   list(x = x, y = y)
 }
-
-# Errors of every single space, of combined classifiers and of combined kernels on one split.
-space_errors <- function(spaces, y, train, test, kernel, composites, ...) {
-  fit_to <- function(spaces, ...) {
-    quietly(flat(bayeskernel::mkprobit)(
-      spaces_at(spaces, train), y[train], kernel = kernel, coefficients = "weights", threads = 1,
-      seed = 1, progress = FALSE, ...
-    ))
-  }
-  new <- spaces_at(spaces, test)
-  error <- function(class) mean(class != y[test])
-  fits <- lapply(stats::setNames(nm = names(spaces)), function(name) {
-    fit_to(spaces[name], ...)
-  })
-  single <- vapply(names(fits), function(name) {
-    error(stats::predict(fits[[name]], new[name]))
-  }, 0)
-  parts <- Map(function(name, fit) new[name], names(fits), fits)
-  rules <- vapply(c("product", "mean", "max", "majority"), function(rule) {
-    both <- bayeskernel::combine_classifiers(fits, rule)
-    error(stats::predict(both, parts))
-  }, 0)
-  kernels <- vapply(composites, function(arguments) {
-    fit <- do.call(fit_to, c(list(spaces), arguments, list(...)))
-    error(stats::predict(fit, new))
-  }, 0)
-  c(single, stats::setNames(rules, paste("classifiers,", names(rules))), kernels)
-}
-
-fixed_composites <- list(
-  "kernels, fixed sum" = list(combine = "sum"), "kernels, fixed product" = list(combine = "product")
-)
-learned_composites <- list(
-  "kernels, learned sum" = list(combine = "sum", kernel_weights = "learn"),
-  "kernels, learned product" = list(combine = "product", kernel_weights = "learn"),
-  "kernels, subset" = list(combine = "binary", kernel_weights = "learn")
-)
-
-# Weights that the bound of variational Bayes chooses.
-bound_composites <- list(
-  "kernels, sum by the bound" = list(
-    combine = "sum", kernel_weights = "learn", weights_method = "profile"
-  ),
-  "kernels, sum by the bound, with spread" = list(
-    combine = "sum", kernel_weights = "learn", weights_method = "is"
-  ),
-  "kernels, product by the bound" = list(
-    combine = "product", kernel_weights = "learn", weights_method = "profile"
-  ),
-  "kernels, subset by the bound" = list(
-    combine = "binary", kernel_weights = "learn", weights_method = "enumerate"
-  )
-)
-
-# The weights of the sum by the sampler, one short chain.
-sampled_composites <- list("kernels, sum by the sampler" = list(
-  combine = "sum", kernel_weights = "learn", method = "gibbs",
-  latent_scales = "shared", chains = 1, warmup = 200, ndraws = 200
-))
 
 # Neal's three classes in four dimensions, of which two matter: an ellipse, a half-plane, and the
 # rest.

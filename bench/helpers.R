@@ -58,6 +58,7 @@ run_parts <- function(parts, file) {
   for (part in strsplit(wanted, ",", fixed = TRUE)[[1]]) {
     message("part ", part)
     results[[part]] <- parts[[part]]()
+    results$version <- as.character(utils::packageVersion("bayeskernel"))
     saveRDS(results, file, version = 2, compress = "xz")
   }
 }
@@ -145,12 +146,6 @@ toenail_data <- function() {
   home$toenail
 }
 
-spam_data <- function() {
-  home <- new.env()
-  utils::data("spam", package = "kernlab", envir = home)
-  home$spam
-}
-
 # A file of the folder that the environment variable BAYESKERNEL_DATA names.
 data_file <- function(name) {
   folder <- Sys.getenv("BAYESKERNEL_DATA")
@@ -161,22 +156,6 @@ data_file <- function(name) {
   if (!file.exists(file)) stop("BAYESKERNEL_DATA has no ", name)
   file
 }
-
-# Raetsch's benchmark sets, distinct patterns, as in the repository of the authors of Wenzel et al.
-# (2017), theogf/BayesianSVM: name, rows, and Table 1 of the paper for its S-BSVM and for its SVM
-# with Platt's scaling.
-raetsch_sets <- data.frame(
-  set = c("breast_cancer", "diabetis", "flare_solar", "german", "heart", "splice", "waveform"),
-  n = c(263, 768, 144, 1000, 270, 2991, 5000),
-  d = c(9, 8, 9, 20, 13, 60, 21),
-  error = c(.26, .22, .36, .24, .16, .13, .09),
-  error_sd = c(.07, .06, .12, .11, .06, .03, .02),
-  brier = c(.18, .16, .22, .17, .13, .17, .06),
-  seconds = c(0.32, 3.9, 0.08, 12, 0.34, 18, 12.5),
-  platt_error = c(.27, .24, .36, .27, .17, .14, .10),
-  platt_brier = c(.19, .16, .24, .18, .12, .11, .06),
-  platt_seconds = c(0.04, 0.11, 0.01, 0.15, 0.04, 1.3, 2.3)
-)
 
 # Predictors and labels of a table whose last column is the label; the greater label, "1", is the
 # positive class.
@@ -189,12 +168,6 @@ labelled_table <- function(file) {
 raetsch_data <- function(set) {
   ending <- if (set == "waveform") ".csv.gz" else ".csv"
   labelled_table(data_file(paste0("raetsch_", set, ending)))
-}
-
-# Sixteen by sixteen grey levels of the digits 3 (TRUE) and 5.
-usps_data <- function() {
-  data <- labelled_table(data_file("usps_3vs5.csv.gz"))
-  list(x = data$x, y = factor(data$y == "3"))
 }
 
 # The 8 low-level features of 11,000 collisions of SUSY, 10,000 for training.
@@ -241,24 +214,6 @@ checked_acath <- function(data) {
   data
 }
 
-acath_formula <- sigdz ~ sex + age + log(cad.dur + 1) + log(choleste)
-
-# Section 4.5: test rows have their cholesterol measured. A quarter of all rows, drawn among those,
-# is the test set; the other rows, complete or not, are for training.
-acath_test_rows <- function(data) {
-  complete <- which(!is.na(data$choleste))
-  sort(sample(complete, round(0.25 * nrow(data))))
-}
-
-# Multiple imputation with the defaults of mice: data frames of the transformed columns, in the
-# order of acath_formula.
-mice_completed <- function(data, seed, m = 5) {
-  columns <- stats::model.frame(acath_formula, data, na.action = stats::na.pass)
-  names(columns) <- c("sigdz", "sex", "age", "log_duration", "log_cholesterol")
-  imputed <- mice::mice(columns, m = m, seed = seed, printFlag = FALSE)
-  mice::complete(imputed, "all")
-}
-
 three_quarters <- function(n) sort(sample(n, round(0.75 * n)))
 
 # The test rows of the folds of Wenzel et al.: contiguous, not shuffled; the last n %% 10 rows are
@@ -268,33 +223,12 @@ contiguous_folds <- function(n, k = 10) {
   lapply(seq_len(k), function(fold) (fold - 1) * size + seq_len(size))
 }
 
-# Columns of the fixed part, standardised by the training rows.
-standardised_design <- function(data, train) {
-  x <- stats::model.matrix(~ time * treatment, data)[, -1]
-  center <- colMeans(x[train, ])
-  spread <- apply(x[train, ], 2, stats::sd)
-  scale(x, center, spread)
-}
-
 # Section 4.2; the paper's own generator is lost. Labels y = sign(f + e), f = x1 - x2 + x3 - x4, e
 # logistic, x standard normal.
 simulate_linear <- function(n, p) {
   x <- matrix(stats::rnorm(n * p), n, p)
   f <- drop(x[, 1:4] %*% c(1, -1, 1, -1))
   list(x = x, y = factor(f + stats::rlogis(n) > 0, c(FALSE, TRUE)))
-}
-
-# Columns standard normal with correlation r^|j - k|; `effects` belong to columns spread evenly over
-# all p, `true`, and y = sign(f + e), e logistic.
-simulate_sparse <- function(n, p, effects, correlation = 0) {
-  x <- matrix(stats::rnorm(n * p), n, p)
-  for (k in seq_len(p)[-1]) {
-    x[, k] <- correlation * x[, k - 1] + sqrt(1 - correlation^2) * x[, k]
-  }
-  colnames(x) <- paste0("x", seq_len(p))
-  true <- round(seq(1, p, length.out = length(effects)))
-  f <- drop(x[, true] %*% effects)
-  list(x = x, true = true, y = factor(f + stats::rlogis(n) > 0, c(FALSE, TRUE)))
 }
 
 # Nonlinear machines -------------------------------------------------------
@@ -374,76 +308,6 @@ score_folds <- function(data, machine, folds = contiguous_folds(nrow(data$x)), s
     )
   })
   do.call(rbind, rows)
-}
-
-# The settings of Table 1 for one set: inducing points a fifth of the training rows, at most 100.
-# gausspr is left out above `gausspr_rows`: its time grows with the cube of the rows.
-table1_machines <- function(n, gausspr_rows = 1000) {
-  machines <- nonlinear_machines()
-  if (n > gausspr_rows) machines$gausspr <- NULL
-  ours <- function(..., method = "vb", tune = FALSE) {
-    function(x, y, new) {
-      m <- min(100L, floor(0.2 * length(y)))
-      machines$gpsvm(
-        x, y, new, inducing = m, threads = 1L, seed = 1L, ..., method = method, tune = tune
-      )
-    }
-  }
-  runs <- list(
-    "gpsvm, theta 5" = ours(theta = 5), "gpsvm, default" = ours(),
-    "gpsvm, tuned" = ours(tune = "bound"), "gpsvm, tuned by cv" = ours(tune = "cv")
-  )
-  for (peer in setdiff(names(machines), "gpsvm")) local({
-    machine <- machines[[peer]]
-    runs[[paste0(peer, ", default")]] <<- machine
-    runs[[paste0(peer, ", theta 5")]] <<- function(x, y, new) {
-      machine(x, y, new, theta = 5)
-    }
-  })
-  runs
-}
-
-# Every machine on one set: the folds of each, one below the other.
-table1_rows <- function(set) {
-  data <- raetsch_data(set)
-  machines <- table1_machines(nrow(data$x))
-  rows <- lapply(names(machines), function(name) {
-    message(set, ": ", name)
-    data.frame(set = set, machine = name, score_folds(data, machines[[name]]))
-  })
-  do.call(rbind, rows)
-}
-
-# Means over the folds, one row a set and machine.
-table1_means <- function(folds) {
-  by <- split(folds, folds[c("machine", "set")], drop = TRUE)
-  rows <- lapply(by, function(f) {
-    data.frame(
-      set = f$set[1], machine = f$machine[1], error = mean(f$error), error_sd = stats::sd(f$error),
-      brier = mean(f$brier), brier_sd = stats::sd(f$brier), log_loss = mean(f$log_loss),
-      seconds = stats::median(f$seconds)
-    )
-  })
-  means <- do.call(rbind, rows)
-  means <- means[order(
-    match(means$set, raetsch_sets$set), match(means$machine, unique(folds$machine))
-  ), ]
-  rownames(means) <- NULL
-  means
-}
-
-# Breiman's waveforms, 21 columns: a random mixture of two of three triangles plus standard normal
-# noise; class TRUE mixes the first and the second, as in Raetsch's set.
-simulate_waveform <- function(n) {
-  triangle <- function(peak) pmax(6 - abs(1:21 - peak), 0)
-  triangles <- rbind(triangle(11), triangle(15), triangle(7))
-  pairs <- rbind(c(1, 2), c(1, 3), c(2, 3))
-  class <- sample(3, n, replace = TRUE)
-  u <- stats::runif(n)
-  x <- u * triangles[pairs[class, 1], ] +
-    (1 - u) * triangles[pairs[class, 2], ] +
-    matrix(stats::rnorm(n * 21), n)
-  list(x = x, y = factor(class == 1))
 }
 
 # A stand-in for the collisions of SUSY: 18 columns, 8 of them independent standard normal, z, as
@@ -572,54 +436,6 @@ growth_exponent <- function(n, seconds) {
 
 # Selection ----------------------------------------------------------------
 
-kept_by_bsvm <- function(x, y, ..., method = "vb") {
-  fit <- quietly(flat(bayeskernel::bsvm)(x, y, select = TRUE, ..., method = method))
-  unname(which(bayeskernel::inclusion(fit) > 0.5))
-}
-
-kept_by_lasso <- function(x, y, rule) {
-  fit <- quietly(glmnet::cv.glmnet(x, y, family = "binomial"))
-  which(stats::coef(fit, s = rule)[-1] != 0)
-}
-
-# Spike-and-slab variational Bayes for the logistic model.
-kept_by_varbvs <- function(x, y) {
-  fit <- quietly(varbvs::varbvs(x, NULL, as.numeric(y) - 1, family = "binomial", verbose = FALSE))
-  unname(which(fit$pip > 0.5))
-}
-
-# Functions of x and y that give the columns kept; peers where installed.
-selectors <- function() {
-  all <- list(
-    "bsvm vb" = kept_by_bsvm,
-    "bsvm vb, four starts" = function(x, y) {
-      kept_by_bsvm(x, y, starts = c(1, 0.5, 0.1, 0.01))
-    },
-    "bsvm gibbs" = function(x, y) {
-      kept_by_bsvm(x, y, method = "gibbs", chains = 2, ndraws = 2000, seed = 1)
-    }
-  )
-  if (has("glmnet")) {
-    all[["cv.glmnet, one se"]] <- function(x, y) {
-      kept_by_lasso(x, y, "lambda.1se")
-    }
-    all[["cv.glmnet, minimum"]] <- function(x, y) {
-      kept_by_lasso(x, y, "lambda.min")
-    }
-  }
-  if (has("varbvs")) all[["varbvs"]] <- kept_by_varbvs
-  all
-}
-
-# Seconds, false selections and misses of one of them on simulated data.
-score_selection <- function(selector, set) {
-  done <- timed(function() selector(set$x, set$y))
-  c(
-    seconds = done$seconds, false = length(setdiff(done$value, set$true)),
-    missed = length(setdiff(set$true, done$value))
-  )
-}
-
 # Linear support vector machine, cost tuned -------------------------------
 
 fit_svm <- function(x, y, cost, weights = NULL) {
@@ -647,12 +463,6 @@ tune_svm <- function(x, y, hold_outs = 5, coarse = 2^seq(-5, 5, 2), fine = 2^seq
   refined <- best * fine
   cost <- refined[which.min(error(refined))]
   list(fit = fit_svm(x, y, cost), cost = cost)
-}
-
-# Weights that give both classes the same total.
-balancing_weights <- function(y) {
-  count <- table(y)
-  stats::setNames(as.numeric(length(y) / (2 * count)), names(count))
 }
 
 # Additive kernels: data and peers of Ouyang (2008) --------------------------

@@ -8,7 +8,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 Rcpp::List checkpoint_list(const BarkCheckpoint& from) {
   Rcpp::List out =
       r_list({{"location", from.location},
@@ -99,7 +98,7 @@ BarkCheckpoint read_checkpoint(SEXP from, BarkChain& chain,
   }
   out.latent = list.numbers("latent", chain.latent ? state.data.rows() : 0);
   const Index cuts = chain.latent ? chain.latent->free_cuts() : 0;
-  out.cuts = list.numbers("cuts", cuts, kSmallest);
+  out.cuts = list.numbers("cuts", cuts);
   for (Index k = 0; k < cuts; ++k) {
     if (k > 0 && !(out.cuts[k] > out.cuts[k - 1])) {
       list.refuse("cuts", "not increasing");
@@ -277,8 +276,8 @@ BarkDraws read_draws(const Rcpp::List& from, BarkTraining& train) {
   const bool sizes = location.size() == columns && out.count() == count &&
                      out.lambda.rows() == count && train.vectors > 0 &&
                      out.lambda.cols() == train.vectors * variables &&
-                     out.cuts.cols() >= out.classes - 2 &&
-                     (out.cuts.cols() == 0 || out.cuts.rows() == count);
+                     (out.classes <= 2 || (out.cuts.cols() == out.classes - 1 &&
+                                           out.cuts.rows() == count));
   if (!sizes) list.refuse("a part", "not of the right length");
   for (const int at : location) {
     if (at < 0 || at > train.vectors * train.x.rows()) {
@@ -302,7 +301,6 @@ struct Kept {
   BarkTraining train;
   BarkDraws draws;
 };
-
 }  // namespace
 
 // [[Rcpp::export(rng = false)]]

@@ -5,7 +5,6 @@
 #include "glue_common.h"
 
 namespace bayeskernel {
-
 // Of the rows of a fit; none where all are 1.
 inline std::vector<double> read_weights(const Rcpp::List& from) {
   return read_or<std::vector<double>>(from, "weights", {});
@@ -90,5 +89,4 @@ inline ScaleSetting read_setting(const Rcpp::List& settings) {
   out.select = read<bool>(settings, "select");
   return out;
 }
-
 }  // namespace bayeskernel

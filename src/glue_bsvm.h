@@ -12,7 +12,6 @@
 #include "rows/pack.hpp"
 
 namespace bayeskernel {
-
 inline ColumnData read_data(const Rcpp::List& data) {
   ColumnData out{map_matrix(data["x"]),
                  map_vector(data["center"]),
@@ -303,5 +302,4 @@ inline MissingPattern read_missing(SEXP from, const std::vector<Index>& order) {
   }
   return out;
 }
-
 }  // namespace bayeskernel

@@ -7,7 +7,6 @@
 #include "linear/gibbs.hpp"
 
 namespace bayeskernel {
-
 inline std::vector<MatrixXd> read_transforms(const Rcpp::List& prior) {
   const Rcpp::List from = prior["transforms"];
   std::vector<MatrixXd> out;
@@ -98,5 +97,4 @@ Rcpp::List jitter_status(const ChainRun<Chain>& run) {
   out["jitter"] = jitter;
   return out;
 }
-
 }  // namespace bayeskernel

@@ -8,7 +8,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 Rcpp::List moments_list(const RunningMoments& moments) {
   return r_list({{"count", moments.count},
                  {"mean", VectorXd(moments.mean)},
@@ -156,7 +155,6 @@ MissingScale read_scale(const Rcpp::List& settings, SEXP predictors,
   if (read<bool>(settings, "keep_imputed")) out.order = places.by_row();
   return out;
 }
-
 }  // namespace
 
 // [[Rcpp::export(rng = false)]]

@@ -7,7 +7,6 @@
 #include "prior/wide_block.hpp"
 
 namespace bayeskernel {
-
 inline Rcpp::List variance_list(const Prior& prior,
                                 const std::vector<BlockPosterior>& q) {
   Rcpp::List out(prior.blocks.size());
@@ -90,5 +89,4 @@ inline Rcpp::RObject response_list(const RowSource& rows, const Prior& prior,
   out["cov"] = to_r(response.posterior().theta_covariance());
   return out;
 }
-
 }  // namespace bayeskernel

@@ -7,7 +7,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 Rcpp::List selection_list(const ColumnSearch& search,
                           const Selection& selection) {
   const IndicatorPosterior& q = search.indicators();
@@ -54,7 +53,6 @@ Rcpp::List model_list(const ModelFit& model, const LinearInput& in,
   out["variance_f"] = to_r(by_row(model.row_variance(), in.data.order));
   return out;
 }
-
 }  // namespace
 
 // Interrupted before its first step a fit has no posterior: `status` alone.

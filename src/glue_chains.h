@@ -7,7 +7,6 @@
 #include "mcmc/runner.hpp"
 
 namespace bayeskernel {
-
 inline constexpr const char* kState = "the state to go on from";
 
 // The states of `chains` chains, or none.
@@ -186,5 +185,4 @@ class MoveRecord {
   std::vector<Checkpoint> reached_;
   std::vector<ArrayXXd> proposed_;
 };
-
 }  // namespace bayeskernel

@@ -19,7 +19,6 @@
 #include "parallel/executor.hpp"
 
 namespace bayeskernel {
-
 // Copies for R. RcppEigen.h would do it too, and doubles the time and memory
 // of a compilation.
 inline Rcpp::NumericVector to_r(const VectorXd& v) {
@@ -265,5 +264,4 @@ auto guarded(Body&& body) -> decltype(body()) {
     return failed("numeric", "there is not enough memory");
   }
 }
-
 }  // namespace bayeskernel

@@ -8,7 +8,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 Cells read_cells(const Rcpp::IntegerVector& sizes) {
   return Cells(std::vector<int>(sizes.begin(), sizes.end()));
 }
@@ -102,7 +101,6 @@ void put_effects(const GroupEffects& groups, Rcpp::List& out) {
   }
   out["groups"] = parts;
 }
-
 }  // namespace
 
 // `predictors`: n x P, NA or NaN where missing, every column with a value;

@@ -7,7 +7,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 std::vector<GivenTerm> read_terms(const Rcpp::List& from) {
   std::vector<GivenTerm> out;
   for (const Rcpp::List term : from) {
@@ -69,7 +68,6 @@ Rcpp::List pairs_list(const std::vector<LevelPairs>& terms) {
   }
   return out;
 }
-
 }  // namespace
 
 // [[Rcpp::export(rng = false)]]

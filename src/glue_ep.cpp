@@ -7,7 +7,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 const char* engine_name(EpEngine engine) {
   switch (engine) {
     case EpEngine::grid:
@@ -127,7 +126,6 @@ void start_from(const Rcpp::List& messages, const std::vector<Index>& order,
   fit.start_from(by_position(map_vector(messages["kappa"]), order),
                  by_position(map_vector(messages["b"]), order));
 }
-
 }  // namespace
 
 // Interrupted it has no posterior: `status` alone. Rows that are completions

@@ -5,7 +5,6 @@
 #include "linear/epochs.hpp"
 
 namespace bayeskernel {
-
 // `usual`: rows of a minibatch where settings$batch_size is empty.
 inline StochasticSettings read_stochastic(const Rcpp::List& settings,
                                           Index usual) {
@@ -20,5 +19,4 @@ inline StochasticSettings read_stochastic(const Rcpp::List& settings,
   out.tolerance = read_or(settings, "epoch_tol", out.tolerance);
   return out;
 }
-
 }  // namespace bayeskernel

@@ -14,7 +14,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 Rcpp::List moments_list(const VectorXd& mean, const MatrixXd& whitener) {
   return r_list({{"mean", mean}, {"whitener", whitener}});
 }
@@ -205,7 +204,6 @@ Rcpp::List fit_mode(const PackedRows& rows, Executor& executor,
                           {"interrupted", result.interrupted}});
   return out;
 }
-
 }  // namespace
 
 // `inducing`: d x m on the scale of the model. One machine for each of

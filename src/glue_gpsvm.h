@@ -10,7 +10,6 @@
 #include "rows/memory_readers.hpp"
 
 namespace bayeskernel {
-
 // Rows of a fit or of a prediction: `type` "matrix" (x), "sparse" (begin,
 // column, value: compressed by rows; columns) or "file" (see read_rows_of());
 // labels: codes 0, 1, ... or empty; weights or empty; source (1-based columns
@@ -107,5 +106,4 @@ struct FeatureData {
 inline std::vector<int> read_classes(const Rcpp::List& settings) {
   return read<std::vector<int>>(settings, "classes");
 }
-
 }  // namespace bayeskernel

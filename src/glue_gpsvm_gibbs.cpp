@@ -5,7 +5,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 Rcpp::List chain_state(const GibbsState& state) {
   return r_list({{"x", state.point.x},
                  {"latent", state.latent},
@@ -19,7 +18,6 @@ void restore_chain(SEXP from, const ChainPlan& plan, GibbsState& state) {
   state.sweep = static_cast<std::uint64_t>(
       list.index("sweep", 0.0, static_cast<double>(plan.sweeps())));
 }
-
 }  // namespace
 
 // Draws of the process at the inducing points: draws x chains x m. One label,

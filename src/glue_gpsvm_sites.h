@@ -5,7 +5,6 @@
 #include "glue_influence.h"
 
 namespace bayeskernel {
-
 // By row: of each without itself the log probability of its class, mean and
 // variance of f; then as RowInfluence.
 inline Rcpp::List left_out_list(const VectorXd& leave_one_out,
@@ -31,5 +30,4 @@ inline void add_left_out(const Rcpp::List& from, Rcpp::List& out) {
   }
   out["influence"] = influence;
 }
-
 }  // namespace bayeskernel

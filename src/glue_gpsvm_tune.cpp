@@ -5,7 +5,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 // What evaluations share. R's data are held so that they stay.
 struct Tuner {
   Tuner(const Rcpp::List& data, Index width, bool exact,
@@ -44,7 +43,6 @@ Rcpp::List ask_tuner(SEXP tuner, Ask&& ask) {
   out["interrupted"] = !whole;
   return out;
 }
-
 }  // namespace
 
 // Rows of a sample: x (columns of the model x rows), labels, numbers from 1.

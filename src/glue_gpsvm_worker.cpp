@@ -6,7 +6,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 class ProcessWorker final : public WorkerRows {
  public:
   // `first`: of these rows among all. `powers`: of each machine, where these
@@ -34,7 +33,6 @@ class ProcessWorker final : public WorkerRows {
   Rcpp::List powers_;
   RowWorker worker_;
 };
-
 }  // namespace
 
 // What n rows of m features are cut into: the chunk, the row and the group

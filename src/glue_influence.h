@@ -6,7 +6,6 @@
 #include "glue_common.h"
 
 namespace bayeskernel {
-
 inline EpSettings read_ep_settings(const Rcpp::List& settings) {
   EpSettings out;
   out.tolerance = read<double>(settings, "tol");
@@ -28,5 +27,4 @@ inline Rcpp::List influence_list(const RowInfluence& from,
                  {"kappa", by_row(from.kappa)},
                  {"gradient", by_row(from.gradient)}});
 }
-
 }  // namespace bayeskernel

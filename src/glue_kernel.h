@@ -9,7 +9,6 @@
 #include "kernel/tree.hpp"
 
 namespace bayeskernel {
-
 inline Kernel read_leaf(const std::string& kind, const Rcpp::List& kernel) {
   if (kind == "precomputed") {
     throw ArgumentError("a precomputed kernel has no points");
@@ -55,5 +54,4 @@ inline Kernel read_kernel(const Rcpp::List& kernel) {
   }
   return leaf.on(std::move(columns));
 }
-
 }  // namespace bayeskernel

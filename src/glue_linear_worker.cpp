@@ -7,7 +7,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 class LinearWorker final : public WorkerRows {
  public:
   // `first`: of these rows among all.
@@ -50,7 +49,6 @@ class LinearWorker final : public WorkerRows {
   std::unique_ptr<ConditionalVariance> residuals_;
   RowWorker worker_;
 };
-
 }  // namespace
 
 // What the rows are cut into: the chunk, the row and the group that each shard

@@ -6,7 +6,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 LowRankPrior read_lowrank_prior(const Rcpp::List& prior) {
   const Rcpp::NumericVector gamma = prior["gamma"];
   const Rcpp::NumericVector scales = prior["log_lambda"];
@@ -154,7 +153,6 @@ LowRankDraws read_lowrank_draws(const Rcpp::List& draws, Index rows,
   out.frame = list.vector("frame", out.frame_size * count).data();
   return out;
 }
-
 }  // namespace
 
 // [[Rcpp::export(rng = false)]]

@@ -7,7 +7,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 MultinomialSettings read_multinomial(const Rcpp::List& settings) {
   MultinomialSettings out;
   out.scales = read_scales(settings);
@@ -353,7 +352,6 @@ Rcpp::List fit_states(Job& job, const Rcpp::List& settings) {
   out["status"] = regression_status(result);
   return out;
 }
-
 }  // namespace
 
 // See read_source() for data$sources; y: classes from 1.

@@ -8,7 +8,6 @@
 #include "multinomial/predict.hpp"
 
 namespace bayeskernel {
-
 // A space: `kind` "kernel" (kernel, x, z), "category" (x, z) or "matrix" (k);
 // points are columns, z NULL where it is x.
 inline Source read_source(const Rcpp::List& from) {
@@ -68,5 +67,4 @@ inline LatentScales read_scales(const Rcpp::List& settings) {
          : scales == "shared" ? LatentScales::shared
                               : LatentScales::fixed;
 }
-
 }  // namespace bayeskernel

@@ -6,7 +6,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 MultinomialGibbsSettings read_gibbs(const Rcpp::List& settings,
                                     const std::string& combine) {
   MultinomialGibbsSettings out;
@@ -170,7 +169,6 @@ class MultinomialRecord : public MoveRecord<MultinomialChain, MultinomialMove> {
   DrawArray scalars_;
   std::vector<MatrixXd> mean_, weights_, theta_;
 };
-
 }  // namespace
 
 // See read_source() for data$sources; y: classes from 1.

@@ -7,7 +7,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 MissingUses read_uses(const Rcpp::List& from, Index rows) {
   const auto row = read<std::vector<int>>(from, "row");
   const Rcpp::IntegerVector column = from["column"];
@@ -88,7 +87,6 @@ LinearPosterior read_posterior(const Rcpp::List& from) {
   }
   return out;
 }
-
 }  // namespace
 
 // Mean and variance of f under q(theta, u).

@@ -7,7 +7,6 @@
 #include "predict/draw_moments.hpp"
 
 namespace bayeskernel {
-
 inline Link read_link(const std::string& name) {
   return name == "hinge"      ? Link::hinge
          : name == "logit"    ? Link::logit
@@ -29,5 +28,4 @@ inline Rcpp::List moments_list(const DrawMoments& from) {
                  {"prob", from.probability},
                  {"prob_sd", from.probability_sd}});
 }
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 // A term is list(first, x, z, by, centre_weight, kernel, free): its first
 // column among those of the model, counted from 0; rows (n x d) and inducing
 // points (m x d); numbers by row, or none; the learned parameters of the
@@ -45,7 +44,6 @@ std::vector<ProcessTerm> read_processes(SEXP from,
   }
   return out;
 }
-
 }  // namespace
 
 // Features of a process for rows x (n x d), inducing points z (m x d): `x`, n x

@@ -8,7 +8,6 @@
 #include "gp/process_rows.hpp"
 
 namespace bayeskernel {
-
 // `data` of R with `processes`, a list of list(kernel, z, columns, by, first,
 // centred): inducing points (m x d); the columns of the rows, from 1, that hold
 // the variables and the multiple (0: none); the first of its columns among
@@ -123,5 +122,4 @@ class FitRows {
  private:
   std::unique_ptr<ConditionalVariance> residuals_;
 };
-
 }  // namespace bayeskernel

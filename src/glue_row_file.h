@@ -7,7 +7,6 @@
 #include "rows/absent_rows.hpp"
 
 namespace bayeskernel {
-
 // The file of rows that R's list names, or, where the workers of a cluster have
 // them (`shares`), their sizes alone.
 inline std::unique_ptr<ChunkReader> read_rows_of(const Rcpp::List& data) {
@@ -19,5 +18,4 @@ inline std::unique_ptr<ChunkReader> read_rows_of(const Rcpp::List& data) {
   return std::make_unique<RowFile>(read<std::string>(data, "path"), rows,
                                    columns);
 }
-
 }  // namespace bayeskernel

@@ -11,7 +11,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 // (shape, rate), or one number, the variance itself.
 StepVariancePrior read_variance(SEXP from) {
   const auto numbers = map_vector(from);
@@ -186,7 +185,6 @@ Rcpp::NumericMatrix step_matrix(const std::vector<FilterStep>& steps) {
                                     "resampled", "kernels", "noise", "seconds");
   return out;
 }
-
 }  // namespace
 
 // Rows of the data in the columns of x; a state of NULL begins a stream.

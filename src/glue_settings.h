@@ -8,7 +8,6 @@
 #include "optim/ascent.hpp"
 
 namespace bayeskernel {
-
 inline double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
       .count();
@@ -47,5 +46,4 @@ inline Rcpp::List chain_status(const ChainStatus& status,
                  {"failure", status.failure},
                  {"seconds", seconds_since(began)}});
 }
-
 }  // namespace bayeskernel

@@ -22,7 +22,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 // The first call, made when the package is loaded, remembers the process.
 bool in_forked_child() {
   static const int loaded_in = getpid();
@@ -95,7 +94,6 @@ void run_blocks(std::size_t count, Blocks& blocks, int threads) {
 }
 
 #endif
-
 }  // namespace
 
 RcppParallelExecutor::RcppParallelExecutor(int threads)

@@ -6,7 +6,6 @@
 #include "glue_common.h"
 
 namespace bayeskernel {
-
 class CheckedList {
  public:
   static constexpr double kLargest = std::numeric_limits<double>::max();
@@ -113,5 +112,4 @@ class CheckedList {
   Rcpp::RObject from_;
   const char* what_;
 };
-
 }  // namespace bayeskernel

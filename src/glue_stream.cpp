@@ -6,7 +6,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 RowModel read_open_model(const Rcpp::List& settings,
                          ConditionalVariance* open) {
   RowModel out = read_row_model(settings);
@@ -65,7 +64,6 @@ Rcpp::List svi_list(const SviFit& svi, const Prior& prior,
   out["status"] = status;
   return out;
 }
-
 }  // namespace
 
 // [[Rcpp::export(rng = false)]]

@@ -7,7 +7,6 @@
 #include "rows/streamed_rows.hpp"
 
 namespace bayeskernel {
-
 // `stream`: path, rows and columns of a file by append_rows_cpp(); source (0
 // for the intercept, else a column of the file), center and scale of every
 // model column; the label that is positive, or -1 where labels are the numbers
@@ -53,5 +52,4 @@ struct StreamInput {
     return own + Rf_xlength(stream["z_source"]);
   }
 };
-
 }  // namespace bayeskernel

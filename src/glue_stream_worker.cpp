@@ -6,7 +6,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 class StreamWorker final : public WorkerRows {
  public:
   // `first`: the rows of other workers before these.
@@ -26,7 +25,6 @@ class StreamWorker final : public WorkerRows {
   StreamInput input_;
   RowWorker worker_;
 };
-
 }  // namespace
 
 // What the rows are cut into, see linear_shards_cpp(); of rows that are absent,

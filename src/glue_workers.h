@@ -12,7 +12,6 @@
 #include "rows/shard_table.hpp"
 
 namespace bayeskernel {
-
 // On the master. A task is a list with its `step`, that all workers are told,
 // and parts of their own.
 class RemoteRows {
@@ -495,5 +494,4 @@ inline Rcpp::List run_task(RowWorker& worker, const Rcpp::List& task,
   return reply_list(worker.run(request, {begin.begin(), begin.end()}),
                     request.newton);
 }
-
 }  // namespace bayeskernel

@@ -7,5 +7,6 @@ source("../bench/sequential.R")
 options(bayeskernel.threads = 1L, bayeskernel.progress = FALSE)
 
 utils::write.csv(
-  signif(stream_table(), 6), "streaming_results.csv", row.names = FALSE
+  data.frame(signif(stream_table(), 6), version = format(utils::packageVersion("bayeskernel"))),
+  "streaming_results.csv", row.names = FALSE
 )

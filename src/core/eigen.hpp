@@ -18,7 +18,6 @@
 #include <vector>
 
 namespace bayeskernel {
-
 using Eigen::ArrayXd;
 using Eigen::ArrayXXd;
 using Eigen::Index;
@@ -36,7 +35,6 @@ template <class Container>
 Index count_of(const Container& x) {
   return static_cast<Index>(x.size());
 }
-
 }  // namespace bayeskernel
 
 // These are Eigen's own templates, of one version: of another each unit has
@@ -46,7 +44,6 @@ Index count_of(const Container& x) {
 
 namespace Eigen {
 namespace internal {
-
 using BkTraits = gebp_traits<double, double>;
 using BkStore = blas_data_mapper<double, Index, ColMajor>;
 template <int Order>
@@ -114,7 +111,6 @@ using BkRead = const_blas_data_mapper<double, Index, Order>;
   once Index llt_inplace<double, Lower>::blocked(Ref<MatrixXd>&)
 
 BAYESKERNEL_EIGEN_KERNELS(extern template);
-
 }  // namespace internal
 }  // namespace Eigen
 

@@ -4,7 +4,6 @@
 #include <stdexcept>
 
 namespace bayeskernel {
-
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -19,5 +18,4 @@ struct NumericError : Error {
 struct ArgumentError : Error {
   using Error::Error;
 };
-
 }  // namespace bayeskernel

@@ -120,7 +120,7 @@ struct BarkSnapshot {
   double epsilon = 0.5;
   std::vector<double> block_variance;
   double probability = 0.5, q0 = 0.5, q1 = 0.5;
-  std::vector<double> cuts;  // 0 = t_1 < t_2 < ...
+  std::vector<double> cuts;  // t_1 < t_2 < ..., of two classes 0
   VectorXd response;         // y or z
 
   Index kernels() const {
@@ -131,7 +131,6 @@ struct BarkSnapshot {
 };
 
 namespace bark_detail {
-
 inline void draw_indicators(const BarkModel& model, BarkRandom& random,
                             BarkSnapshot& out) {
   const InclusionPrior& inclusion = model.inclusion;
@@ -220,7 +219,6 @@ inline void draw_kernels(const BarkModel& model, BarkRandom& random,
     if (n > 0.0) out.variance[i] = n * n / varphi();
   }
 }
-
 }  // namespace bark_detail
 
 // y or z given the rest: coefficients from their prior, noise 1 / (phi w).
@@ -275,9 +273,14 @@ inline BarkSnapshot draw_joint(const BarkModel& model, BarkRandom& random) {
     const double z = scale * random.normal();
     out.block_variance.push_back(z * z * df / random.gamma(0.5 * df, 0.5));
   }
-  out.cuts.push_back(0.0);
+  if (model.classes > 0) out.cuts.push_back(0.0);
   for (int c = 2; c < model.classes; ++c) {
     out.cuts.push_back(out.cuts.back() + random.gamma(1.0, 1.0));
+  }
+  if (model.classes > 2) {
+    const double shift =
+        LatentSweep::kMiddle * random.normal() - 0.5 * out.cuts.back();
+    for (double& cut : out.cuts) cut += shift;
   }
   draw_response(model, random, out);
   return out;
@@ -317,7 +320,7 @@ inline BarkSnapshot snapshot(const BarkModel& model, const BarkChain& chain) {
   out.probability = state.inclusion.probability();
   out.q0 = state.inclusion.q0();
   out.q1 = state.inclusion.q1();
-  out.cuts.push_back(0.0);
+  if (model.classes == 2) out.cuts.push_back(0.0);
   for (Index k = 0; chain.latent && k < chain.latent->free_cuts(); ++k) {
     out.cuts.push_back(chain.latent->cut(k));
   }
@@ -339,8 +342,8 @@ inline void redraw_response(const BarkModel& model, BarkRandom& random,
   if (!chain.latent) return;
   chain.latent = std::make_unique<LatentSweep>(chain.state, classes_of(now),
                                                model.classes);
-  for (std::size_t k = 1; k < now.cuts.size(); ++k) {
-    chain.latent->set_cut(static_cast<Index>(k) - 1, now.cuts[k]);
+  for (Index k = 0; k < chain.latent->free_cuts(); ++k) {
+    chain.latent->set_cut(k, now.cuts[k]);
   }
 }
 
@@ -488,7 +491,7 @@ class BarkFeatures {
               std::tanh(
                   at.response[std::min<Index>(2, at.response.size() - 1)]));
     }
-    for (std::size_t k = 1; k < at.cuts.size(); ++k) {
+    for (std::size_t k = 0; at.cuts.size() > 1 && k < at.cuts.size(); ++k) {
       put("cut", at.cuts[k]);
       put("cut^2", at.cuts[k] * at.cuts[k]);
     }
@@ -515,6 +518,7 @@ class BarkFeatures {
     put("y_1^2 n_1", first * first * static_cast<double>(at.count[1]));
     put("size log phi", size * std::log(at.phi));
     if (model.classes == 0) return;
+    for (const double cut : at.cuts) put("cut y_1", cut * first);
     double top = 0.0;
     for (const int c : classes_of(at)) top += c == model.classes;
     put("last class", top);

@@ -11,7 +11,6 @@
 #include <vector>
 
 namespace check {
-
 struct Test {
   const char* file;
   const char* name;
@@ -100,7 +99,6 @@ inline int main(int count, char** words) {
   std::printf("%d passed, %d failed\n", run().passed, run().failed);
   return run().failed == 0 ? 0 : 1;
 }
-
 }  // namespace check
 
 #define CHECK_JOIN_(a, b) a##b

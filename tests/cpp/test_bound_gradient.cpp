@@ -11,7 +11,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 const KeepGoing kGoOn = [](const Progress&) { return true; };
 
 struct Problem {
@@ -107,7 +106,6 @@ void check_gradient(const std::string& what, const Kernel& kernel, bool exact,
     }
   }
 }
-
 }  // namespace
 
 TEST("derivatives of the optimised bound are its differences") {

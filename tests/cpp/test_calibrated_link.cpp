@@ -8,7 +8,6 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 namespace {
-
 // Numbers that look random, without a generator.
 double hash(Index i, Index k) {
   const double x = std::sin(12.9898 * static_cast<double>(i + 1) +
@@ -54,7 +53,6 @@ Problem problem(Index n, const VectorXd& a, double kappa) {
 CalibratedLinkFit fit_of(const Problem& at) {
   return CalibratedLinkFit(at.m, at.v, at.y, at.w);
 }
-
 }  // namespace
 
 TEST("gradient and second derivatives are those of the objective") {

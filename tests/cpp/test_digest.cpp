@@ -8,7 +8,6 @@
 using bayeskernel::Digest;
 
 namespace {
-
 template <class... Values>
 std::uint64_t of(Values... values) {
   Digest digest;
@@ -21,7 +20,6 @@ std::uint64_t of_text(const std::string& text) {
   digest.add(text.data(), text.size());
   return digest.value();
 }
-
 }  // namespace
 
 TEST("a digest tells values and their order apart") {

@@ -13,7 +13,6 @@ using bayeskernel::KernelColumns;
 using Scratch = KernelColumns::Scratch;
 
 namespace {
-
 VectorXd part(const VectorXd& x, const std::vector<Index>& columns) {
   VectorXd out(static_cast<Index>(columns.size()));
   for (Index k = 0; k < out.size(); ++k) out[k] = x[columns[k]];
@@ -178,7 +177,6 @@ Kernel moved(const Kernel& kernel, Index parameter, double step) {
   out.set_log_parameters(values);
   return out;
 }
-
 }  // namespace
 
 TEST("blocks of every kernel equal the textbook, whatever their sizes") {

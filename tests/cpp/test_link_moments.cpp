@@ -7,7 +7,6 @@ using bayeskernel::LinkCurve;
 using bayeskernel::LinkMoments;
 
 namespace {
-
 // By very many nodes.
 void reference(Link link, double m, double v, double& mean, double& sd) {
   const LinkCurve curve(link);
@@ -19,7 +18,6 @@ void reference(Link link, double m, double v, double& mean, double& sd) {
   mean = (w * p).sum() / w.sum();
   sd = std::sqrt((w * (p - mean).square()).sum() / w.sum());
 }
-
 }  // namespace
 
 TEST("mean and deviation of a probability") {

@@ -11,7 +11,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 const Family kAll[] = {Family::hinge, Family::probit, Family::logit,
                        Family::gaussian};
 
@@ -95,7 +94,6 @@ Answer evidence(Family family, const Problem& problem, const Kernel& kernel,
               .run(fit.posterior().mean.x.tail(m), s.bottomRightCorner(m, m),
                    true, &beside)};
 }
-
 }  // namespace
 
 TEST("the evidence has the derivatives that it names") {

@@ -12,7 +12,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 class TwoThreads final : public Executor {
  public:
   int threads() const override { return 2; }
@@ -176,7 +175,6 @@ EpOutcome fit(const RowSource& rows, VectorXd& residual, MatrixXd share,
   settings.max_passes = 300;
   return fit_linear_ep(ep, noise, false, settings);
 }
-
 }  // namespace
 
 TEST("columns are those that are kept") {

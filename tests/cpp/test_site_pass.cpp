@@ -15,7 +15,6 @@
 using namespace bayeskernel;
 
 namespace {
-
 constexpr Index kColumns = 2;
 
 // Rows first .. last - 1 of many.
@@ -94,7 +93,6 @@ RowRequest request_at(RowStep step, const GaussianPosterior* q) {
   }
   return out;
 }
-
 }  // namespace
 
 TEST("messages that others keep are those of one machine, bit by bit") {

@@ -11,7 +11,6 @@ using bayeskernel::HalfT;
 using bayeskernel::VariancePrior;
 
 namespace {
-
 const HalfT kHalfT{4.0, 1.5};
 
 bayeskernel::KeepGoing never_stop() {
@@ -28,7 +27,6 @@ double integral(const VariancePrior& prior, G&& g) {
   }
   return sum;
 }
-
 }  // namespace
 
 TEST("a half t scale has its density, with the mixture's slope") {

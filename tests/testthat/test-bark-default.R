@@ -31,6 +31,10 @@ test_that("chains that disagree are measured in units of the posterior", {
   })
   ratio <- apply(means, 1, sd) / sqrt(rowMeans(spread))
   expect_equal(fit$diagnostics$apart$size, unname(quantile(ratio, c(0.5, 0.9))), tolerance = 1e-6)
+  # Of their average: over its own standard deviation, which has what is between them, too.
+  whole <- rowMeans(spread + (means - rowMeans(means))^2)
+  error <- apply(means, 1, sd) / sqrt(3 * whole)
+  expect_equal(fit$diagnostics$apart$error, median(error), tolerance = 1e-6)
   # Chains that agree have nothing of the kind.
   one <- quick_bark(y ~ a + g, d, chains = 1)
   expect_null(one$diagnostics$apart)

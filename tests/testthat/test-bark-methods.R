@@ -19,7 +19,9 @@ test_that("draws have the variables that the fit is about", {
     sprintf("lambda[2,%s]", c("a", "b", "gu", "gv", "gw"))
   ))
   expect_equal(names(two), c("J", "m", "d", "T", "log_lik", f, "lambda[a]", "lambda[b]"))
-  expect_equal(names(three), c("J", "m", "T", "log_lik", "cut[2]", f, "lambda[a]", "lambda[b]"))
+  expect_equal(
+    names(three), c("J", "m", "T", "log_lik", "cut[1]", "cut[2]", f, "lambda[a]", "lambda[b]")
+  )
   expect_equal(names(blocks), c(
     "sigma", "phi", "J", "m", "d", "T", "log_lik", "epsilon", "q0", "q1", f,
     sprintf("lambda[x%d]", 1:4)
@@ -174,7 +176,7 @@ test_that("predictions are averages over the draws", {
     expect_equal(ours$fit, mean, tolerance = 1e-8)
     expect_equal(ours$se.fit, sd, tolerance = 1 / n)
     if (is_regression(fit)) next
-    cuts <- cbind(-Inf, 0, moments$cuts, Inf)
+    cuts <- cbind(-Inf, if (ncol(moments$cuts)) moments$cuts else 0, Inf)
     chance <- vapply(seq_along(fit$levels), function(k) {
       spread <- sqrt(1 + moments$var)
       colMeans(

@@ -167,6 +167,7 @@ test_that("an offset of new rows is added", {
 
 test_that("arguments that do not go together are refused", {
   expect_bk_error(predict(fit, d, se.fit = TRUE), "argument", "no standard")
+  expect_bk_error(predict(fit, d, draws = TRUE, ndraws = 0), "argument", "ndraws")
   expect_bk_error(predict(fit, d, "class", draws = TRUE), "argument", "Draws")
   expect_bk_error(predict(fit, d, "link", draws = TRUE, se.fit = TRUE), "argument")
   expect_bk_error(predict(fit, d, "prob", threshold = 0.2), "argument")

@@ -140,21 +140,3 @@ test_that("update() changes what it is told", {
   expect_equal(nrow(again$inducing), 6)
   expect_equal(update(vb)$posterior, vb$posterior)
 })
-
-test_that("every plot is drawn", {
-  grDevices::pdf(NULL)
-  on.exit(grDevices::dev.off())
-  ard <- update(vb, kernel = rbf(ard = TRUE))
-  for (fit in list(vb, mcmc, mode)) {
-    expect_error(plot(fit), NA)
-    expect_error(plot(fit, type = "calibration", newdata = test_rows), NA)
-  }
-  expect_error(plot(vb, type = "bound"), NA)
-  expect_error(plot(many, type = "bound"), NA)
-  expect_error(plot(mcmc, type = "trace", pars = "u[2]"), NA)
-  expect_error(plot(ard, type = "lengthscales"), NA)
-  for (type in c("bound", "trace")) {
-    wrong <- if (type == "bound") mcmc else vb
-    expect_process_refusal(plot(wrong, type = type), "argument", ".")
-  }
-})

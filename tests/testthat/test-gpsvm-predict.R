@@ -150,14 +150,3 @@ test_that("a source of new rows, with holes", {
     expect_identical(predict(fit, row_source(new)), predict(fit, new))
   }
 })
-
-test_that("arguments that do not go together", {
-  refuse <- function(...) expect_process_refusal(predict(vb, new, ...), "argument", ".")
-  refuse(interval = "credible")
-  refuse(type = "class", se.fit = TRUE)
-  refuse(type = "prob", threshold = 0.3)
-  refuse(level = 1)
-  refuse(draws = TRUE, ndraws = 0)
-  refuse(type = "class", draws = TRUE)
-  refuse(colour = 1)
-})

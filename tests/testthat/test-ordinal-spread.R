@@ -16,9 +16,9 @@ test_that("bark() has them for ordered classes", {
   expect_equal(c(apply(draws[, -3, ], 1:2, sum)), rep(1, 900))
   # Each draw is of one f and the cut points of the same draw.
   link <- predict(fit, new, type = "link", draws = TRUE, seed = 1)
-  cut <- c(fit$draws[, , "cut[2]"])
-  expect_equal(draws[, 1, 1], pnorm(-link[, 1]))
-  expect_equal(draws[, 1, 2], pnorm(cut - link[, 1]) - pnorm(-link[, 1]))
+  below <- pnorm(c(fit$draws[, , "cut[1]"]) - link[, 1])
+  expect_equal(draws[, 1, 1], below)
+  expect_equal(draws[, 1, 2], pnorm(c(fit$draws[, , "cut[2]"]) - link[, 1]) - below)
   expect_lt(max(abs(apply(draws[, -3, ], 2:3, mean) - p[-3, ])), 0.02)
   limits <- predict(fit, new, type = "prob", interval = "credible", level = 0.8, seed = 1)
   expect_identical(dim(limits), c(4L, 3L, 3L))

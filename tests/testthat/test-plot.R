@@ -184,23 +184,3 @@ test_that("an inclusion path is drawn with no names, and with one prior", {
   expect_bk_error(plot(path, main = 3), "argument", "main")
   expect_bk_error(plot(path, names = -1), "argument", "names")
 })
-
-test_that("every picture applies, or says why it does not", {
-  fits <- list(
-    linear, chosen, number, quick_gibbs(y ~ x1 + (1 | g), d),
-    bsvm(y ~ s(x1, k = 4), d, threads = 1, method = "vb"),
-    gpsvm(y ~ x1 + x2, d, inducing = 8, threads = 1, method = "vb", tune = FALSE)
-  )
-  grDevices::pdf(NULL)
-  on.exit(grDevices::dev.off())
-  for (fit in fits) {
-    known <- pictures(fit)
-    for (type in names(known)) {
-      if (refusal(known[[type]], list()) == "") {
-        expect_error(plot(fit, type, threads = 1), NA)
-      } else {
-        expect_bk_error(plot(fit, type), "argument", "Accepted: ")
-      }
-    }
-  }
-})

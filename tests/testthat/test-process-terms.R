@@ -318,4 +318,24 @@ test_that("few rows are all inducing points, of a level, too", {
   expect_identical(points(y ~ gp(x), d[1:30, ]), 30L)
   expect_identical(points(y ~ g + gp(x, by = g), d), c(60L, 60L))
   expect_identical(points(y ~ gp(x), d), 50L)
+  expect_identical(points(y ~ gp(x), d[rep(1:60, 3), ]), 60L)
+})
+
+test_that("a process that separates the classes has the posterior of its half t prior", {
+  d <- data.frame(x = c(-1.4, -1, -0.7, -0.2, 0.3, 0.6, 1.1, 1.3))
+  d$y <- factor(d$x > 0)
+  new <- data.frame(x = c(-2, -0.5, 0.05, 0.8))
+  # Draws from the prior, weighted by the likelihood.
+  set.seed(1)
+  at <- c(d$x, new$x)
+  root <- chol(exp(-outer(at, at, "-")^2 / 2) + diag(1e-8, 12))
+  n <- 2e5
+  f <- (matrix(rnorm(n * 12), n) %*% root) * 2.5 * abs(rt(n, 4)) + rnorm(n, sd = 10)
+  weight <- exp(rowSums(plogis(f[, 1:8] %*% diag(ifelse(d$x > 0, 1, -1)), log.p = TRUE)))
+  exact <- colSums(weight * plogis(f[, 9:12])) / sum(weight)
+  for (method in c("ep", "gibbs", "vb")) {
+    fit <- bkm(y ~ gp(x, kernel = rbf(1)), d, method = method, seed = 1, threads = 1)
+    p <- predict(fit, new, type = "prob")[, 2]
+    expect_lt(max(abs(p - exact)), if (method == "vb") 0.04 else 0.02)
+  }
 })

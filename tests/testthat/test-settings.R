@@ -25,14 +25,6 @@ test_that("`model` is TRUE or FALSE in every model", {
   expect_bk_error(gpsvm(y ~ x1, d, model = "yes", method = "vb", tune = FALSE), "argument", "model")
 })
 
-test_that("`resume` is refused by engines without chains", {
-  fit <- quick_gibbs(y ~ x1, d)
-  expect_bk_error(bsvm(y ~ x1, d, control = list(resume = fit),
-    method = "vb"), "argument", "sampler")
-  expect_bk_error(gpsvm(y ~ x1, d, control = list(resume = fit),
-    method = "vb", tune = FALSE), "argument", "resume")
-})
-
 test_that("families are given as in glm()", {
   d$z <- d$x1
   two <- quick_bark(y ~ x1, d, family = "binomial")

@@ -5,9 +5,7 @@
 #include "math/normal.hpp"
 
 namespace bayeskernel {
-
 namespace {
-
 // Nodes for the effects of levels that the fit has not seen.
 constexpr int kNodes = 30;
 
@@ -72,7 +70,6 @@ class ClassTerms {
   const BarkDraws& draws_;
   GaussHermite nodes_;
 };
-
 }  // namespace
 
 Index BarkDraws::most() const {
@@ -96,7 +93,7 @@ KeptDraw BarkDraws::draw(Index d) const {
 
 double BarkDraws::cut(Index d, int c) const {
   if (c == classes) return std::numeric_limits<double>::infinity();
-  return c == 1 ? 0.0 : cuts(d, c - 2);
+  return classes == 2 ? 0.0 : cuts(d, c - 1);
 }
 
 BarkData BarkTraining::rows() const {
@@ -158,5 +155,4 @@ BarkLatent latent_by_draw(const BarkDraws& draws, const BarkTraining& train,
       [](Index, Index) {});
   return out;
 }
-
 }  // namespace bayeskernel

@@ -9,7 +9,6 @@
 #include "parallel/executor.hpp"
 
 namespace bayeskernel {
-
 // Views of draws that somebody else holds.
 struct BarkDraws {
   std::vector<Index>
@@ -63,5 +62,4 @@ struct BarkLatent {
 BarkLatent latent_by_draw(const BarkDraws& draws, const BarkTraining& train,
                           const MatrixMap& x, const Eigen::MatrixXi& level,
                           Executor& executor, const Look& look);
-
 }  // namespace bayeskernel

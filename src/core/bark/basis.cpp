@@ -4,7 +4,6 @@
 #include "simd/column_products.hpp"
 
 namespace bayeskernel {
-
 BarkData::BarkData(const MatrixRef& rows, const MatrixRef& centres,
                    const std::vector<double>& weights,
                    const ColumnBlocks& blocks, Index vectors)
@@ -212,5 +211,4 @@ void Basis::fill_intercept(double* sum, double* value) const {
   std::fill(value + data_.rows(), value + data_.stride(), 0.0);
   data_.scale_rows(value);
 }
-
 }  // namespace bayeskernel

@@ -12,7 +12,6 @@
 #include "simd/gaussian_column.hpp"
 
 namespace bayeskernel {
-
 // Rows and centres on the model's scale; shared by the chains. Each kernel has
 // one of some vectors of scales: location 0 is the intercept, location
 // i > 0 the centre (i - 1) mod N with the vector (i - 1) / N.
@@ -154,5 +153,4 @@ class Basis {
   std::vector<ScaleTerm> terms_;
   ArrayXd squares_, slopes_;  // of propose_all()
 };
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "error.hpp"
 
 namespace bayeskernel {
-
 void ColumnBlocks::check(Index rows) const {
   const Index all = std::accumulate(sizes.begin(), sizes.end(), Index{0});
   const bool good =
@@ -58,5 +57,4 @@ ColumnBlocks BlockFacts::rows(const MatrixRef& x,
   }
   return column_blocks(x, linear, groups);
 }
-
 }  // namespace bayeskernel

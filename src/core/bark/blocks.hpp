@@ -7,7 +7,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 // Of some rows.
 struct ColumnBlocks {
   MatrixXd columns;          // of all blocks, one after another
@@ -46,5 +45,4 @@ struct BlockFacts {
   // that the rows do not have.
   ColumnBlocks rows(const MatrixRef& x, const Eigen::MatrixXi& level) const;
 };
-
 }  // namespace bayeskernel

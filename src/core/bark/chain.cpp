@@ -8,7 +8,6 @@
 #include "rng/distributions.hpp"
 
 namespace bayeskernel {
-
 BarkChain::BarkChain(const BarkData& data, const std::vector<double>& y,
                      int n_classes, const BarkPrior& prior,
                      const ScaleSetting& setting,
@@ -42,7 +41,7 @@ BarkChain::BarkChain(const BarkData& data, const std::vector<double>& y,
     std::vector<int> classes(y.begin(), y.end());
     latent =
         std::make_unique<LatentSweep>(state, std::move(classes), n_classes);
-    tally_.steps.gap.resize(static_cast<std::size_t>(latent->free_cuts()));
+    tally_.steps.cut.resize(static_cast<std::size_t>(latent->free_cuts()));
   } else {
     std::copy(y.begin(), y.end(), state.response());
     data.scale_rows(state.response());
@@ -289,6 +288,6 @@ void BarkChain::move_latents(Stream& stream) {
     latent->sweep(stream);
   }
   latent->scale(stream);
+  latent->translate(stream);
 }
-
 }  // namespace bayeskernel

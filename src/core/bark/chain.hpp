@@ -23,7 +23,6 @@
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
-
 // All that a chain goes on from, apart from data and prior.
 struct BarkCheckpoint {
   std::vector<Index> location, count, unit_column;
@@ -123,5 +122,4 @@ class BarkChain {
   StartSearch<BarkCheckpoint> search_;
   BarkCheckpoint first_;  // where the first run begins
 };
-
 }  // namespace bayeskernel

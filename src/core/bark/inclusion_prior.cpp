@@ -3,7 +3,6 @@
 #include "math/special.hpp"
 
 namespace bayeskernel {
-
 IndicatorCounts::IndicatorCounts(const IndicatorVector& delta) {
   char before = 0;
   for (const char now : delta) {
@@ -70,5 +69,4 @@ double InclusionPrior::log_markov(const IndicatorCounts& counts,
          k * (std::log1p(-q0_) + std::log1p(-q1_)) - std::log(2.0 - q0_ - q1_) +
          (counts.ends - 1.0) * (std::log(q0_) - std::log1p(-q1_));
 }
-
 }  // namespace bayeskernel

@@ -11,7 +11,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 using IndicatorVector = std::vector<char>;
 
 // What the Markov prior sees of an indicator vector.
@@ -56,5 +55,4 @@ class InclusionPrior {
   double probability_ = 0.5;
   double q0_ = 0.5, q1_ = 0.5;
 };
-
 }  // namespace bayeskernel

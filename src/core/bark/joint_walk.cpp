@@ -5,7 +5,6 @@
 #include "mcmc/metropolis.hpp"
 
 namespace bayeskernel {
-
 void JointWalk::walk(Stream& stream) {
   VectorXd normal(step_.size());
   for (Index k = 0; k < normal.size(); ++k) normal[k] = stream.normal();
@@ -76,5 +75,4 @@ bool JointWalk::allowed(double square) const {
          s_.holds(s_.largest_variance(), new_phi_) &&
          s_.holds(s_.largest_variance(s_.basis.first()) * factor_, new_phi_);
 }
-
 }  // namespace bayeskernel

@@ -14,7 +14,6 @@
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
-
 class JointWalk {
  public:
   // `on`: not where variables come and go.
@@ -60,5 +59,4 @@ class JointWalk {
   VectorXd new_lambda_;
   double factor_ = 1.0, new_phi_ = 1.0;
 };
-
 }  // namespace bayeskernel

@@ -3,7 +3,6 @@
 #include "error.hpp"
 
 namespace bayeskernel {
-
 DrawPredictor::DrawPredictor(const BarkData& train, const BarkData& rows,
                              Index most)
     : DrawPredictor(train, rows, train.fixed(), most + train.fixed()) {
@@ -81,5 +80,4 @@ void DrawPredictor::project(Index m) {
   symmetric_rows(gaussian_.covariance(0), gaussian_.stride(), m, row_.data(),
                  used_, n, projected_.data());
 }
-
 }  // namespace bayeskernel

@@ -11,7 +11,6 @@
 #include "simd/column_products.hpp"
 
 namespace bayeskernel {
-
 // Draws one after another.
 struct KeptKernels {
   std::vector<int> size;
@@ -101,5 +100,4 @@ class DrawPredictor {
   Index used_ = 0;
   AlignedBuffer row_, projected_, coefficients_, mean_;
 };
-
 }  // namespace bayeskernel

@@ -6,7 +6,6 @@
 #include "simd/column_products.hpp"
 
 namespace bayeskernel {
-
 double KernelMoves::birth(Index location, double varphi, double limit) {
   const Population& population = s_.population;
   const Index J = population.kernels();
@@ -269,5 +268,4 @@ void KernelMoves::commit_arrival(bool opens) {
   s_.coefficients_changed();
   refresh();
 }
-
 }  // namespace bayeskernel

@@ -14,7 +14,6 @@
 #include "simd/aligned_buffer.hpp"
 
 namespace bayeskernel {
-
 class KernelMoves {
  public:
   static constexpr double kNever = kNeverAccepted;
@@ -114,5 +113,4 @@ class KernelMoves {
   ColumnEdit edit_, departure_;
   ColumnAddition addition_;
 };
-
 }  // namespace bayeskernel

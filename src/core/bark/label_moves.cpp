@@ -5,7 +5,6 @@
 #include "rng/distributions.hpp"
 
 namespace bayeskernel {
-
 void move_stretch(BarkState& state, LatentSweep& latent, BarkTally& tally,
                   Stream& stream) {
   RandomWalkStep& step = tally.steps.stretch;
@@ -24,9 +23,9 @@ void move_by_labels(BarkState& state, LatentSweep& latent, ScaleWalks& scales,
                     Stream& stream) {
   latent.begin_labels(stream);
   latent.move_cuts(
-      [&](Index k) { return tally.steps.gap[k].sd() * stream.normal(); },
+      [&](Index k) { return tally.steps.cut[k].sd() * stream.normal(); },
       [&](Index k, double ratio) {
-        return tally.walk(BarkMove::cuts, tally.steps.gap[k], ratio,
+        return tally.walk(BarkMove::cuts, tally.steps.cut[k], ratio,
                           -stream.exponential());
       });
   scales.look_at(&latent);
@@ -43,5 +42,4 @@ void move_by_labels(BarkState& state, LatentSweep& latent, ScaleWalks& scales,
   }
   latent.end_labels(stream);
 }
-
 }  // namespace bayeskernel

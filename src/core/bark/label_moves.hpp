@@ -10,7 +10,6 @@
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
-
 // A common factor of all coefficients, given begin_labels().
 void move_stretch(BarkState& state, LatentSweep& latent, BarkTally& tally,
                   Stream& stream);
@@ -19,5 +18,4 @@ void move_stretch(BarkState& state, LatentSweep& latent, BarkTally& tally,
 void move_by_labels(BarkState& state, LatentSweep& latent, ScaleWalks& scales,
                     BarkTally& tally, const BarkSchedule& schedule,
                     Stream& stream);
-
 }  // namespace bayeskernel

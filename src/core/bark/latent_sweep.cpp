@@ -2,12 +2,12 @@
 
 #include "bark/population.hpp"
 #include "bark/prior.hpp"
+#include "mcmc/metropolis.hpp"
 #include "prior/variance_prior.hpp"
 #include "rng/distributions.hpp"
 #include "simd/column_products.hpp"
 
 namespace bayeskernel {
-
 LatentSweep::LatentSweep(BarkState& state, std::vector<int> classes,
                          int n_classes)
     : s_(state),
@@ -16,11 +16,14 @@ LatentSweep::LatentSweep(BarkState& state, std::vector<int> classes,
       fitted_(state.data.stride()),
       new_fitted_(state.data.stride()),
       coefficients_(state.gaussian.stride()),
-      new_coefficients_(state.gaussian.stride()) {
+      new_coefficients_(state.gaussian.stride()),
+      ones_(state.data.stride()),
+      sums_(state.gaussian.stride()) {
   const double infinity = std::numeric_limits<double>::infinity();
   cuts_.assign(static_cast<std::size_t>(n_classes) + 1, infinity);
   cuts_[0] = -infinity;
-  for (int c = 1; c < n_classes; ++c) cuts_[c] = c - 1.0;
+  for (int c = 1; c < n_classes; ++c) cuts_[c] = c - 0.5 * n_classes;
+  std::fill_n(ones_.data(), state.data.rows(), 1.0);
 }
 
 void LatentSweep::start(Stream& stream) {
@@ -45,6 +48,43 @@ void LatentSweep::scale(Stream& stream) {
   if (!std::isfinite(factor) || !(factor > 0.0)) return;
   for (Index i = 0; i < n; ++i) s_.response()[i] *= factor;
   s_.response_changed();
+}
+
+void LatentSweep::translate(Stream& stream) {
+  if (free_cuts() == 0) return;
+  // Of the shift d the exponent is -(z + d 1)'(I + KDK')^-1 (z + d 1) / 2, and
+  // that of the prior of the middle.
+  const Index n = s_.data.rows(), m = s_.basis.size();
+  const double* residual = s_.residual();
+  column_dots(s_.basis.values(), s_.data.stride(), m, ones_.data(),
+              sums_.data());
+  const VectorMap sums(sums_.data(), m);
+  double precision = static_cast<double>(n);
+  for (Index j = 0; j < m; ++j) {
+    precision -= sums[j] * sums.dot(VectorMap(s_.gaussian.covariance(j), m));
+  }
+  const double prior = 1.0 / (kMiddle * kMiddle);
+  precision = std::max(precision, 0.0) + prior;
+  const double pull = VectorMap(residual, n).sum() +
+                      prior * 0.5 * (cut(0) + cut(free_cuts() - 1));
+  const double shift =
+      -pull / precision + stream.normal() / std::sqrt(precision);
+  for (Index k = 0; k < free_cuts(); ++k) cuts_[k + 1] += shift;
+  for (Index i = 0; i < n; ++i) s_.response()[i] += shift;
+  s_.response_changed();
+}
+
+double LatentSweep::log_prior() const {
+  const double first = cut(0), last = cut(free_cuts() - 1);
+  const double middle = 0.5 * (first + last) / kMiddle;
+  return first - last - 0.5 * middle * middle;
+}
+
+double LatentSweep::propose_cut(Index k, double t) {
+  if (!(t > cuts_[k] && t < cuts_[k + 2])) return kNeverAccepted;
+  set_cut(k, t);
+  proposed_ = log_likelihood(fitted_);
+  return proposed_ - log_likelihood_;
 }
 
 void LatentSweep::begin_labels(Stream& stream) {
@@ -161,5 +201,4 @@ double LatentSweep::log_likelihood(const AlignedBuffer& fitted) const {
   }
   return rest + product.value();
 }
-
 }  // namespace bayeskernel

@@ -1,6 +1,12 @@
 // Latent responses of the probit and of the ordered probit model, given the
 // kernels: draws with the coefficients integrated out, and moves that look at
 // the labels in their place.
+//
+// Of two classes the cut point is 0. Those of more, t_1 < ... < t_{C-1}, are
+// all free: gaps are exponential with mean 1, the middle of the first and the
+// last is normal around 0. f is shrunk to 0, which a cut point that is fixed
+// there would make the border of a class; so the model is the same for classes
+// in the opposite order, of f and cut points times -1.
 #pragma once
 
 #include "bark/basis.hpp"
@@ -14,10 +20,9 @@
 #include "simd/aligned_buffer.hpp"
 
 namespace bayeskernel {
-
 class LatentSweep {
  public:
-  // Classes 1..C of the rows; cuts t_1 = 0 < t_2 < ... < t_{C-1}.
+  // Classes 1..C of the rows.
   LatentSweep(BarkState& state, std::vector<int> classes, int n_classes);
 
   // Whether z lies in the interval of row i's class.
@@ -25,10 +30,16 @@ class LatentSweep {
     return lower(i) <= z && z <= upper(i);
   }
 
-  // Free cut points t_2, ..., t_{C-1}.
-  Index free_cuts() const { return count_of(cuts_) - 3; }
-  double cut(Index k) const { return cuts_[k + 2]; }
-  void set_cut(Index k, double t) { cuts_[k + 2] = t; }
+  // The standard deviation of the middle of the cut points.
+  static constexpr double kMiddle = 2.0;
+
+  // Free cut points t_1, ..., t_{C-1}; none of two classes.
+  Index free_cuts() const {
+    const Index cuts = count_of(cuts_) - 2;
+    return cuts > 1 ? cuts : 0;
+  }
+  double cut(Index k) const { return cuts_[k + 1]; }
+  void set_cut(Index k, double t) { cuts_[k + 1] = t; }
 
   // Latents inside their intervals, coefficients 0.
   void start(Stream& stream);
@@ -37,8 +48,12 @@ class LatentSweep {
   void sweep(Stream& stream);
 
   // Moves z along its ray: z sqrt(X / Q), X ~ chi^2_n, Q = z'(I + KDK')^-1 z.
-  // For two classes only: further cut points are not free to follow.
+  // For two classes only, whose cut point stays where it is.
   void scale(Stream& stream);
+
+  // Moves z and all cut points by the same: given the rest that is normal.
+  // n m + m^2 multiply-adds. For three classes or more.
+  void translate(Stream& stream);
 
   // ---- With the coefficients in place of the latents ----
 
@@ -63,22 +78,17 @@ class LatentSweep {
 
   void accept_stretch(double factor);
 
-  // A random walk on the log gaps of the cut points; accept(k, log ratio)
-  // decides about gap k.
+  // A random walk of each cut point between its neighbors; accept(k, log ratio)
+  // decides about number k.
   template <class Step, class Accept>
   void move_cuts(Step&& step, Accept&& accept) {
     for (Index k = 0; k < free_cuts(); ++k) {
-      const double gap = cuts_[k + 2] - cuts_[k + 1];
-      const double proposed = gap * std::exp(step(k));
-      const std::vector<double> old = cuts_;
-      for (Index j = k; j < free_cuts(); ++j) cuts_[j + 2] += proposed - gap;
-      const double after = log_likelihood(fitted_);
-      const double ratio =
-          after - log_likelihood_ + std::log(proposed / gap) - (proposed - gap);
-      if (accept(k, ratio)) {
-        log_likelihood_ = after;
+      const double old = cut(k), before = log_prior();
+      const double after = propose_cut(k, old + step(k));
+      if (accept(k, after + log_prior() - before)) {
+        log_likelihood_ = proposed_;
       } else {
-        cuts_ = old;
+        set_cut(k, old);
       }
     }
   }
@@ -111,6 +121,12 @@ class LatentSweep {
   }
 
  private:
+  // The log density of the free cut points.
+  double log_prior() const;
+
+  // The change of the log likelihood of the labels.
+  double propose_cut(Index k, double t);
+
   // The log prior ratio of the standard deviations of blocks times `factor`.
   double stretch_blocks(double factor) const;
 
@@ -130,7 +146,7 @@ class LatentSweep {
   std::vector<double> cuts_;  // t_0, ..., t_C
   HolmesHeld latents_;
   AlignedBuffer fitted_, new_fitted_, coefficients_, new_coefficients_;
+  AlignedBuffer ones_, sums_;
   double log_likelihood_ = 0.0, proposed_ = 0.0;
 };
-
 }  // namespace bayeskernel

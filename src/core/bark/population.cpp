@@ -4,7 +4,6 @@
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
-
 Population::Population(Index locations, Index capacity, bool collapsed,
                        int kill_power)
     : collapsed_(collapsed),
@@ -160,5 +159,4 @@ double Population::scaled(Index count, double varphi) {
   const double n = static_cast<double>(count);
   return n * n / varphi;
 }
-
 }  // namespace bayeskernel

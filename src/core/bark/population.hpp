@@ -12,7 +12,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 class Population {
  public:
   static constexpr double kSmallest = 1e-200;
@@ -90,5 +89,4 @@ class Population {
   std::vector<Index> unit_column_;  // by atom; empty when collapsed
   std::vector<double> varphi_;      // by unit
 };
-
 }  // namespace bayeskernel

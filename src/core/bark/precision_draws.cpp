@@ -4,7 +4,6 @@
 #include "rng/distributions.hpp"
 
 namespace bayeskernel {
-
 const double* PrecisionDraws::draw_coefficients(Stream& stream) {
   s_.gaussian.draw([&] { return stream.normal(); }, coefficients_.data());
   return coefficients_.data();
@@ -169,5 +168,4 @@ void PrecisionDraws::move_blocks(Stream& stream) {
     s_.rebuild();
   }
 }
-
 }  // namespace bayeskernel

@@ -18,7 +18,6 @@
 #include "simd/aligned_buffer.hpp"
 
 namespace bayeskernel {
-
 class PrecisionDraws {
  public:
   PrecisionDraws(BarkState& state, BarkTally& tally)
@@ -76,5 +75,4 @@ class PrecisionDraws {
   AlignedBuffer coefficients_;
   std::vector<double> parts_;
 };
-
 }  // namespace bayeskernel

@@ -1,7 +1,6 @@
 #include "bark/prior.hpp"
 
 namespace bayeskernel {
-
 bool PrecisionPrior::allows(double phi) const {
   return phi <= most &&
          (kind != Kind::log_uniform || (phi >= kLower && phi <= kUpper));
@@ -23,5 +22,4 @@ std::array<double, 3> BarkPrior::move_probability(Index kernels) const {
   if (kernels >= max_kernels) return {0.0, 0.4, 0.6};
   return {0.4, 0.4, 0.2};
 }
-
 }  // namespace bayeskernel

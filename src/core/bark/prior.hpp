@@ -11,7 +11,6 @@
 #include "prior/variance_prior.hpp"
 
 namespace bayeskernel {
-
 // Precision of the noise: 1 / phi on [1e-6, 1e8], or Ga(shape, rate), or known
 // (the probit model, where it is 1).
 struct PrecisionPrior {
@@ -72,5 +71,4 @@ struct BarkPrior {
   // Birth, death and update of J kernels.
   std::array<double, 3> move_probability(Index kernels) const;
 };
-
 }  // namespace bayeskernel

@@ -6,7 +6,6 @@
 #include "rng/distributions.hpp"
 
 namespace bayeskernel {
-
 ScaleMoves::ScaleMoves(BarkState& state) : s_(state) {
   change_.terms.reserve(static_cast<std::size_t>(state.scales()));
   new_lambda_ = state.lambda;
@@ -159,5 +158,4 @@ double ScaleMoves::measure(double rest) {
   return likelihood_ + rest + s_.log_reach(new_lambda_) -
          s_.log_reach(s_.lambda);
 }
-
 }  // namespace bayeskernel

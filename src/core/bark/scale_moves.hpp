@@ -11,7 +11,6 @@
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
-
 class ScaleMoves {
  public:
   static constexpr double kSmallest = 1e-300;
@@ -87,5 +86,4 @@ class ScaleMoves {
   double likelihood_ = 0.0;
   LatentSweep* labels_ = nullptr;
 };
-
 }  // namespace bayeskernel

@@ -10,7 +10,6 @@
 #include "rng/distributions.hpp"
 
 namespace bayeskernel {
-
 void ScaleWalks::look_at(LatentSweep* labels) {
   labels_ = labels;
   moves_.look_at(labels);
@@ -211,5 +210,4 @@ double ScaleWalks::beta_draw(Stream& stream, double a, double b) {
   const double x = gamma(stream, a, 1.0), y = gamma(stream, b, 1.0);
   return x / (x + y);
 }
-
 }  // namespace bayeskernel

@@ -11,7 +11,6 @@
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
-
 class ScaleWalks {
  public:
   ScaleWalks(BarkState& state, BarkTally& tally)
@@ -65,5 +64,4 @@ class ScaleWalks {
   LatentSweep* loose_ = nullptr;
   Stream* stream_ = nullptr;  // of the new b
 };
-
 }  // namespace bayeskernel

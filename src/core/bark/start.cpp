@@ -1,7 +1,6 @@
 #include "bark/start.hpp"
 
 namespace bayeskernel {
-
 double draw_varphi(const BarkPrior& prior, Stream& stream) {
   const double shape = prior.varphi_shape(), rate = prior.varphi_rate();
   const double draw =
@@ -54,5 +53,4 @@ bool start_by_fit(BarkState& state, KernelMoves& moves, Stream& stream) {
   }
   return true;
 }
-
 }  // namespace bayeskernel

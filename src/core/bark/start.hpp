@@ -12,7 +12,6 @@
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
-
 double draw_varphi(const BarkPrior& prior, Stream& stream);
 
 // As many kernels as the prior expects, at random places.
@@ -21,5 +20,4 @@ void start_by_prior(BarkState& state, Stream& stream);
 // Coefficients are wide next to the response, three quarters of which the
 // kernels are to explain. False without enough rows.
 bool start_by_fit(BarkState& state, KernelMoves& moves, Stream& stream);
-
 }  // namespace bayeskernel

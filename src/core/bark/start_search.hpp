@@ -9,7 +9,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 // `Place`: what a run goes on from.
 template <class Place>
 class StartSearch {
@@ -73,5 +72,4 @@ class StartSearch {
   std::size_t stage_ = 0, run_ = 0;
   Index step_ = 0;
 };
-
 }  // namespace bayeskernel

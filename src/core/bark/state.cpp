@@ -4,7 +4,6 @@
 #include "simd/column_products.hpp"
 
 namespace bayeskernel {
-
 BarkState::BarkState(const BarkData& data, const BarkPrior& prior,
                      const ScaleSetting& setting,
                      const InclusionPrior& inclusion)
@@ -188,5 +187,4 @@ void BarkState::measure_response(double* dots) {
               dots);
   square_ = VectorMap(response_.data(), data.stride()).squaredNorm();
 }
-
 }  // namespace bayeskernel

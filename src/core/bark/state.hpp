@@ -12,7 +12,6 @@
 #include "simd/aligned_buffer.hpp"
 
 namespace bayeskernel {
-
 // Which scales there are.
 struct ScaleSetting {
   bool different = true;  // a scale for each variable, or one for all
@@ -152,5 +151,4 @@ class BarkState {
   AlignedBuffer new_gram_, new_dots_;
   int scale_changes_ = 0;
 };
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "mcmc/metropolis.hpp"
 
 namespace bayeskernel {
-
 enum class BarkMove {
   birth,
   death,
@@ -43,14 +42,14 @@ struct BarkSteps {
 
   RandomWalkStep varphi, phi, factor, label_factor, stretch, epsilon;
   RandomWalkStep joint{1.0, 0.25};
-  std::vector<RandomWalkStep> scale, label_scale, gap;
+  std::vector<RandomWalkStep> scale, label_scale, cut;
 
   template <class Visit>
   void for_each(Visit&& visit) {
     for (auto* step : {&varphi, &phi, &factor, &label_factor, &stretch}) {
       visit(*step);
     }
-    for (auto* steps : {&scale, &label_scale, &gap}) {
+    for (auto* steps : {&scale, &label_scale, &cut}) {
       for (auto& step : *steps) visit(step);
     }
     visit(epsilon);
@@ -78,5 +77,4 @@ struct BarkSchedule {
   int learn = 5;              // between looks at where they are, in warmup
   double shift_share = 0.25;  // of the sweeps move a column nearby
 };
-
 }  // namespace bayeskernel

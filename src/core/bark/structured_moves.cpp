@@ -4,7 +4,6 @@
 #include "rng/distributions.hpp"
 
 namespace bayeskernel {
-
 SiteType site_type(const IndicatorVector& delta, Index site) {
   const Index p = count_of(delta);
   const bool left = site > 0 && delta[site - 1];
@@ -160,5 +159,4 @@ double block_move_log_ratio(const IndicatorVector& delta,
   }
   return -std::numeric_limits<double>::infinity();
 }
-
 }  // namespace bayeskernel

@@ -10,7 +10,6 @@
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
-
 // ---- Typed flips: a site of one of four kinds changes its state ------------
 
 enum class SiteType { birth, death, merge, split, none };
@@ -78,5 +77,4 @@ bool leads_back(const BlockMove& back, const BlockMove& move, Index k);
 double block_move_log_ratio(const IndicatorVector& delta,
                             const std::vector<BlockMove>& menu,
                             const BlockMove& move, Index k);
-
 }  // namespace bayeskernel

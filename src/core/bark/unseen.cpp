@@ -3,7 +3,6 @@
 #include "math/normal.hpp"
 
 namespace bayeskernel {
-
 double square_over_effects(const GaussHermite& nodes, double lower,
                            double upper, double known, double unseen) {
   const double root = std::sqrt(unseen), scale = 1.0 / std::sqrt(1.0 + known);
@@ -16,5 +15,4 @@ double square_over_effects(const GaussHermite& nodes, double lower,
   }
   return out;
 }
-
 }  // namespace bayeskernel

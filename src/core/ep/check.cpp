@@ -1,7 +1,6 @@
 #include "ep/check.hpp"
 
 namespace bayeskernel {
-
 double importance_k(EpFit& fit, Executor& executor, std::uint64_t seed) {
   constexpr Index kMostDimensions = 30;
   constexpr Index kDraws = 2000;
@@ -71,5 +70,4 @@ double importance_k(EpFit& fit, Executor& executor, std::uint64_t seed) {
   const double k = pareto_k(log_weight);
   return lost < 0.1 ? std::min(k, lost) : k;
 }
-
 }  // namespace bayeskernel

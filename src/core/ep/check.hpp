@@ -17,9 +17,7 @@
 #include "rows/sweep.hpp"
 
 namespace bayeskernel {
-
 // NaN where it is not checked: too many dimensions or rows, rows with a
 // residual, completions. O(draws rows (p + r)).
 double importance_k(EpFit& fit, Executor& executor, std::uint64_t seed);
-
 }  // namespace bayeskernel

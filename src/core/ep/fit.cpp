@@ -6,7 +6,6 @@
 #include "math/spd.hpp"
 
 namespace bayeskernel {
-
 bool combine(const std::vector<const SiteMessages*>& from,
              const std::vector<double>& weight, SiteMessages& out) {
   const auto sum = [&](VectorXd SiteMessages::*member) {
@@ -262,5 +261,4 @@ double EpFit::prior_part() const {
           .sum();
   return 0.5 * (shift + log_det_prior_ + q_.log_det());
 }
-
 }  // namespace bayeskernel

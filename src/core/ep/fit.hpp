@@ -28,7 +28,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 struct SiteMessages {
   VectorXd kappa, b;
 };
@@ -226,5 +225,4 @@ class EpFit {
   KeepGoing keep_going_;
   Progress progress_{0.0, 0.0, "ep"};
 };
-
 }  // namespace bayeskernel

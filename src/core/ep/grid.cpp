@@ -9,7 +9,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 GridSettings GridSettings::of(Index parameters) {
   switch (parameters) {
     case 1:
@@ -456,5 +455,4 @@ void EpGrid::set_axes() {
     axes_.col(k) *= grid_.step / std::sqrt(curvature);
   }
 }
-
 }  // namespace bayeskernel

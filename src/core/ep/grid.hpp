@@ -24,7 +24,6 @@
 #include "likelihood/family.hpp"
 
 namespace bayeskernel {
-
 struct GridSettings {
   double step = 0.0;  // in standard deviations
   double drop = 0.0;  // nats below the mode where the grid ends
@@ -227,5 +226,4 @@ class EpGrid {
   int passes_ = 0;
   double change_ = 0.0, failed_ = 0.0;
 };
-
 }  // namespace bayeskernel

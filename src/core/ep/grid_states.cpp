@@ -3,7 +3,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 void GridStates::keep(const Place& at, const EpFit& fit) {
   EpState& state = states_[at];
   std::swap(state, spare_);
@@ -66,5 +65,4 @@ bool GridStates::combine(const std::vector<const EpState*>& from,
   sum(effects, out.shift.group);
   return true;
 }
-
 }  // namespace bayeskernel

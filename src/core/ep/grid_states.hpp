@@ -9,7 +9,6 @@
 #include "ep/fit.hpp"
 
 namespace bayeskernel {
-
 class GridStates {
  public:
   static constexpr Index kMost = 3;  // axes
@@ -34,5 +33,4 @@ class GridStates {
   std::map<Place, EpState> states_;
   EpState spare_;  // memory
 };
-
 }  // namespace bayeskernel

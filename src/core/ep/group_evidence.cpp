@@ -5,7 +5,6 @@
 #include "rows/sweep.hpp"
 
 namespace bayeskernel {
-
 bool GroupEvidence::at_mean_applies(const EpFit& fit) {
   const RowSource& rows = fit.rows();
   const bool labels =
@@ -187,5 +186,4 @@ double GroupEvidence::log_scale(Index i) const {
   return sites.log_z[i] - 0.5 * std::log(cavity) +
          0.5 * ((kappa * m - 2.0 * b) * m + b * b * s) / cavity;
 }
-
 }  // namespace bayeskernel

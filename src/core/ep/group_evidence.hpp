@@ -22,7 +22,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 class GroupEvidence {
  public:
   // Beyond it the axes would cost more than the fit.
@@ -150,5 +149,4 @@ class GroupEvidence {
   MatrixXd group_axes_;  // what effects move along them, r G x p
   MatrixXd block_;       // points x blocks
 };
-
 }  // namespace bayeskernel

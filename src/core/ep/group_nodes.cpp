@@ -3,7 +3,6 @@
 #include "math/quadrature.hpp"
 
 namespace bayeskernel {
-
 GroupNodes::GroupNodes(Index n, Index r) {
   if (r == 2) n = std::min<Index>(n, 16);
   const GaussHermite line(n);
@@ -19,5 +18,4 @@ GroupNodes::GroupNodes(Index n, Index r) {
     }
   }
 }
-
 }  // namespace bayeskernel

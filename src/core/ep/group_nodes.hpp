@@ -7,7 +7,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 // So many nodes by effect, of two effects at most 16.
 struct GroupNodes {
   MatrixXd node;  // r x nodes
@@ -37,5 +36,4 @@ class GroupRules {
   GroupNodes rules_[3];
   std::array<double, 2> bound_;
 };
-
 }  // namespace bayeskernel

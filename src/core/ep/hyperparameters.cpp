@@ -7,7 +7,6 @@
 #include "math/special.hpp"
 
 namespace bayeskernel {
-
 static constexpr const char* kBlockCovariance = "the covariance of a block";
 
 Hyperparameters::Hyperparameters(const Prior& prior, const NoisePrior& noise)
@@ -191,5 +190,4 @@ MatrixXd Hyperparameters::factor(const VectorXd& x, Index at, int l) const {
   }
   return root;
 }
-
 }  // namespace bayeskernel

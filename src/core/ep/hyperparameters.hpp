@@ -12,7 +12,6 @@
 #include "prior/variance_prior.hpp"
 
 namespace bayeskernel {
-
 class Hyperparameters {
  public:
   // Families without a noise hold it.
@@ -61,5 +60,4 @@ class Hyperparameters {
   NoisePrior noise_;
   std::vector<int> owner_;
 };
-
 }  // namespace bayeskernel

@@ -4,7 +4,6 @@
 #include "linear/moments.hpp"
 
 namespace bayeskernel {
-
 RowInfluence::RowInfluence(Index n)
     : mean(VectorXd::Zero(n)),
       variance(VectorXd::Zero(n)),
@@ -198,5 +197,4 @@ RowInfluence stein_influence(const MatrixRef& f, const VectorRef& y,
   }
   return out;
 }
-
 }  // namespace bayeskernel

@@ -19,7 +19,6 @@
 #include "rows/sweep.hpp"
 
 namespace bayeskernel {
-
 // By row, in the order of the core: m, s of x'theta + z'u (with the offset,
 // without the residual), the precision of the row's site and the gradient of
 // its logarithm at m. Without the row f has
@@ -160,5 +159,4 @@ class LinearResponse {
 // anything of other rows, whose noise would add up.
 RowInfluence stein_influence(const MatrixRef& f, const VectorRef& y,
                              const VectorRef& weight);
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "math/normal.hpp"
 
 namespace bayeskernel {
-
 VectorXd leave_one_out(const RowSource& rows, const SiteRule& rule,
                        const SiteRows& sites) {
   VectorXd out = sites.log_z;
@@ -37,5 +36,4 @@ LeftOutMoments left_out_moments(const RowSource& rows, const SiteRows& sites) {
   });
   return out;
 }
-
 }  // namespace bayeskernel

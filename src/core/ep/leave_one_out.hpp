@@ -6,7 +6,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 // log p(y_i | other rows) at power one, from the cavities of the last pass; of
 // the hinge, which is no probability of y, the class's under the probit link.
 VectorXd leave_one_out(const RowSource& rows, const SiteRule& rule,
@@ -18,5 +17,4 @@ struct LeftOutMoments {
 };
 
 LeftOutMoments left_out_moments(const RowSource& rows, const SiteRows& sites);
-
 }  // namespace bayeskernel

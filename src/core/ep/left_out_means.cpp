@@ -7,7 +7,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 void LeftOutMeans::add(const EpFit& fit, double weight) {
   const RowInfluence rows = site_influence(fit.sites);
   const VectorXd& mean = fit.posterior().mean.x;
@@ -55,5 +54,4 @@ double LeftOutMeans::log_without(double gradient, double kappa, double s) {
   const double cavity = cavity_fraction(kappa, s);
   return 0.5 * (gradient * gradient * s / cavity - std::log(cavity));
 }
-
 }  // namespace bayeskernel

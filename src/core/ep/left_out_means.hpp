@@ -8,7 +8,6 @@
 #include "ep/fit.hpp"
 
 namespace bayeskernel {
-
 class LeftOutMeans {
  public:
   // `copies`: of how many equal observations each row stands, one of which is
@@ -30,5 +29,4 @@ class LeftOutMeans {
   VectorXd copies_, held_out_, origin_;
   MatrixXd moved_;  // p x n, sums
 };
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "math/special.hpp"
 
 namespace bayeskernel {
-
 VectorXd unit_leave_one_out(const Completions& units,
                             const VectorXd& leave_one_out) {
   const Index n = leave_one_out.size();
@@ -24,7 +23,6 @@ VectorXd unit_leave_one_out(const Completions& units,
 }
 
 namespace detail {
-
 BlockPosterior matched_gamma(double mean, double variance) {
   double low = -7.0, high = 25.0;  // of log shape: trigamma falls
   while (high - low > 1e-12) {
@@ -118,7 +116,6 @@ void collect_grid(EpGrid& grid, const Hyperparameters& hyper,
     }
   }
 }
-
 }  // namespace detail
 
 EpOutcome fit_linear_ep(EpFit& fit, const NoisePrior& noise, bool grid,
@@ -162,5 +159,4 @@ EpOutcome fit_linear_ep(EpFit& fit, const NoisePrior& noise, bool grid,
   }
   return out;
 }
-
 }  // namespace bayeskernel

@@ -15,7 +15,6 @@
 #include "prior/blocks.hpp"
 
 namespace bayeskernel {
-
 enum class EpEngine { fixed, grid, variational };
 
 struct EpOutcome {
@@ -46,7 +45,6 @@ VectorXd unit_leave_one_out(const Completions& units,
                             const VectorXd& leave_one_out);
 
 namespace detail {
-
 // The IG with these moments of log sigma^2.
 BlockPosterior matched_gamma(double mean, double variance);
 
@@ -56,7 +54,6 @@ BlockPosterior matched_wishart(const EpOutcome& from, std::size_t l);
 
 void collect_grid(EpGrid& grid, const Hyperparameters& hyper,
                   const Prior& prior, EpOutcome& out);
-
 }  // namespace detail
 
 // `grid`: whether a grid is wanted where it is possible; the fit is left at its
@@ -67,5 +64,4 @@ void collect_grid(EpGrid& grid, const Hyperparameters& hyper,
 EpOutcome fit_linear_ep(EpFit& fit, const NoisePrior& noise, bool grid,
                         const EpSettings& settings, bool by_group = false,
                         const VectorXd& copies = VectorXd(), bool rows = true);
-
 }  // namespace bayeskernel

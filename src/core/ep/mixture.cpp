@@ -5,7 +5,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 LinearMoments linear_moments(const EpFit& fit, bool groups) {
   const GaussianPosterior& q = fit.posterior();
   LinearMoments out;
@@ -139,5 +138,4 @@ void PosteriorMixture::add_groups(const ArrowSystem& system,
     }
   });
 }
-
 }  // namespace bayeskernel

@@ -10,7 +10,6 @@
 #include "simd/lower_product.hpp"
 
 namespace bayeskernel {
-
 // What is reported of q(theta, u): moments, and the two that make its
 // covariance: Cov(theta, u_g) = -Sigma loading_g, Var u_g = schur_g +
 // loading_g' Sigma loading_g.
@@ -68,5 +67,4 @@ class PosteriorMixture {
   VectorXd expected_;
   LeftOutMoments left_out_;  // sums
 };
-
 }  // namespace bayeskernel

@@ -1,7 +1,6 @@
 #include "ep/mode.hpp"
 
 namespace bayeskernel {
-
 HyperMode climb(const std::function<HyperValue(const VectorXd&)>& evaluate,
                 const VectorXd& x, const MatrixXd& inverse, double gain) {
   constexpr int kSteps = 25;
@@ -36,5 +35,4 @@ HyperMode climb(const std::function<HyperValue(const VectorXd&)>& evaluate,
   }
   return out;
 }
-
 }  // namespace bayeskernel

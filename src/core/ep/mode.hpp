@@ -8,7 +8,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 struct HyperValue {
   double value = -std::numeric_limits<double>::infinity();
   VectorXd gradient;
@@ -25,5 +24,4 @@ struct HyperMode {
 // guess of the inverse Hessian of minus the value.
 HyperMode climb(const std::function<HyperValue(const VectorXd&)>& evaluate,
                 const VectorXd& x, const MatrixXd& inverse, double gain);
-
 }  // namespace bayeskernel

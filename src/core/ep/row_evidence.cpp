@@ -7,7 +7,6 @@
 #include "rows/sweep.hpp"
 
 namespace bayeskernel {
-
 static double log_sum(const ArrayXd& value) {
   const double most = value.maxCoeff();
   return most + std::log((value - most).exp().sum());
@@ -308,5 +307,4 @@ double RowEvidenceRule::given_others(const Part& part, const Effects& z,
   }
   return log_sum(sum) - others;
 }
-
 }  // namespace bayeskernel

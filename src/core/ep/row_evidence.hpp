@@ -31,7 +31,6 @@
 #include "math/quadrature.hpp"
 
 namespace bayeskernel {
-
 struct RowEvidence {
   VectorXd log_p;  // given the others, at power one; of units at their powers
   VectorXd log_z;  // the same at the row's power
@@ -137,5 +136,4 @@ class RowEvidenceRule {
   VectorXd y_, w_, r_;
   RowEvidence out_;
 };
-
 }  // namespace bayeskernel

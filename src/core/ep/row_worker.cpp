@@ -3,7 +3,6 @@
 #include "error.hpp"
 
 namespace bayeskernel {
-
 const std::vector<std::pair<const char*, SiteMember>>& site_members() {
   static const std::vector<std::pair<const char*, SiteMember>> out = {
       {"kappa", &SiteRows::kappa},
@@ -308,5 +307,4 @@ RowReply RowWorker::shards(const std::vector<Index>& begin, Run&& run) {
   out.groups = &groups_;
   return out;
 }
-
 }  // namespace bayeskernel

@@ -17,7 +17,6 @@
 #include "linear/row_rules.hpp"
 
 namespace bayeskernel {
-
 enum class RowStep {
   start,  // mean field without q
   mean_field,
@@ -148,5 +147,4 @@ class RowWorker {
   std::map<int, SiteMessages> copies_;
   std::unique_ptr<GroupEvidence> evidence_;
 };
-
 }  // namespace bayeskernel

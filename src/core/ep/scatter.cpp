@@ -1,7 +1,6 @@
 #include "ep/scatter.hpp"
 
 namespace bayeskernel {
-
 LineDensity::LineDensity(const std::vector<double>& at,
                          const std::vector<double>& value, double flatten) {
   const std::size_t n = at.size();
@@ -98,5 +97,4 @@ MatrixXd scattered_points(Index n, Index d) {
   }
   return out;
 }
-
 }  // namespace bayeskernel

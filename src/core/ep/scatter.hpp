@@ -10,7 +10,6 @@
 #include "error.hpp"
 
 namespace bayeskernel {
-
 // A density whose logarithm is known at some places, piecewise cubic between
 // them and straight beyond. It is a histogram of many cells, so that densities
 // are those of the quantiles.
@@ -42,5 +41,4 @@ class LineDensity {
 // n points spread over the unit cube of d <= 8 dimensions, d x n: Halton's, by
 // their ranks along each axis, so that each part of it has its share of them.
 MatrixXd scattered_points(Index n, Index d);
-
 }  // namespace bayeskernel

@@ -10,7 +10,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 SelectionEpOutcome SelectionEp::run(const SelectionEpSettings& settings) {
   settings_ = settings;
   held_ = settings.scale > 0.0;
@@ -236,5 +235,4 @@ void SelectionEp::collect(const std::vector<SelectionPoint>& points,
   out.result.converged = lost < 0.05;
   out.result.change = points[top].change;
 }
-
 }  // namespace bayeskernel

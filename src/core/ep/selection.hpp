@@ -19,7 +19,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 struct SelectionEpSettings {
   EpSettings passes;
   double scale = 0.0;  // of the slab, held; 0: on a grid
@@ -123,5 +122,4 @@ class SelectionEp {
   int passes_ = 0;
   std::unique_ptr<Fitted> fitted_;
 };
-
 }  // namespace bayeskernel

@@ -7,7 +7,6 @@
 #include "math/special.hpp"
 
 namespace bayeskernel {
-
 SpikeSlabMoments spike_slab(double m, double v, double log_in, double log_out,
                             double scale) {
   const double root = std::sqrt(v), u = m / root, ratio = root / scale;
@@ -108,5 +107,4 @@ void SelectionSites::write() {
     prior_.mean[c] = b_[k] / kappa_[k];
   }
 }
-
 }  // namespace bayeskernel

@@ -10,7 +10,6 @@
 #include "prior/indicators.hpp"
 
 namespace bayeskernel {
-
 // The law of theta where its prior meets the cavity N(m, v).
 struct SpikeSlabMoments {
   double log_z, inclusion, mean, variance;
@@ -72,5 +71,4 @@ class SelectionSites {
   double scale_ = 1.0, change_ = 0.0;
   double log_in_ = 0.0, log_out_ = 0.0;  // log rho, log(1 - rho)
 };
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "likelihood/family.hpp"
 
 namespace bayeskernel {
-
 struct EpSettings {
   // Of the messages and of the mean: 1e-3 leaves standard deviations wrong by
   // less.
@@ -50,5 +49,4 @@ void settle(SiteRule& rule, Family family, const EpSettings& settings,
     before = projection;
   }
 }
-
 }  // namespace bayeskernel

@@ -1,7 +1,6 @@
 #include "ep/site_pass.hpp"
 
 namespace bayeskernel {
-
 void SitePass::delegate(RemoteSites remote) {
   remote_ = true;
   pass_.delegate([this, remote = std::move(remote)](
@@ -26,5 +25,4 @@ void SitePass::run_shard(SiteStep step, Index begin, Index end,
         pass_.run_shard(begin, end, own, by, Second::none, out, groups, store);
       });
 }
-
 }  // namespace bayeskernel

@@ -18,7 +18,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 // The start without q, the start at q, and messages from tilted moments.
 enum class SiteStep { cold, warm, update };
 
@@ -92,5 +91,4 @@ class SitePass {
   SiteStep step_ = SiteStep::cold;
   const GaussianPosterior* q_ = nullptr;
 };
-
 }  // namespace bayeskernel

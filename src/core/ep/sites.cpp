@@ -1,7 +1,6 @@
 #include "ep/sites.hpp"
 
 namespace bayeskernel {
-
 SiteRows::SiteRows(Index n, bool moments)
     : kappa(VectorXd::Zero(n)), b(VectorXd::Zero(n)) {
   if (!moments) return;
@@ -156,5 +155,4 @@ double MessageRule::tile(const TileSpan& span, const Tile&, const double* m,
   }
   return 0.0;
 }
-
 }  // namespace bayeskernel

@@ -15,7 +15,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 // Numbers by row, in the order of the core. Only the first two are read.
 struct SiteRows {
   VectorXd kappa, b;
@@ -143,5 +142,4 @@ class MessageRule final : public Rule {
  private:
   const SiteRows& sites_;
 };
-
 }  // namespace bayeskernel

@@ -3,7 +3,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 int StartSites::passes(Family family) {
   switch (family) {
     case Family::hinge:
@@ -47,5 +46,4 @@ RowTerms StartSites::terms(double y, double w, double m, double s,
   }
   return direct_(family_, y, w, m, s, Noise());
 }
-
 }  // namespace bayeskernel

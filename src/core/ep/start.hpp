@@ -8,7 +8,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 // Direct bound for probit and logit, mean field for the hinge; those of the
 // gaussian family are exact.
 class StartSites final : public Rule {
@@ -37,5 +36,4 @@ class StartSites final : public Rule {
   SiteRows* sites_;
   DirectTerms direct_;
 };
-
 }  // namespace bayeskernel

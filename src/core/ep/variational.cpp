@@ -9,7 +9,6 @@
 #include "optim/anderson.hpp"
 
 namespace bayeskernel {
-
 EpResult EpInVb::run(const EpSettings& settings, double still) {
   EpResult total;
   std::vector<MatrixXd> precision = fit_.precisions();
@@ -93,5 +92,4 @@ void EpInVb::update(std::vector<MatrixXd>& precision, double& noise) {
   q.noise.rate = hyper_.noise().rate + 0.5 * fit_.squares();
   noise = q.noise.rate / q.noise.shape;
 }
-
 }  // namespace bayeskernel

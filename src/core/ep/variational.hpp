@@ -10,7 +10,6 @@
 #include "prior/blocks.hpp"
 
 namespace bayeskernel {
-
 // q of the variances: IG(shape, rate) or IW(df, scale) by block, and of the
 // noise.
 struct VariancePosterior {
@@ -39,5 +38,4 @@ class EpInVb {
   EpFit& fit_;
   const Hyperparameters& hyper_;
 };
-
 }  // namespace bayeskernel

@@ -4,7 +4,6 @@
 #include "math/normal.hpp"
 
 namespace bayeskernel {
-
 Index CollapsedScratch::stride(Index capacity) {
   const Index lines = (capacity + 8) / 8;
   return 8 * (lines + 1 - lines % 2);
@@ -339,5 +338,4 @@ void CollapsedGaussian::done(double change) {
   log_marginal_ += change;
   ++edits_;
 }
-
 }  // namespace bayeskernel

@@ -14,7 +14,6 @@
 #include "simd/aligned_buffer.hpp"
 
 namespace bayeskernel {
-
 // An edit of column `column` that is thought made: -1 for none. `factor` is
 // that of the rank-one change of Sigma.
 struct ColumnEdit {
@@ -227,5 +226,4 @@ class CollapsedGaussian {
   bool broken_ = false;
   AlignedBuffer variance_, dots_, mean_, gram_, covariance_;
 };
-
 }  // namespace bayeskernel

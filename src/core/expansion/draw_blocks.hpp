@@ -8,7 +8,6 @@
 #include "parallel/executor.hpp"
 
 namespace bayeskernel {
-
 constexpr Index kDrawBlock = 64, kRowPart = 2048;
 
 inline Index draw_blocks(Index draws) {
@@ -66,5 +65,4 @@ class BlockSums {
   Index draws_, columns_;
   std::vector<MatrixXd> sums_;
 };
-
 }  // namespace bayeskernel

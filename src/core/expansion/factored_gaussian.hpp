@@ -19,7 +19,6 @@
 #include "simd/aligned_buffer.hpp"
 
 namespace bayeskernel {
-
 // The predictive distribution of a row's f: N(mean, variance).
 struct NextRow {
   double mean = 0.0, variance = 0.0;
@@ -310,5 +309,4 @@ class FactoredGaussian {
   bool added_lost_ = false;
   Buffer gram_, factor_, dots_, along_, column_, removed_, drawn_, inverse_;
 };
-
 }  // namespace bayeskernel

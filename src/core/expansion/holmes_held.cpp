@@ -1,7 +1,6 @@
 #include "expansion/holmes_held.hpp"
 
 namespace bayeskernel {
-
 void HolmesHeld::prepare(const double* columns, Index stride,
                          const CollapsedGaussian& gaussian) {
   const Index m = gaussian.size();
@@ -25,5 +24,4 @@ void HolmesHeld::prepare(const double* columns, Index stride,
   std::copy_n(gaussian.mean(), m, mean_.data());
   std::fill(mean_.data() + m, mean_.data() + width_, 0.0);
 }
-
 }  // namespace bayeskernel

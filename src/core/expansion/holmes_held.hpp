@@ -10,7 +10,6 @@
 #include "simd/column_products.hpp"
 
 namespace bayeskernel {
-
 class HolmesHeld {
  public:
   struct Conditional {
@@ -56,5 +55,4 @@ class HolmesHeld {
   AlignedBuffer rows_, gains_;  // row after row
   AlignedBuffer leverage_, mean_;
 };
-
 }  // namespace bayeskernel

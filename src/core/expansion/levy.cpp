@@ -1,7 +1,6 @@
 #include "expansion/levy.hpp"
 
 namespace bayeskernel {
-
 LevyApproximation continuous_levy(double alpha, double gamma, double epsilon) {
   const double log_kernels =
       std::log(gamma) + (1.0 - 0.5 * alpha) * std::log(alpha) +
@@ -10,5 +9,4 @@ LevyApproximation continuous_levy(double alpha, double gamma, double epsilon) {
   const double kernels = std::exp(log_kernels);
   return {kernels, kernels * alpha * epsilon * epsilon / (2.0 - alpha)};
 }
-
 }  // namespace bayeskernel

@@ -9,7 +9,6 @@
 #include "math/special.hpp"
 
 namespace bayeskernel {
-
 // An approximation of the symmetric alpha-stable Levy prior: the expected
 // number of kernels, and its expected squared L2 error in units of |g|^2.
 struct LevyApproximation {
@@ -29,5 +28,4 @@ inline LevyApproximation truncated_levy(double alpha, double gamma,
   return {tail * std::pow(epsilon, -alpha),
           tail * alpha * std::pow(epsilon, 2.0 - alpha) / (2.0 - alpha)};
 }
-
 }  // namespace bayeskernel

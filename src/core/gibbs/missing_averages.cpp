@@ -3,7 +3,6 @@
 #include "math/normal.hpp"
 
 namespace bayeskernel {
-
 void MissingAverages::add(const ModelChain& chain) {
   value.add(chain.missing().value.array());
   chain.missing_latents(draw_);
@@ -38,5 +37,4 @@ void ModelAverages::merge(const ModelAverages& other) {
   missing.merge(other.missing);
   responsibility.merge(other.responsibility);
 }
-
 }  // namespace bayeskernel

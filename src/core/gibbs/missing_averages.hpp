@@ -10,7 +10,6 @@
 #include "linear/row_rules.hpp"
 
 namespace bayeskernel {
-
 // Of one chain, over its kept draws. On the scale of the model.
 struct MissingAverages {
   RunningMoments value;             // of each missing value
@@ -49,5 +48,4 @@ struct ModelAverages {
 
   void merge(const ModelAverages& other);
 };
-
 }  // namespace bayeskernel

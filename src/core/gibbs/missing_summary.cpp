@@ -3,9 +3,7 @@
 #include <numeric>
 
 namespace bayeskernel {
-
 namespace {
-
 template <class Less>
 std::vector<Index> sorted(std::size_t count, Less&& less) {
   std::vector<Index> out(count);
@@ -19,7 +17,6 @@ VectorXd pick(const ArrayXd& from, const std::vector<Index>& order) {
   for (std::size_t k = 0; k < order.size(); ++k) out[k] = from[order[k]];
   return out;
 }
-
 }  // namespace
 
 MissingPlaces::MissingPlaces(const MissingPattern& missing,
@@ -77,5 +74,4 @@ IncompleteRows summarize_rows(const MissingAverages& all,
   if (all.logit.mean.size() > 0) put(all.logit, out.logit, out.logit_sd);
   return out;
 }
-
 }  // namespace bayeskernel

@@ -7,7 +7,6 @@
 #include "linear/missing_pattern.hpp"
 
 namespace bayeskernel {
-
 // Row and predictor of each missing value, in the order of the core.
 struct MissingPlaces {
   MissingPlaces(const MissingPattern& missing, const std::vector<Index>& order);
@@ -35,5 +34,4 @@ struct IncompleteRows {
 IncompleteRows summarize_rows(const MissingAverages& all,
                               const MissingPattern& missing,
                               const std::vector<Index>& order);
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "prior/variance_prior.hpp"
 
 namespace bayeskernel {
-
 ModelChain::ModelChain(const PackedRows& rows, const Prior& prior,
                        const Selection& selection,
                        const MissingPattern& missing, Executor& executor,
@@ -85,5 +84,4 @@ void ModelChain::draw_missing(const RowMessages& messages) {
   missing_->draw_values(base_.state.point, base_.state.sweep, messages);
   missing_->draw_distribution(base_.state.sweep);
 }
-
 }  // namespace bayeskernel

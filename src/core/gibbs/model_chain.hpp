@@ -21,7 +21,6 @@
 #include "selection/gibbs.hpp"
 
 namespace bayeskernel {
-
 struct ModelState {
   GibbsState base;
   SelectionState selection;
@@ -77,5 +76,4 @@ class ModelChain {
   std::unique_ptr<MissingGibbs> missing_;
   bool given_latents_ = false;  // what values are drawn with
 };
-
 }  // namespace bayeskernel

@@ -4,7 +4,6 @@
 #include "selection/gibbs.hpp"
 
 namespace bayeskernel {
-
 Index ModelRecorder::variables() const {
   const Index predictors = missing_.predictors();
   return base_.variables() +
@@ -45,5 +44,4 @@ void ModelRecorder::write(const ModelChain& chain, double* out,
     put(center_of(value) + scale_of(value) * state.value[value]);
   }
 }
-
 }  // namespace bayeskernel

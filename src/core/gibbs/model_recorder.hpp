@@ -8,7 +8,6 @@
 #include "prior/indicators.hpp"
 
 namespace bayeskernel {
-
 // The predictors with missing values: data scale = center + scale x model
 // scale. `order` lists the values as they are to be recorded; empty: not at
 // all.
@@ -44,5 +43,4 @@ class ModelRecorder {
   MissingScale scale_;
   std::vector<Index> predictor_;  // of each missing value
 };
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 Index Recorder::variables() const {
   Index count = center_.size() + (with_noise_ ? 1 : 0);
   for (std::size_t l = 0; l < prior_.blocks.size(); ++l) {
@@ -78,5 +77,4 @@ void Recorder::complete(const GibbsState& state, std::uint64_t chain,
       state.point.x.segment(wide_.first, n) - wide_.basis.transpose() * hidden;
   theta.segment(wide_.first, q) = hidden + wide_.basis * seen;
 }
-
 }  // namespace bayeskernel

@@ -7,7 +7,6 @@
 #include "prior/wide_block.hpp"
 
 namespace bayeskernel {
-
 class Recorder {
  public:
   // `n_fixed` columns of x with their transforms; `transform[l]` maps the
@@ -47,5 +46,4 @@ class Recorder {
   std::uint64_t seed_;
   bool with_members_, with_noise_;
 };
-
 }  // namespace bayeskernel

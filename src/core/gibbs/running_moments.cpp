@@ -1,7 +1,6 @@
 #include "gibbs/running_moments.hpp"
 
 namespace bayeskernel {
-
 RunningMoments::RunningMoments(Index size)
     : mean(ArrayXd::Zero(size)), squares(ArrayXd::Zero(size)) {}
 
@@ -24,5 +23,4 @@ ArrayXd RunningMoments::variance() const {
   if (count < 2.0) return ArrayXd::Zero(mean.size());
   return squares / (count - 1.0);
 }
-
 }  // namespace bayeskernel

@@ -4,7 +4,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 // Welford's recursion, element by element.
 struct RunningMoments {
   double count = 0.0;
@@ -18,5 +17,4 @@ struct RunningMoments {
 
   ArrayXd variance() const;
 };
-
 }  // namespace bayeskernel

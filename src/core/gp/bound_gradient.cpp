@@ -6,7 +6,6 @@
 #include "simd/gram.hpp"
 
 namespace bayeskernel {
-
 void add_kernel_matrix_gradient(const Features& features, MatrixXd& inner,
                                 BoundGradient& out) {
   const auto upper = features.factor().transpose();
@@ -211,5 +210,4 @@ BoundGradient BoundGradientPass::finish(Parts& total) const {
   add_kernel_matrix_gradient(features_, inner, out);
   return out;
 }
-
 }  // namespace bayeskernel

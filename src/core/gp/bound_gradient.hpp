@@ -22,7 +22,6 @@
 #include "rows/sweep.hpp"
 
 namespace bayeskernel {
-
 struct BoundGradient {
   VectorXd kernel;      // by log parameter
   double nugget = 0.0;  // by the nugget itself
@@ -99,5 +98,4 @@ class BoundGradientPass {
   VectorXd direction_;  // L^-T a
   ScratchPool<Scratch> pool_;
 };
-
 }  // namespace bayeskernel

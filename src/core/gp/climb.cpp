@@ -9,7 +9,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 KernelClimb::KernelClimb(Features& features, Index every, VectorXd lower,
                          VectorXd upper, Executor& executor)
     : features_(features),
@@ -44,5 +43,4 @@ void KernelClimb::visit(const RowSource& batch, const GaussianPosterior& q,
   z += MatrixMap(step.data() + count, z.rows(), z.cols());
   features_ = Features(kernel, z, features_.nugget());
 }
-
 }  // namespace bayeskernel

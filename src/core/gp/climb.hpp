@@ -13,7 +13,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 class KernelClimb {
  public:
   // Moves `features` at every so many visits. Parameters, as the kernel has
@@ -31,5 +30,4 @@ class KernelClimb {
   Executor& executor_;
   VectorXd mean_, square_;  // of gradients, moving averages
 };
-
 }  // namespace bayeskernel

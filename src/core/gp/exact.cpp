@@ -3,7 +3,6 @@
 #include "likelihood/rules.hpp"
 
 namespace bayeskernel {
-
 bool WeightedKernel::factor(const MatrixXd& k, const VectorXd& weight) {
   const Index n = k.rows();
   root = weight.cwiseSqrt();
@@ -166,5 +165,4 @@ double ExactFit::propose(double damping) {
   place(alpha + step, accepted_.kappa, state_);
   return 0.5 * gradient.dot(state_.head(n_) - accepted_state_.head(n_));
 }
-
 }  // namespace bayeskernel

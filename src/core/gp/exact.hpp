@@ -19,7 +19,6 @@
 #include "simd/gram.hpp"
 
 namespace bayeskernel {
-
 // B = I + D^1/2 K D^1/2, factored; its lower triangle.
 struct WeightedKernel {
   VectorXd root;  // of D
@@ -127,5 +126,4 @@ WhitenedPosterior whitened(const Features& features, const Fit& fit) {
   out.whitener = invert_lower(precision);
   return out;
 }
-
 }  // namespace bayeskernel

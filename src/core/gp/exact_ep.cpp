@@ -5,7 +5,6 @@
 #include "parallel/executor.hpp"
 
 namespace bayeskernel {
-
 void exact_rows(Index n, double nugget, PackedRows& out) {
   out.x.resize(0, n);
   out.z.resize(0, n);
@@ -122,5 +121,4 @@ void ExactEp::solve() {
     variance = variance.cwiseMax(0.0) + tile.residual;
   });
 }
-
 }  // namespace bayeskernel

@@ -20,7 +20,6 @@
 #include "simd/dense_factor.hpp"
 
 namespace bayeskernel {
-
 // Rows of the exact process without their features: y and weight are the
 // caller's.
 void exact_rows(Index n, double nugget, PackedRows& out);
@@ -95,5 +94,4 @@ class ExactEp {
   KeepGoing keep_going_;
   Progress progress_{0.0, 0.0, "ep"};
 };
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "simd/dense_factor.hpp"
 
 namespace bayeskernel {
-
 Features::Features(const Kernel& kernel, const MatrixXd& z, double nugget)
     : kernel_(kernel), columns_(kernel, z), nugget_(nugget) {
   const Index m = z.cols();
@@ -221,5 +220,4 @@ Kernel along_slopes(const Kernel& kernel, const MatrixXd& outer,
   return Kernel::projected(std::move(a), kernel.variance())
       .on(kernel.columns());
 }
-
 }  // namespace bayeskernel

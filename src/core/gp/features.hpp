@@ -16,7 +16,6 @@
 #include "simd/lower_product.hpp"
 
 namespace bayeskernel {
-
 class Features {
  public:
   struct Scratch {
@@ -118,5 +117,4 @@ void keep_labels(const RowSource& base, PackedRows& out);
 // The exact process: every row of x (d x n) is an inducing point of its own,
 // phi_i is row i of L, r_i the nugget. n^3 / 3 once.
 void exact_features(const Features& features, PackedRows& out);
-
 }  // namespace bayeskernel

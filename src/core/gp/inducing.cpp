@@ -7,9 +7,7 @@
 #include "rng/distributions.hpp"
 
 namespace bayeskernel {
-
 namespace detail {
-
 MatrixXd distinct_columns(const MatrixRef& x, Index count, Stream& stream) {
   const auto before = [&](Index a, Index b) {
     const auto u = x.col(a), v = x.col(b);
@@ -139,7 +137,6 @@ MatrixXd drop_near_duplicates(MatrixXd centres, const MatrixRef& x) {
   }
   return centres.leftCols(kept);
 }
-
 }  // namespace detail
 
 MatrixXd inducing_points(const MatrixRef& x, const InducingSettings& settings,
@@ -186,5 +183,4 @@ double median_distance(const MatrixRef& x, Index most) {
   if (apart == 0) return 1.0;
   return squared.array().sqrt().sum() / static_cast<double>(apart);
 }
-
 }  // namespace bayeskernel

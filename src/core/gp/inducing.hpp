@@ -12,7 +12,6 @@
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
-
 enum class InducingMethod {
   kmeans,  // seeds far from each other, then Lloyd's steps
   random   // distinct rows
@@ -27,7 +26,6 @@ struct InducingSettings {
 };
 
 namespace detail {
-
 // Below this many rows the exact D^2 sampling costs no more than the chains.
 constexpr Index kExactSeeding = 5000;
 
@@ -72,7 +70,6 @@ double squared_distance_scale(const MatrixRef& x);
 // Of centres that are almost one only the first: what is near beside the
 // spread of the data makes K_mm singular. O(m^2 d).
 MatrixXd drop_near_duplicates(MatrixXd centres, const MatrixRef& x);
-
 }  // namespace detail
 
 // d x m' with m' <= count, fewer where rows are alike. All rows that differ,
@@ -85,5 +82,4 @@ MatrixXd inducing_points(const MatrixRef& x, const InducingSettings& settings,
 // evenly spaced. The mean of those above 0 if that is 0, 1 if all rows are
 // alike. O(most^2 d).
 double median_distance(const MatrixRef& x, Index most = 1000);
-
 }  // namespace bayeskernel

@@ -7,7 +7,6 @@
 #include "simd/lower_product.hpp"
 
 namespace bayeskernel {
-
 double gain_of_more_points(const FeatureRows& rows, const VectorXd& mean,
                            const MatrixRef& whitener, Executor& executor,
                            const MeanFieldSettings& settings,
@@ -48,5 +47,4 @@ double gain_of_more_points(const FeatureRows& rows, const VectorXd& mean,
   }
   return result.bound.back() - before;
 }
-
 }  // namespace bayeskernel

@@ -12,12 +12,10 @@
 #include "parallel/executor.hpp"
 
 namespace bayeskernel {
-
 // Of `rows`, whose features are those of the m points of the fit, of which q is
 // N(mean, whitener' whitener), and of some more. NaN when interrupted.
 double gain_of_more_points(const FeatureRows& rows, const VectorXd& mean,
                            const MatrixRef& whitener, Executor& executor,
                            const MeanFieldSettings& settings,
                            const KeepGoing& keep_going);
-
 }  // namespace bayeskernel

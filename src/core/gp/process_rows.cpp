@@ -4,7 +4,6 @@
 #include "rows/sweep.hpp"
 
 namespace bayeskernel {
-
 ProcessRows::ProcessRows(const RowSource& base, std::vector<Index> plain,
                          std::vector<Term> terms, Executor& executor)
     : base_(base),
@@ -158,5 +157,4 @@ void ProcessRows::measure() {
     if (term.centred && weight > 0.0) term.centre = all.phi[c] / weight;
   }
 }
-
 }  // namespace bayeskernel

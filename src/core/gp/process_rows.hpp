@@ -13,7 +13,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 class ProcessRows final : public RowSource {
  public:
   // Columns b (phi(x) - centre) of the base's variables x and multiples b.
@@ -105,5 +104,4 @@ class ProcessRows final : public RowSource {
   MatrixXd relative_;
   mutable ScratchPool<Scratch> pool_;
 };
-
 }  // namespace bayeskernel

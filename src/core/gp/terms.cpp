@@ -7,7 +7,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 void process_features(const Features& features, const MatrixXd& x,
                       Executor& executor, MatrixXd& phi, VectorXd& open) {
   const Index n = x.cols(), tile = RowSource::kTileRows;
@@ -341,5 +340,4 @@ double ProcessLearning::evaluate(const VectorXd& at, VectorXd& slope) {
   if (std::isfinite(bound)) result_->slope = slope;
   return bound - 0.5 * shift.squaredNorm();
 }
-
 }  // namespace bayeskernel

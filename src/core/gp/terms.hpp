@@ -25,7 +25,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 struct ProcessTerm {
   Kernel kernel;
   MatrixXd z;               // d x m, inducing points
@@ -191,5 +190,4 @@ class ProcessLearning {
   std::optional<MeanFieldStart> warm_, kept_;
   Result* result_ = nullptr;
 };
-
 }  // namespace bayeskernel

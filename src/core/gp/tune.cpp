@@ -10,7 +10,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 TuneValue TuneProblem::evaluate(const TunePoint& at, bool locations,
                                 const MeanFieldSettings& settings,
                                 const KeepGoing& keep_going) {
@@ -186,5 +185,4 @@ void TuneProblem::add(const BoundGradient& part, BoundGradient& total) {
   total.nugget += part.nugget;
   total.locations += part.locations;
 }
-
 }  // namespace bayeskernel

@@ -21,7 +21,6 @@
 #include "rows/streamed_rows.hpp"
 
 namespace bayeskernel {
-
 struct TunePoint {
   Kernel kernel;
   double nugget = 0.0;
@@ -107,5 +106,4 @@ class TuneProblem {
   std::vector<std::optional<ExactStart>> exact_warm_;
   Messages messages_;
 };
-
 }  // namespace bayeskernel

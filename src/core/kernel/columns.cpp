@@ -1,7 +1,6 @@
 #include "kernel/columns.hpp"
 
 namespace bayeskernel {
-
 void KernelColumns::block(const double* x, Index n, Scratch& scratch,
                           double* out) const {
   prepare(scratch);
@@ -293,5 +292,4 @@ void KernelColumns::matern(const Node& node, const double* x, Index n,
     }
   }
 }
-
 }  // namespace bayeskernel

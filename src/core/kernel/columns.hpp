@@ -10,7 +10,6 @@
 #include "simd/simd.hpp"
 
 namespace bayeskernel {
-
 class KernelColumns {
  public:
   // Buffers, one for each thread; they grow with the first calls.
@@ -181,5 +180,4 @@ class KernelColumns {
   MatrixXd z_;
   std::vector<Node> nodes_;  // depth first, the root in front
 };
-
 }  // namespace bayeskernel

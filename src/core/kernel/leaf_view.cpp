@@ -5,9 +5,7 @@
 #include "error.hpp"
 
 namespace bayeskernel {
-
 namespace detail {
-
 LeafView::LeafView(const Kernel& leaf, const MatrixXd& z)
     : d_(z.rows()), columns_(leaf.columns()) {
   for (const Index k : columns_) {
@@ -150,7 +148,5 @@ void LeafView::project(const double* x, Index n, double* out) const {
     }
   }
 }
-
 }  // namespace detail
-
 }  // namespace bayeskernel

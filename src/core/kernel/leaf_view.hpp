@@ -9,7 +9,6 @@
 
 namespace bayeskernel {
 namespace detail {
-
 class LeafView {
  public:
   // z: fixed columns, d x m.
@@ -49,6 +48,5 @@ class LeafView {
   VectorXd frequency_, shift_;  // of a periodic leaf
   MatrixXd projection_;         // of a projected one
 };
-
 }  // namespace detail
 }  // namespace bayeskernel

@@ -1,7 +1,6 @@
 #include "kernel/matrix.hpp"
 
 namespace bayeskernel {
-
 void kernel_matrix(const Kernel& kernel, const MatrixRef& x, const MatrixRef& z,
                    Executor& executor, Eigen::Ref<MatrixXd> out) {
   if (x.rows() != z.rows()) {
@@ -20,5 +19,4 @@ void kernel_matrix(const Kernel& kernel, const MatrixRef& x, const MatrixRef& z,
                   *scratch, out.col(first).data());
   });
 }
-
 }  // namespace bayeskernel

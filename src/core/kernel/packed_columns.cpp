@@ -5,9 +5,7 @@
 #include "error.hpp"
 
 namespace bayeskernel {
-
 namespace detail {
-
 double* reserve(VectorXd& buffer, Index size) {
   if (buffer.size() < size) buffer.resize(size);
   return buffer.data();
@@ -51,7 +49,5 @@ double PackedColumns::squared_distance(const double* x, const double* z) const {
   }
   return sum;
 }
-
 }  // namespace detail
-
 }  // namespace bayeskernel

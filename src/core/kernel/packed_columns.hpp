@@ -8,7 +8,6 @@
 
 namespace bayeskernel {
 namespace detail {
-
 // The first `size` numbers of a buffer that grows when it must.
 double* reserve(VectorXd& buffer, Index size);
 
@@ -112,6 +111,5 @@ class PackedColumns {
   VectorXd groups_;  // packed z; the last pair of groups is filled with zeros
   VectorXd half_;    // half the squared norms of z as packed, 0 of products
 };
-
 }  // namespace detail
 }  // namespace bayeskernel

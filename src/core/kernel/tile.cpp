@@ -1,9 +1,7 @@
 #include "kernel/tile.hpp"
 
 namespace bayeskernel {
-
 namespace detail {
-
 void NarrowTile::pack(const FourColumns& x, const Scaling& scaling, double* out,
                       double* half_norm) {
   const double* const* column = x.column;
@@ -51,7 +49,5 @@ void NarrowTile::exp(double* values, Index n, double variance) {
   narrow_exp(Store(rest), variance);
   std::copy(rest, rest + (n - i), values + i);
 }
-
 }  // namespace detail
-
 }  // namespace bayeskernel

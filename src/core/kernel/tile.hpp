@@ -14,7 +14,6 @@
 
 namespace bayeskernel {
 namespace detail {
-
 constexpr Index kGroup = 4;
 
 // Up to four columns of a d x n matrix; a missing one repeats the first, for
@@ -117,6 +116,5 @@ struct WideTile {
 };
 
 #endif
-
 }  // namespace detail
 }  // namespace bayeskernel

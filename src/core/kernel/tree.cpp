@@ -5,7 +5,6 @@
 #include "error.hpp"
 
 namespace bayeskernel {
-
 Kernel Kernel::projected(MatrixXd projection, double variance) {
   Kernel out = scaled(Kind::projected, VectorXd::Ones(1), variance);
   if (projection.rows() < 1 || projection.cols() < 1 ||
@@ -222,5 +221,4 @@ double Kernel::product_without(std::size_t left_out, const double* x,
   }
   return product;
 }
-
 }  // namespace bayeskernel

@@ -15,7 +15,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 class Kernel {
  public:
   enum class Kind {
@@ -144,5 +143,4 @@ class Kernel {
   std::vector<Index> columns_;
   std::vector<Kernel> children_;
 };
-
 }  // namespace bayeskernel

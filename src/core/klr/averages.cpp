@@ -4,9 +4,7 @@
 #include "math/special.hpp"
 
 namespace bayeskernel {
-
 namespace {
-
 // use(block, draw, first row, rows, f) of each draw at parts of the rows;
 // done(first row, rows).
 template <class Use, class Done>
@@ -29,7 +27,6 @@ void for_draws(const LowRankDraws& draws, const MatrixRef& train,
       },
       done);
 }
-
 }  // namespace
 
 LowRankDraw LowRankDraws::draw(Index d) const {
@@ -80,5 +77,4 @@ MatrixXd latent_by_draw(const LowRankDraws& draws, const MatrixRef& train,
       [](Index, Index) {});
   return out;
 }
-
 }  // namespace bayeskernel

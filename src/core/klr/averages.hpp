@@ -8,7 +8,6 @@
 #include "parallel/executor.hpp"
 
 namespace bayeskernel {
-
 // Draws that somebody else holds, but for the centres.
 struct LowRankDraws {
   Index rank = 0, frame_size = 0;
@@ -37,5 +36,4 @@ LowRankAverages average_draws(const LowRankDraws& draws, const MatrixRef& train,
 MatrixXd latent_by_draw(const LowRankDraws& draws, const MatrixRef& train,
                         const MatrixMap& x, Executor& executor,
                         const Look& look);
-
 }  // namespace bayeskernel

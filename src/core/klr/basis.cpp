@@ -3,7 +3,6 @@
 #include "simd/column_products.hpp"
 
 namespace bayeskernel {
-
 LowRankData::LowRankData(const MatrixRef& rows)
     : n_(rows.rows()),
       p_(rows.cols()),
@@ -107,5 +106,4 @@ void ProjectedBasis::copy(Index from, Index to) {
   log_lambda_.col(to) = log_lambda_.col(from);
   std::copy_n(column(from), stride(), values_.data() + to * stride());
 }
-
 }  // namespace bayeskernel

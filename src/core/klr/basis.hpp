@@ -10,7 +10,6 @@
 #include "simd/gaussian_column.hpp"
 
 namespace bayeskernel {
-
 // Rows on the model's scale, n x p; shared by the chains.
 class LowRankData {
  public:
@@ -98,5 +97,4 @@ class ProjectedBasis {
   MatrixXd log_lambda_, new_log_lambda_;  // r x columns
   std::vector<ScaleTerm> terms_;
 };
-
 }  // namespace bayeskernel

@@ -1,7 +1,6 @@
 #include "klr/chain.hpp"
 
 namespace bayeskernel {
-
 LowRankChain::LowRankChain(const LowRankData& data,
                            const std::vector<double>& signs,
                            const LowRankPrior& prior, Index rank,
@@ -236,5 +235,4 @@ void LowRankChain::stretch(Stream& stream) {
   }
   if (known_ != nullptr) known_->rebuild();
 }
-
 }  // namespace bayeskernel

@@ -19,7 +19,6 @@
 #include "simd/aligned_buffer.hpp"
 
 namespace bayeskernel {
-
 // All that a chain goes on from, apart from data and prior.
 struct LowRankCheckpoint {
   MatrixXd frame;
@@ -112,5 +111,4 @@ class LowRankChain {
   Index warmup_;
   Index sweeps_ = 0;
 };
-
 }  // namespace bayeskernel

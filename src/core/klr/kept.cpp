@@ -3,7 +3,6 @@
 #include "simd/column_products.hpp"
 
 namespace bayeskernel {
-
 void KeptLowRank::keep(const LowRankChain& chain) {
   const ProjectedBasis& basis = chain.basis;
   size.push_back(static_cast<int>(basis.kernels()));
@@ -37,5 +36,4 @@ const double* LowRankPredictor::predict(const LowRankDraw& draw) {
   }
   return f_.data();
 }
-
 }  // namespace bayeskernel

@@ -9,7 +9,6 @@
 #include "simd/gaussian_column.hpp"
 
 namespace bayeskernel {
-
 // Draws one after another.
 struct KeptLowRank {
   std::vector<int> size;            // kernels
@@ -55,5 +54,4 @@ class LowRankPredictor {
   AlignedBuffer projected_, sum_, column_, f_;
   std::vector<ScaleTerm> terms_;
 };
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "simd/column_products.hpp"
 
 namespace bayeskernel {
-
 double KnownCoefficients::add(double coefficient) {
   copy_coefficients();
   trial_[basis_.size()] = coefficient;
@@ -213,5 +212,4 @@ void IntegratedCoefficients::take_products() {
   gaussian_.swap_dots(new_dots_);
   gaussian_.rebuild();
 }
-
 }  // namespace bayeskernel

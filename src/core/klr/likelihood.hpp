@@ -13,7 +13,6 @@
 #include "simd/aligned_buffer.hpp"
 
 namespace bayeskernel {
-
 // Of every column its parameter: the coefficient, or the prior variance of it.
 class KernelLikelihood {
  public:
@@ -153,5 +152,4 @@ class IntegratedCoefficients final : public KernelLikelihood {
   ColumnEdit edit_;
   double own_ = 0.0, own_dot_ = 0.0, tried_variance_ = 0.0;
 };
-
 }  // namespace bayeskernel

@@ -3,9 +3,7 @@
 #include "simd/column_products.hpp"
 
 namespace bayeskernel {
-
 namespace detail {
-
 double narrow_logistic(const double* k, Index stride, Index m, const double* b,
                        const double* s, Index from, Index to, double* f) {
   using Array = Eigen::Array<double, 4, 1>;
@@ -26,7 +24,5 @@ double narrow_logistic(const double* k, Index stride, Index m, const double* b,
   }
   return linear.sum() - std::log(product.prod());
 }
-
 }  // namespace detail
-
 }  // namespace bayeskernel

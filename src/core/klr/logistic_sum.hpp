@@ -6,9 +6,7 @@
 #include "simd/simd.hpp"
 
 namespace bayeskernel {
-
 namespace detail {
-
 // log(1 + e_1) + log(1 + e_2) + ... has one logarithm for so many rows, since
 // factors are at most two.
 constexpr Index kLogRows = 512;
@@ -53,7 +51,6 @@ BAYESKERNEL_WIDE inline double wide_logistic(Lanes lanes, const double* k,
 }
 
 #endif
-
 }  // namespace detail
 
 // sum_i log expit(s_i f_i) over the n rows, f = K b with m columns `stride`
@@ -79,5 +76,4 @@ inline double logistic_sum(const double* k, Index stride, Index m,
   constexpr double kLogTwo = 0.69314718055994530942;
   return sum + kLogTwo * static_cast<double>(stride - n);
 }
-
 }  // namespace bayeskernel

@@ -3,7 +3,6 @@
 #include "rng/categorical.hpp"
 
 namespace bayeskernel {
-
 double LowRankMoves::birth(double parameter) {
   const Index kernels = basis_.kernels();
   return likelihood_.add(parameter) + prior_.log_next(kernels) +
@@ -364,5 +363,4 @@ Index LowRankMoves::draw_but(const double* column, Index at,
   }
   return found;
 }
-
 }  // namespace bayeskernel

@@ -17,7 +17,6 @@
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
-
 class LowRankMoves {
  public:
   using Move = LowRankMove;
@@ -144,5 +143,4 @@ class LowRankMoves {
   bool by_size_ = false;
   double total_ = 0.0;
 };
-
 }  // namespace bayeskernel

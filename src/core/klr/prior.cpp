@@ -3,7 +3,6 @@
 #include "expansion/levy.hpp"
 
 namespace bayeskernel {
-
 double LowRankPrior::density() const {
   return continuous ? continuous_levy(alpha, 1.0, epsilon).kernels
                     : truncated_levy(alpha, 1.0, epsilon).kernels;
@@ -53,5 +52,4 @@ double chance_inside(double b, double step, double epsilon) {
   const double a = std::abs(b);
   return cdf((epsilon - a) / step) - cdf((-epsilon - a) / step);
 }
-
 }  // namespace bayeskernel

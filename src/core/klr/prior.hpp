@@ -10,7 +10,6 @@
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
-
 struct LowRankPrior {
   double alpha = 1.0;
   double epsilon = 0.1;
@@ -62,5 +61,4 @@ double chance_inside(double b, double step, double epsilon);
 // With deaths also by steps of the coefficient that land inside: the thesis
 // leaves out the choice of the kernel, and part of the ratio in deaths.
 double log_kill_ways(const LowRankPrior& prior, Index kernels, double inside);
-
 }  // namespace bayeskernel

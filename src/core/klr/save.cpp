@@ -6,15 +6,12 @@
 #include "klr/stiefel.hpp"
 
 namespace bayeskernel {
-
 namespace detail {
-
 MatrixXd class_covariance(const MatrixXd& z) {
   if (z.rows() < 2) return MatrixXd::Identity(z.cols(), z.cols());
   const MatrixXd centred = z.rowwise() - z.colwise().mean();
   return centred.transpose() * centred / static_cast<double>(z.rows() - 1);
 }
-
 }  // namespace detail
 
 MatrixXd save_frame(const MatrixRef& x, const VectorRef& positive, Index r) {
@@ -44,5 +41,4 @@ MatrixXd save_frame(const MatrixRef& x, const VectorRef& positive, Index r) {
   FrameWalk(p, r).orthonormalise(u);
   return u;
 }
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "mcmc/metropolis.hpp"
 
 namespace bayeskernel {
-
 enum class LowRankMove {
   birth,
   death,
@@ -65,5 +64,4 @@ struct LowRankSchedule {
   double fresh_fraction = 0.05;  // of the moves of U redraw a column
   int polish = 1000;             // sweeps between polar factors of U
 };
-
 }  // namespace bayeskernel

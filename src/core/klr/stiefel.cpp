@@ -1,7 +1,6 @@
 #include "klr/stiefel.hpp"
 
 namespace bayeskernel {
-
 void FrameWalk::draw_uniform(Stream& stream, MatrixXd& u) {
   for (Index l = 0; l < u.cols(); ++l) {
     do {
@@ -93,5 +92,4 @@ bool FrameWalk::normalise(MatrixXd& u, Index l) {
   u.col(l) = vector_ / length;
   return true;
 }
-
 }  // namespace bayeskernel

@@ -11,7 +11,6 @@
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
-
 class FrameWalk {
  public:
   FrameWalk(Index p, Index r)
@@ -57,5 +56,4 @@ class FrameWalk {
   VectorXd vector_;
   Eigen::SelfAdjointEigenSolver<MatrixXd> solver_;
 };
-
 }  // namespace bayeskernel

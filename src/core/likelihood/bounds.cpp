@@ -1,7 +1,6 @@
 #include "likelihood/bounds.hpp"
 
 namespace bayeskernel {
-
 RowTerms gaussian_terms(double y, double w, double m, double s,
                         const Noise& noise) {
   const double precision = w * noise.precision, from = y - m;
@@ -88,5 +87,4 @@ double BoundRule::tile(const TileSpan&, const Tile& tile, const double* m,
       },
       out);
 }
-
 }  // namespace bayeskernel

@@ -16,7 +16,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 RowTerms gaussian_terms(double y, double w, double m, double s,
                         const Noise& noise);
 
@@ -96,5 +95,4 @@ class BoundRule final : public Rule {
   Family family_;
   std::shared_ptr<const DirectTerms> direct_;
 };
-
 }  // namespace bayeskernel

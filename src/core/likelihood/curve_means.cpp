@@ -3,7 +3,6 @@
 #include "math/normal.hpp"
 
 namespace bayeskernel {
-
 Three LogitPowers::curves(double t) {
   const double u = 1.0 / (1.0 + std::exp(t));
   return {u, u * u, u * u * u};
@@ -33,5 +32,4 @@ Three ProbitBound::curves(double t) {
   const MarginTerms at = probit_margin(t);
   return {at.value, at.slope, at.curvature};
 }
-
 }  // namespace bayeskernel

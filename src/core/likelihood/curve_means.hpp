@@ -7,7 +7,6 @@
 #include "math/quadrature.hpp"
 
 namespace bayeskernel {
-
 using Three = TrapezoidTable::Three;
 
 template <int N>
@@ -144,5 +143,4 @@ class CurveMeans {
   TrapezoidTable coarse_{0.625, -80.0, 130.0, Curves::curves};
   TrapezoidTable difference_{0.625, -40.0, 40.0, difference};
 };
-
 }  // namespace bayeskernel

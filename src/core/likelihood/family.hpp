@@ -6,7 +6,6 @@
 #pragma once
 
 namespace bayeskernel {
-
 enum class Family { hinge, probit, logit, gaussian };
 
 // What the engines know of the noise variance v of a Gaussian row: E[1/v] and
@@ -22,5 +21,4 @@ struct NoisePrior {
   bool held = false;
   double precision = 1.0;
 };
-
 }  // namespace bayeskernel

@@ -3,7 +3,6 @@
 #include "math/special.hpp"
 
 namespace bayeskernel {
-
 MarginTerms logit_margin(double t) {
   const double e = std::exp(-std::abs(t));
   const double far = 1.0 / (1.0 + e), near = e * far;
@@ -28,5 +27,4 @@ double log_likelihood(Family family, double y, double f,
       return gaussian_log_density(y - f, noise_variance);
   }
 }
-
 }  // namespace bayeskernel

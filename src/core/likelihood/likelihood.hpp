@@ -5,7 +5,6 @@
 #include "math/normal.hpp"
 
 namespace bayeskernel {
-
 // Of l(t), the log-likelihood at the margin t = y f of a label -1 or +1.
 struct MarginTerms {
   double value;      // l
@@ -76,5 +75,4 @@ inline double gaussian_log_density(double x, double variance) {
 }
 
 double log_likelihood(Family family, double y, double f, double noise_variance);
-
 }  // namespace bayeskernel

@@ -5,9 +5,7 @@
 #include "simd/lanes_exp.hpp"
 
 namespace bayeskernel {
-
 namespace {
-
 void add_row(Family family, const LineRows& rows, double t, Index i,
              LineTerms& out) {
   const double margin = t * rows.s[i] - rows.gap[i];
@@ -117,7 +115,6 @@ BAYESKERNEL_WIDE inline void probit_lanes(const LineRows& rows, double t,
 }
 
 #endif
-
 }  // namespace
 
 LineTerms line_terms(Family family, const LineRows& rows, double t,
@@ -144,5 +141,4 @@ LineTerms line_terms(Family family, const LineRows& rows, double t,
   for (; i < rows.n; ++i) add_row(family, rows, t, i, out);
   return out;
 }
-
 }  // namespace bayeskernel

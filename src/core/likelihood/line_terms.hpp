@@ -7,7 +7,6 @@
 #include "simd/simd.hpp"
 
 namespace bayeskernel {
-
 struct LineTerms {
   double value = 0.0;  // sum w log p(y | f)
   double slope = 0.0;  // its derivative in t
@@ -22,5 +21,4 @@ struct LineRows {
 
 LineTerms line_terms(Family family, const LineRows& rows, double t,
                      simd::Level level = simd::level());
-
 }  // namespace bayeskernel

@@ -7,7 +7,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 class MarginPanels {
  public:
   using Nodes = Eigen::Array<double, 16, 1>;
@@ -45,5 +44,4 @@ class MarginPanels {
  private:
   Nodes node_, log_weight_;
 };
-
 }  // namespace bayeskernel

@@ -1,7 +1,6 @@
 #include "likelihood/probability.hpp"
 
 namespace bayeskernel {
-
 double hinge_probability(double f) {
   const double x = 2.0 * (std::max(1.0 + f, 0.0) - std::max(1.0 - f, 0.0));
   return x >= 0.0 ? 1.0 / (1.0 + std::exp(-x))
@@ -37,5 +36,4 @@ double HingeProbability::wide(double m, double s) const {
                        wide_.integrate(1.0, 9.0, correction);
   return std::min(std::max(value, 0.0), 1.0);
 }
-
 }  // namespace bayeskernel

@@ -6,7 +6,6 @@
 #include "math/quadrature.hpp"
 
 namespace bayeskernel {
-
 // expit{2 (max(1 + f, 0) - max(1 - f, 0))}.
 double hinge_probability(double f);
 
@@ -30,5 +29,4 @@ class HingeProbability {
 
   GaussLegendre narrow_, wide_;
 };
-
 }  // namespace bayeskernel

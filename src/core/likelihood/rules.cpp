@@ -1,7 +1,6 @@
 #include "likelihood/rules.hpp"
 
 namespace bayeskernel {
-
 RowTerms mean_field(double y, double w, double m, double s) {
   const double shortfall = 1.0 - y * m;
   const double chi = shortfall * shortfall + s;
@@ -31,5 +30,4 @@ double StartRule::tile(const TileSpan& span, const Tile& tile, const double* m,
   }
   return 0.0;
 }
-
 }  // namespace bayeskernel

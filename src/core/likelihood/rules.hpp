@@ -12,7 +12,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 // c is floored here: E[1/a] = 1/c would blow up for a row on the margin.
 constexpr double kScaleFloor = 1e-8;
 
@@ -81,5 +80,4 @@ class StartRule final : public Rule {
   double tile(const TileSpan& span, const Tile& tile, const double* m,
               const double*, RowNumbers out) const override;
 };
-
 }  // namespace bayeskernel

@@ -3,7 +3,6 @@
 #include "likelihood/likelihood.hpp"
 
 namespace bayeskernel {
-
 Tilted TiltedMoments::gaussian(double w, double from, double V, double noise) {
   const double own = noise / w, precision = 1.0 / (V + own);
   return {-(w - 1.0) * detail::kLogSqrtTwoPi -
@@ -169,5 +168,4 @@ Tilted TiltedMoments::integrated(double w, double m, double V) const {
   return {log_z, w * (mode.slope + slope),
           direct ? (1.0 - variance_ratio) / V : alpha2, variance_ratio};
 }
-
 }  // namespace bayeskernel

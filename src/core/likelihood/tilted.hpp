@@ -10,7 +10,6 @@
 #include "math/normal.hpp"
 
 namespace bayeskernel {
-
 struct Tilted {
   double log_z;
   double alpha1;          // d log Z / dm
@@ -135,5 +134,4 @@ class TiltedMoments {
   ModeNodes<12> twelve_;
   MarginPanels panels_;
 };
-
 }  // namespace bayeskernel

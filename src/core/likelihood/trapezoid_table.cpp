@@ -1,7 +1,6 @@
 #include "likelihood/trapezoid_table.hpp"
 
 namespace bayeskernel {
-
 auto TrapezoidTable::integrals(double low, double high, double m,
                                double v) const -> Three {
   const Index from = static_cast<Index>(std::floor(low / step_)) - first_;
@@ -32,5 +31,4 @@ auto TrapezoidTable::integrals(double low, double high, double m,
   const double unit = step_ * std::sqrt(-scale / kPi);
   return {unit * sum0.sum(), unit * sum1.sum(), unit * sum2.sum()};
 }
-
 }  // namespace bayeskernel

@@ -10,7 +10,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 class TrapezoidTable {
  public:
   using Three = std::array<double, 3>;
@@ -44,5 +43,4 @@ class TrapezoidTable {
   Index first_;
   Eigen::Array<double, 3, Eigen::Dynamic, Eigen::RowMajor> table_;
 };
-
 }  // namespace bayeskernel

@@ -3,7 +3,6 @@
 #include "simd/gram.hpp"
 
 namespace bayeskernel {
-
 void accumulate_curvature(const RowSource& rows, const TileSpan& span,
                           const Tile& tile, const NonzeroColumns& active,
                           const double* kappa, MatrixXd& scratch,
@@ -91,5 +90,4 @@ void tile_means(const RowSource& rows, const TileSpan& span, const Tile& tile,
     }
   });
 }
-
 }  // namespace bayeskernel

@@ -8,7 +8,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 // gram += sum kappa x x'. The groups of the tile are set in `out`; those of a
 // tile that holds but a part of its group are added to out's only group.
 // `active`: those of the tile's columns.
@@ -26,5 +25,4 @@ void accumulate_linear(const RowSource& rows, const TileSpan& span,
 void tile_means(const RowSource& rows, const TileSpan& span, const Tile& tile,
                 const ArrowVector& point, double* f,
                 const NonzeroColumns& active = NonzeroColumns());
-
 }  // namespace bayeskernel

@@ -1,7 +1,6 @@
 #include "linear/completions.hpp"
 
 namespace bayeskernel {
-
 Index Completions::end(Index i) const {
   const Index n = count_of(unit);
   Index out = i + 1;
@@ -47,5 +46,4 @@ double CompletionRule::tile(const TileSpan& span, const Tile& tile,
   }
   return bound;
 }
-
 }  // namespace bayeskernel

@@ -15,7 +15,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 // By row, in the order of the core. The completions of a unit follow each other
 // and are in one tile.
 struct Completions {
@@ -50,5 +49,4 @@ class CompletionRule final : public Rule {
   const BoundRule& rows_;
   const Completions& units_;
 };
-
 }  // namespace bayeskernel

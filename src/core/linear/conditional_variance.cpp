@@ -4,7 +4,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 ConditionalVariance::ConditionalVariance(VectorXd& residual, Index n,
                                          const Prior& prior, MatrixXd relative)
     : residual_(residual), relative_(std::move(relative)) {
@@ -45,5 +44,4 @@ void ConditionalVariance::update(const Prior& prior,
     precision[l] = Prior::expected_precision(prior.blocks[l], q[l]);
   }
 }
-
 }  // namespace bayeskernel

@@ -10,7 +10,6 @@
 #include "prior/blocks.hpp"
 
 namespace bayeskernel {
-
 // The residuals of the rows belong to this class.
 class ConditionalVariance {
  public:
@@ -39,5 +38,4 @@ class ConditionalVariance {
   VectorXd variance_;
   std::vector<std::size_t> blocks_;
 };
-
 }  // namespace bayeskernel

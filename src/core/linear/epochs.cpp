@@ -3,7 +3,6 @@
 #include "error.hpp"
 
 namespace bayeskernel {
-
 Epochs run_epochs(const RowSource& rows, const Prior& prior, Executor& executor,
                   const StochasticSettings& settings,
                   const StochasticFit::RowMap& map, const RowModel& model,
@@ -40,5 +39,4 @@ MeanFieldResult run_passes(MeanFieldFit& fit, const Epochs& epochs,
   out.interrupted = out.interrupted || epochs.interrupted;
   return out;
 }
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "linear/stochastic.hpp"
 
 namespace bayeskernel {
-
 // How stochastic epochs went.
 struct Epochs {
   std::optional<MeanFieldStart> start;  // where they ended
@@ -31,5 +30,4 @@ Epochs run_epochs(const RowSource& rows, const Prior& prior, Executor& executor,
 MeanFieldResult run_passes(MeanFieldFit& fit, const Epochs& epochs,
                            MeanFieldSettings settings,
                            const KeepGoing& keep_going);
-
 }  // namespace bayeskernel

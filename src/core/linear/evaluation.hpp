@@ -10,7 +10,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 // A point, the curvature kappa (x, z)(x, z)' around it, the precisions of the
 // blocks and the noise of Gaussian rows.
 struct MeanFieldStart {
@@ -35,5 +34,4 @@ struct MeanFieldEvaluation {
   MissingPosterior missing;
   double bound = -std::numeric_limits<double>::infinity();
 };
-
 }  // namespace bayeskernel

@@ -3,7 +3,6 @@
 #include "simd/dense_factor.hpp"
 
 namespace bayeskernel {
-
 GaussianPosterior::GaussianPosterior(Index p, Index r, Index groups)
     : mean(p, r, groups),
       p_(p),
@@ -173,5 +172,4 @@ void GaussianPosterior::subtract_groups(const RowSource& rows,
     }
   });
 }
-
 }  // namespace bayeskernel

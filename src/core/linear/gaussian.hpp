@@ -13,7 +13,6 @@
 #include "simd/simd.hpp"
 
 namespace bayeskernel {
-
 class GaussianPosterior {
  public:
   GaussianPosterior(Index p, Index r, Index groups);
@@ -129,5 +128,4 @@ class GaussianPosterior {
   const ArrowSystem* system_ = nullptr;
   const EliminatedGroups* eliminated_ = nullptr;
 };
-
 }  // namespace bayeskernel

@@ -8,7 +8,6 @@
 #include "rng/matrix_variate.hpp"
 
 namespace bayeskernel {
-
 MatrixXd draw_precision(Stream& stream, const Block& block, MatrixXd moment,
                         const MatrixXd& current) {
   const double count = static_cast<double>(block.members);
@@ -143,5 +142,4 @@ void GibbsChain::gather(double noise, Sums& out, Gather what) {
   }
   pass_.run(at, *rule_, Second::none, out, store, what);
 }
-
 }  // namespace bayeskernel

@@ -22,7 +22,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 // 1/sigma^2 or Psi^-1 of a block given sum v v' over the members that the data
 // reach: the hidden ones keep their prior whatever the data say and are
 // integrated out. `current` is the last draw.
@@ -114,5 +113,4 @@ class GibbsChain {
   ScaleMove scale_move_;
   double jitter_ = 0.0;
 };
-
 }  // namespace bayeskernel

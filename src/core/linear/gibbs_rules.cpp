@@ -5,7 +5,6 @@
 #include "rng/polya_gamma.hpp"
 
 namespace bayeskernel {
-
 void GibbsRule::set(std::uint64_t sweep, VectorXd& latent, double noise) {
   sweep_ = sweep;
   latent_ = latent.data();
@@ -207,5 +206,4 @@ RowFacts check_rows(const RowSource& rows, Family family) {
   }
   return out;
 }
-
 }  // namespace bayeskernel

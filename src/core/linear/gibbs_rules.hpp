@@ -24,7 +24,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 // What of a rule's numbers is the same in every sweep, for the same rows.
 enum class Repeats {
   nothing,
@@ -197,5 +196,4 @@ struct RowFacts {
 // latents; of the others the first tile, which tells whether there are
 // residuals.
 RowFacts check_rows(const RowSource& rows, Family family);
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "rows/nonzero_columns.hpp"
 
 namespace bayeskernel {
-
 void EliminatedGroups::factor(const Curvature& curvature,
                               const MatrixXd& prior) {
   VectorXd log_det = VectorXd::Zero(strips());
@@ -152,5 +151,4 @@ void EliminatedGroups::subtract_from(const Curvature& curvature, Index first,
                   -inverse_.row(0).segment(g, some).transpose(), scratch, gram);
   }
 }
-
 }  // namespace bayeskernel

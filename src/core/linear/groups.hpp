@@ -11,7 +11,6 @@
 #include "simd/gram.hpp"
 
 namespace bayeskernel {
-
 class EliminatedGroups {
  public:
   // `executor`: runs the strips; null: one after another.
@@ -104,5 +103,4 @@ class EliminatedGroups {
   VectorXd small_;
   double log_det_ = 0.0;
 };
-
 }  // namespace bayeskernel

@@ -9,11 +9,9 @@
 #include "simd/simd.hpp"
 
 namespace bayeskernel {
-
 #if BAYESKERNEL_HAS_AVX2
 
 namespace simd {
-
 // out_i += x_i'v for n rows of p numbers, four rows at a time.
 BAYESKERNEL_AVX2 inline void row_products(const double* x, Index p, Index n,
                                           const double* v, double* out) {
@@ -42,7 +40,6 @@ BAYESKERNEL_AVX2 inline void row_products(const double* x, Index p, Index n,
     out[i] += total;
   }
 }
-
 }  // namespace simd
 
 #endif
@@ -66,5 +63,4 @@ inline void latent_values(const RowSource& rows, const TileSpan& span,
 #endif
   tile_means(rows, span, tile, point, f);
 }
-
 }  // namespace bayeskernel

@@ -4,7 +4,6 @@
 #include "likelihood/family.hpp"
 
 namespace bayeskernel {
-
 MeanFieldFit::MeanFieldFit(const RowSource& rows, const Prior& prior,
                            Executor& executor, Indicators* indicators,
                            MissingValues* missing, bool row_moments,
@@ -249,5 +248,4 @@ double MeanFieldFit::update_missing(MeanFieldEvaluation& out) {
                    state.missing_center, out.missing);
   return out.missing.bound;
 }
-
 }  // namespace bayeskernel

@@ -28,7 +28,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 class MeanFieldFit final : public AscentModel {
  public:
   // Without `row_moments` nothing of the size of the data is kept.
@@ -166,5 +165,4 @@ class MeanFieldFit final : public AscentModel {
   MeanFieldEvaluation trial_, accepted_;
   const MeanFieldStart* warm_ = nullptr;
 };
-
 }  // namespace bayeskernel

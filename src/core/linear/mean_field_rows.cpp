@@ -1,7 +1,6 @@
 #include "linear/mean_field_rows.hpp"
 
 namespace bayeskernel {
-
 void MeanFieldRows::delegate(RemoteMeanField remote,
                              const MeanFieldState& state) {
   pass_.delegate([&state, remote = std::move(remote)](
@@ -56,5 +55,4 @@ void MeanFieldRows::run(const Moments& at, const Rule& rule,
   if (out.linear.size() > 0) store.linear = out.linear.data();
   pass_.run(at, rule, second, out.sums, store);
 }
-
 }  // namespace bayeskernel

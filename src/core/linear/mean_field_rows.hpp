@@ -19,7 +19,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 // A pass that is run elsewhere, by who keeps the rows: adds the sums, and sets
 // kappa by row where that is kept (null: not).
 struct MeanFieldPass {
@@ -66,5 +65,4 @@ class MeanFieldRows {
   Second second_;
   Pass pass_;
 };
-
 }  // namespace bayeskernel

@@ -1,7 +1,6 @@
 #include "linear/mean_field_step.hpp"
 
 namespace bayeskernel {
-
 double MeanFieldStep::take(double damping, const MeanFieldState& accepted,
                            const MeanFieldEvaluation& from,
                            SelectedColumns& columns, MeanFieldState& state) {
@@ -50,5 +49,4 @@ const Curvature& MeanFieldStep::matrix(double damping,
   blended_.group_gram = damping * a.group_gram + w * n.group_gram;
   return blended_;
 }
-
 }  // namespace bayeskernel

@@ -14,7 +14,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 class MeanFieldStep {
  public:
   // `newton`: sums have a matrix of Newton's step; `shortens`: steps may
@@ -50,5 +49,4 @@ class MeanFieldStep {
   ArrowVector gradient_, step_;
   Curvature blended_;
 };
-
 }  // namespace bayeskernel

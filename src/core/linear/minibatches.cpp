@@ -5,7 +5,6 @@
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
-
 Index Minibatches::chunks() const {
   return absent_.empty() ? rows_.chunks() : count_of(absent_);
 }
@@ -130,5 +129,4 @@ void Minibatches::gather(const Tile& all) {
   const Index tiles = std::max<Index>(1, (n + 8 * tile - 1) / (8 * tile));
   batch_.finish(grouped_ ? begin_ : std::vector<Index>(), tiles * tile);
 }
-
 }  // namespace bayeskernel

@@ -8,7 +8,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 struct StochasticSettings {
   enum class Rate {
     robbins_monro,  // (t + 1)^-0.7
@@ -102,5 +101,4 @@ class Minibatches {
   MatrixXd buffer_;
   std::vector<Index> units_, members_, groups_, begin_;
 };
-
 }  // namespace bayeskernel

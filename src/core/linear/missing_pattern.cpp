@@ -6,7 +6,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 std::vector<Index> MissingPattern::predictor_of_values() const {
   std::vector<Index> out;
   for (const Row& row : rows) {
@@ -51,5 +50,4 @@ void set_pattern(const MatrixRef& x, std::vector<RowUse> uses,
     out.count += count_of(missing);
   }
 }
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 // Predictors x_i ~ N(mu, Sigma) in R^P of which some values are missing, with
 // mu ~ N(0, mean_var I) and Sigma ~ IW(df, scale). A missing value enters the
 // columns of its row linearly: entry = base + slope * x_ij.
@@ -60,5 +59,4 @@ struct RowUse {
 // NaN where missing; `order` lists the user's rows as they are packed.
 void set_pattern(const MatrixRef& x, std::vector<RowUse> uses,
                  const std::vector<Index>& order, MissingPattern& out);
-
 }  // namespace bayeskernel

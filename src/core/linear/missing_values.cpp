@@ -7,7 +7,6 @@
 #include "math/special.hpp"
 
 namespace bayeskernel {
-
 VectorXd value_variances(const MissingPattern& data,
                          const MissingPosterior& q) {
   VectorXd out(data.count);
@@ -419,5 +418,4 @@ void MissingValues::update_population(const VectorXd& sum,
            log_density(out.df, log_scale, out.df * pp);
   out.bound = bound;
 }
-
 }  // namespace bayeskernel

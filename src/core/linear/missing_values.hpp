@@ -15,7 +15,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 struct MissingPosterior {
   VectorXd mean;        // of every missing value
   VectorXd covariance;  // V_i, h x h, row after row
@@ -130,5 +129,4 @@ class MissingValues {
   MatrixXd complete_square_;
   std::vector<Slot> slots_;
 };
-
 }  // namespace bayeskernel

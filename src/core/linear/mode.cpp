@@ -4,7 +4,6 @@
 #include "math/cholesky.hpp"
 
 namespace bayeskernel {
-
 double ModeRule::tile(const TileSpan& span, const Tile& tile, const double*,
                       const double*, RowNumbers out) const {
   for (Index i = 0; i < span.rows(); ++i) {
@@ -74,5 +73,4 @@ double ModeFit::objective(const ModeResult& at) const {
   }
   return sum;
 }
-
 }  // namespace bayeskernel

@@ -14,7 +14,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 struct ModeSettings {
   double tolerance = 1e-8;  // relative change of the objective
   int max_passes = 2000;
@@ -67,5 +66,4 @@ class ModeFit {
   VectorXd kappa_, linear_;
   Eigen::LLT<MatrixXd> llt_;
 };
-
 }  // namespace bayeskernel

@@ -4,7 +4,6 @@
 #include "linear/latent_values.hpp"
 
 namespace bayeskernel {
-
 void Moments::tile(const RowSource& rows, const TileSpan& span,
                    const Tile& tile, Scratch& scratch, double* m,
                    double* s) const {
@@ -47,5 +46,4 @@ void Moments::of_q(const RowSource& rows, const TileSpan& span,
   tile_means(rows, span, tile, q->mean, m, active);
   q->tile_variances(rows, span, tile, work, s, active);
 }
-
 }  // namespace bayeskernel

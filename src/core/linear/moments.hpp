@@ -11,7 +11,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 struct Moments {
   const GaussianPosterior* q = nullptr;
   const ArrowVector* point = nullptr;  // without q: a draw, whose Var f is not
@@ -33,5 +32,4 @@ struct Moments {
             const NonzeroColumns& active, MatrixXd& work, double* m,
             double* s) const;
 };
-
 }  // namespace bayeskernel

@@ -1,7 +1,6 @@
 #include "linear/newton_curvature.hpp"
 
 namespace bayeskernel {
-
 void accumulate_newton(const RowSource& rows, const TileSpan& span,
                        const Tile& tile, const NonzeroColumns& active,
                        const double* m, const double* s, Second which,
@@ -39,5 +38,4 @@ void accumulate_newton(const RowSource& rows, const TileSpan& span,
   weighted_gram(scratch.near_x.leftCols(at), scratch.near_weight.head(at), work,
                 gram);
 }
-
 }  // namespace bayeskernel

@@ -14,7 +14,6 @@
 #include "simd/gram.hpp"
 
 namespace bayeskernel {
-
 struct NewtonScratch {
   VectorXd weight;  // of every row, to be filled
   MatrixXd near_x;
@@ -27,5 +26,4 @@ void accumulate_newton(const RowSource& rows, const TileSpan& span,
                        const double* m, const double* s, Second which,
                        NewtonScratch& scratch, MatrixXd& work, MatrixXd& gram,
                        Curvature& out);
-
 }  // namespace bayeskernel

@@ -3,7 +3,6 @@
 #include "math/special.hpp"
 
 namespace bayeskernel {
-
 NoisePosterior start_noise(const NoisePrior& prior) {
   NoisePosterior out;
   if (prior.held) out.precision = prior.precision;
@@ -19,5 +18,4 @@ double update_noise(const NoisePrior& prior, double seen, double power,
          prior.shape * std::log(prior.rate) - log_gamma(prior.shape) +
          log_gamma(q.shape) - q.shape * std::log(q.rate);
 }
-
 }  // namespace bayeskernel

@@ -7,7 +7,6 @@
 #include "likelihood/family.hpp"
 
 namespace bayeskernel {
-
 struct NoisePosterior {
   double shape = 0.0, rate = 0.0;  // v ~ IG, when learned
   double precision = 1.0;          // E[1/v]
@@ -24,5 +23,4 @@ NoisePosterior start_noise(const NoisePrior& prior);
 // rows' part of the bound to that of the new q(v), its own terms included.
 double update_noise(const NoisePrior& prior, double seen, double power,
                     double squares, NoisePosterior& q);
-
 }  // namespace bayeskernel

@@ -3,7 +3,6 @@
 #include "linear/accumulate.hpp"
 
 namespace bayeskernel {
-
 void Pass::run(const Moments& at, const Rule& rule, Second second, Sums& out,
                const RowStore& store, Gather what) {
   const Index p = sweep_.rows.x_columns();
@@ -143,5 +142,4 @@ void Pass::tile(const TileSpan& span, const Job& job, Scratch& scratch,
   keep(kappa, n, span, job.store.kappa);
   keep(linear, n, span, job.store.linear);
 }
-
 }  // namespace bayeskernel

@@ -18,7 +18,6 @@
 #include "rows/sweep.hpp"
 
 namespace bayeskernel {
-
 // A pass that is run elsewhere: adds the sums at q (null: the start), with
 // second derivatives or without, and fills what is to be kept by row.
 using RemotePass =
@@ -93,5 +92,4 @@ class Pass {
   std::vector<Slot> slots_;
   ScratchPool<Scratch> pool_;
 };
-
 }  // namespace bayeskernel

@@ -1,7 +1,6 @@
 #include "linear/row_rules.hpp"
 
 namespace bayeskernel {
-
 RowRules::RowRules(const RowModel& model) {
   if (model.completions == nullptr && model.family == Family::hinge &&
       !model.direct) {
@@ -25,5 +24,4 @@ const Rule& RowRules::later() {
   completions_->at_prior = false;
   return *completions_;
 }
-
 }  // namespace bayeskernel

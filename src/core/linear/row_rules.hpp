@@ -10,7 +10,6 @@
 #include "linear/conditional_variance.hpp"
 
 namespace bayeskernel {
-
 struct RowModel {
   Family family = Family::hinge;
   bool direct = false;  // E log p(y | f) itself, not a bound quadratic in f
@@ -48,5 +47,4 @@ class RowRules {
   std::unique_ptr<BoundRule> bound_;
   std::unique_ptr<CompletionRule> completions_;
 };
-
 }  // namespace bayeskernel

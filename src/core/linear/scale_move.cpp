@@ -4,7 +4,6 @@
 #include "mcmc/slice.hpp"
 
 namespace bayeskernel {
-
 double log_scale_density(const Block& block, const MatrixXd& precision,
                          double t) {
   if (block.kind == Block::Kind::iid) {
@@ -173,5 +172,4 @@ double ScaleMove::log_prior(const Moved& moved, double t,
   }
   return value;
 }
-
 }  // namespace bayeskernel

@@ -30,7 +30,6 @@
 #include "rows/sweep.hpp"
 
 namespace bayeskernel {
-
 // Columns of theta, anywhere, whose effects are sigma times something known,
 // sigma^2 ~ IG(shape, rate), or sigma ~ `half_t`.
 struct ScatteredBlock {
@@ -138,5 +137,4 @@ class ScaleMove {
   ArrowVector part_;
   mutable ScratchPool<Scratch> pool_;
 };
-
 }  // namespace bayeskernel

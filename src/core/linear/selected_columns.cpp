@@ -1,7 +1,6 @@
 #include "linear/selected_columns.hpp"
 
 namespace bayeskernel {
-
 void SelectedColumns::start(const VectorXd& inclusion, MeanFieldState& state,
                             MeanFieldEvaluation& out) const {
   indicators_->start(inclusion, out.indicators);
@@ -71,5 +70,4 @@ double SelectedColumns::update(const EffectMoments& effect, double log_slab,
                              std::exp(log_slab), moments.column_var,
                              out.indicators);
 }
-
 }  // namespace bayeskernel

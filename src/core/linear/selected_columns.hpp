@@ -14,7 +14,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 class SelectedColumns {
  public:
   // Null: no column has an indicator.
@@ -55,5 +54,4 @@ class SelectedColumns {
   VectorXd inclusion_;
   Curvature scaled_;
 };
-
 }  // namespace bayeskernel

@@ -1,7 +1,6 @@
 #include "linear/state.hpp"
 
 namespace bayeskernel {
-
 Index StateVector::pack(const MeanFieldState& s, VectorXd& out) const {
   out.resize(size(s));
   double* to = out.data();
@@ -94,5 +93,4 @@ void StateVector::take_root(const double*& at, MatrixXd& a) {
   }
   a.noalias() = root * root.transpose();
 }
-
 }  // namespace bayeskernel

@@ -8,7 +8,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 struct MeanFieldState {
   ArrowVector mean;                 // of theta, u
   std::vector<MatrixXd> precision;  // E[1/sigma^2], E[Psi^-1] by block
@@ -66,5 +65,4 @@ class StateVector {
   const Prior& prior_;
   bool noise_;
 };
-
 }  // namespace bayeskernel

@@ -7,7 +7,6 @@
 #include "math/spd.hpp"
 
 namespace bayeskernel {
-
 StochasticFit::StochasticFit(const RowSource& rows, const Prior& prior,
                              Executor& executor,
                              const StochasticSettings& settings,
@@ -317,5 +316,4 @@ void StochasticFit::group_estimate() {
   }
   rescale();
 }
-
 }  // namespace bayeskernel

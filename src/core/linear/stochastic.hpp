@@ -26,7 +26,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 // Minibatches of rows that others have: the rows of their chunks, and the sums
 // of one at q (null: the start) with this precision of the noise, which are
 // added to those that are given.
@@ -162,5 +161,4 @@ class StochasticFit {
   Adaptive adaptive_;
   bool settled_ = false;
 };
-
 }  // namespace bayeskernel

@@ -3,7 +3,6 @@
 #include "math/cholesky.hpp"
 
 namespace bayeskernel {
-
 void ArrowSystem::factor(const Curvature& curvature, const Prior& prior,
                          const std::vector<MatrixXd>& block_precision) {
   log_det_ = 0.0;
@@ -28,5 +27,4 @@ void ArrowSystem::solve(const ArrowVector& rhs, ArrowVector& out) {
 }
 
 const Eigen::LLT<MatrixXd>& ArrowSystem::llt() const { return llt_; }
-
 }  // namespace bayeskernel

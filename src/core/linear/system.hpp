@@ -13,7 +13,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 class ArrowSystem {
  public:
   // `executor`: factors and solves groups; null: serially, with the same bits.
@@ -60,5 +59,4 @@ class ArrowSystem {
   double log_det_ = 0.0;
   double jitter_ = 0.0;
 };
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 
 namespace bayeskernel {
 namespace detail {
-
 namespace bmp = boost::math::policies;
 
 // Never by an exception, never in long double.
@@ -13,6 +12,5 @@ using QuietPolicy = bmp::policy<
     bmp::domain_error<bmp::ignore_error>, bmp::pole_error<bmp::ignore_error>,
     bmp::overflow_error<bmp::ignore_error>,
     bmp::evaluation_error<bmp::ignore_error>, bmp::promote_double<false>>;
-
 }  // namespace detail
 }  // namespace bayeskernel

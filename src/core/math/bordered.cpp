@@ -1,7 +1,6 @@
 #include "math/bordered.hpp"
 
 namespace bayeskernel {
-
 void LogProduct::multiply(double factor) {
   if (factor > 1e100) {
     log_ += std::log(factor);
@@ -15,7 +14,6 @@ void LogProduct::multiply(double factor) {
 }
 
 namespace detail {
-
 void symmetric_columns(const double* a, Index stride, Index size, Index k,
                        double* first, double* second) {
   for (Index j = 0; j < k; ++j) {
@@ -44,7 +42,5 @@ void set_symmetric_columns(double* a, Index stride, Index size, Index k,
     a[stride + i] = second[i];
   }
 }
-
 }  // namespace detail
-
 }  // namespace bayeskernel

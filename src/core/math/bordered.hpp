@@ -11,7 +11,6 @@
 #include "simd/simd.hpp"
 
 namespace bayeskernel {
-
 // log of a product of positive numbers with few logarithms.
 class LogProduct {
  public:
@@ -24,7 +23,6 @@ class LogProduct {
 };
 
 namespace detail {
-
 // Columns of two pivots, from the rows that they change on, and reciprocals.
 struct Pivots {
   const double* first;
@@ -159,7 +157,6 @@ inline double run_any(simd::Level level, const Body& body) {
 #endif
   return body(simd::Lanes<2>());
 }
-
 }  // namespace detail
 
 // Column k becomes d_k times that of the unit lower factor L of A = L D L',
@@ -185,5 +182,4 @@ inline double sweep_bordered(double* a, Index stride, Index m, double* work,
     return detail::sweep_bordered(lanes, a, stride, m, work, least);
   });
 }
-
 }  // namespace bayeskernel

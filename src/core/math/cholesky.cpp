@@ -3,7 +3,6 @@
 #include "error.hpp"
 
 namespace bayeskernel {
-
 double jittered_cholesky(Eigen::Ref<MatrixXd> a, Eigen::LLT<MatrixXd>& llt) {
   llt.compute(a);
   const auto usable = [&] {
@@ -29,5 +28,4 @@ double jittered_cholesky(Eigen::Ref<MatrixXd> a, Eigen::LLT<MatrixXd>& llt) {
 double log_det(const Eigen::LLT<MatrixXd>& llt) {
   return 2.0 * llt.matrixLLT().diagonal().array().log().sum();
 }
-
 }  // namespace bayeskernel

@@ -6,7 +6,6 @@
 #include "error.hpp"
 
 namespace bayeskernel {
-
 // x A = rhs for a symmetric positive definite A, from x as it is on entry
 // (`from_zero`: from 0): apply(v, out) sets out = v A, precondition(r, out)
 // out = r M. Stops when the preconditioned residuals of all rows are below
@@ -48,5 +47,4 @@ int conjugate_gradients(Apply&& apply, Precondition&& precondition,
   }
   throw NumericError("the equations of the random effects could not be solved");
 }
-
 }  // namespace bayeskernel

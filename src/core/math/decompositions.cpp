@@ -4,7 +4,6 @@
 #include <Eigen/LU>
 
 namespace bayeskernel {
-
 SymmetricEigen::SymmetricEigen(const MatrixXd& a) {
   const Eigen::SelfAdjointEigenSolver<MatrixXd> solver(a);
   values_ = solver.eigenvalues();
@@ -14,5 +13,4 @@ SymmetricEigen::SymmetricEigen(const MatrixXd& a) {
 double determinant(const MatrixXd& a) { return a.determinant(); }
 
 MatrixXd inverse(const MatrixXd& a) { return a.inverse(); }
-
 }  // namespace bayeskernel

@@ -4,7 +4,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 // Of a symmetric matrix, whose lower triangle is read.
 class SymmetricEigen {
  public:
@@ -22,5 +21,4 @@ double determinant(const MatrixXd& a);
 
 // Of a square matrix that need not be symmetric.
 MatrixXd inverse(const MatrixXd& a);
-
 }  // namespace bayeskernel

@@ -5,9 +5,7 @@
 #include <cstring>
 
 namespace bayeskernel {
-
 namespace {
-
 // The upper 26 bits of the significand; what is left has 27. By bits, which no
 // fused multiplication of the compiler's can undo.
 double upper_half(double x) {
@@ -17,7 +15,6 @@ double upper_half(double x) {
   std::memcpy(&x, &bits, sizeof x);
   return x;
 }
-
 }  // namespace
 
 double product_error(double a, double b, double product) {
@@ -44,5 +41,4 @@ DoubleDouble sqrt(const DoubleDouble& x) {
   const DoubleDouble left = x - DoubleDouble(root) * DoubleDouble(root);
   return DoubleDouble(root, left.high / (2.0 * root));
 }
-
 }  // namespace bayeskernel

@@ -4,7 +4,6 @@
 #pragma once
 
 namespace bayeskernel {
-
 // What rounding took from the product of a and b.
 double product_error(double a, double b, double product);
 
@@ -55,5 +54,4 @@ struct DoubleDouble {
 };
 
 DoubleDouble sqrt(const DoubleDouble& x);
-
 }  // namespace bayeskernel

@@ -1,7 +1,6 @@
 #include "math/kmeans.hpp"
 
 namespace bayeskernel {
-
 Centres::Centres(VectorXd origin, Index capacity)
     : d_(origin.size()),
       origin_(std::move(origin)),
@@ -51,5 +50,4 @@ void lloyd(const MatrixRef& x, int steps, MatrixXd& centres,
     }
   }
 }
-
 }  // namespace bayeskernel

@@ -6,12 +6,10 @@
 #include "simd/simd.hpp"
 
 namespace bayeskernel {
-
 #if BAYESKERNEL_HAS_AVX2
 
 namespace simd {
 namespace detail {
-
 typedef long long Integer4
     __attribute__((vector_size(32), may_alias, aligned(8)));
 
@@ -70,7 +68,6 @@ BAYESKERNEL_AVX2 inline void nearest_rows(const double* panels,
     label[i] = static_cast<int>(index[i][lane]);
   }
 }
-
 }  // namespace detail
 
 BAYESKERNEL_AVX2 inline void nearest(const double* panels, const double* half,
@@ -84,7 +81,6 @@ BAYESKERNEL_AVX2 inline void nearest(const double* panels, const double* half,
     detail::nearest_rows<1>(panels, half, count, d, x, stride, label + i);
   }
 }
-
 }  // namespace simd
 
 #else
@@ -172,5 +168,4 @@ class Centres {
 // step; blocks of rows are shared out, the sums are in the order of the rows.
 void lloyd(const MatrixRef& x, int steps, MatrixXd& centres,
            Executor& executor);
-
 }  // namespace bayeskernel

@@ -5,15 +5,12 @@
 #include "math/boost_policy.hpp"
 
 namespace bayeskernel {
-
 namespace detail {
-
 double mills_ratio_tail(double t) {
   double denominator = t;
   for (int k = 40; k >= 1; --k) denominator = t + k / denominator;
   return 1.0 / denominator;
 }
-
 }  // namespace detail
 
 void normal_cdf(const ArrayXd& x, ArrayXd& z, ArrayXd& out) {
@@ -100,5 +97,4 @@ double normal_quantile(double p) {
   return -detail::kSqrtTwo *
          boost::math::erfc_inv(2.0 * p, detail::QuietPolicy());
 }
-
 }  // namespace bayeskernel

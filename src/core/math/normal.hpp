@@ -6,9 +6,7 @@
 #include "simd/simd.hpp"
 
 namespace bayeskernel {
-
 namespace detail {
-
 constexpr double kSqrtHalf = 0.70710678118654752440;
 constexpr double kSqrtTwo = 1.41421356237309504880;
 constexpr double kSqrtTwoPi = 2.50662827463100050242;
@@ -49,7 +47,6 @@ BAYESKERNEL_INLINE inline void replace_by_mills(T& a) {
       487209.3504046536;
   a = (even + a * odd) / (even_below + a * odd_below);
 }
-
 }  // namespace detail
 
 inline double normal_density(double x) {
@@ -90,5 +87,4 @@ BelowNormal below_normal(double x);
 
 // The x with Phi(x) = p, 0 < p < 1.
 double normal_quantile(double p);
-
 }  // namespace bayeskernel

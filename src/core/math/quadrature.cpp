@@ -3,7 +3,6 @@
 #include <Eigen/Eigenvalues>
 
 namespace bayeskernel {
-
 GaussLegendre::GaussLegendre(Index n) {
   VectorXd diagonal = VectorXd::Zero(n), side(n - 1);
   for (Index k = 1; k < n; ++k) {
@@ -26,5 +25,4 @@ GaussHermite::GaussHermite(Index n) {
   node = eigen.eigenvalues();
   weight = eigen.eigenvectors().row(0).array().square();
 }
-
 }  // namespace bayeskernel

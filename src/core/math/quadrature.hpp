@@ -5,7 +5,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 struct GaussLegendre {
   VectorXd node, weight;
 
@@ -29,5 +28,4 @@ struct GaussHermite {
 
   explicit GaussHermite(Index n);
 };
-
 }  // namespace bayeskernel

@@ -6,7 +6,6 @@
 #include "math/cholesky.hpp"
 
 namespace bayeskernel {
-
 MatrixXd spd_inverse(const MatrixRef& a, const char* what) {
   const Eigen::LLT<MatrixXd> llt(a);
   if (llt.info() != Eigen::Success) {
@@ -18,5 +17,4 @@ MatrixXd spd_inverse(const MatrixRef& a, const char* what) {
 double spd_log_det(const MatrixRef& a) {
   return log_det(Eigen::LLT<MatrixXd>(a));
 }
-
 }  // namespace bayeskernel

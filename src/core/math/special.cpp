@@ -7,7 +7,6 @@
 #include "math/boost_policy.hpp"
 
 namespace bayeskernel {
-
 double log_gamma(double x) {
   return boost::math::lgamma(x, detail::QuietPolicy());
 }
@@ -32,5 +31,4 @@ double multivariate_digamma(double a, int r) {
   for (int j = 0; j < r; ++j) sum += digamma(a - 0.5 * j);
   return sum;
 }
-
 }  // namespace bayeskernel

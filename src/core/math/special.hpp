@@ -6,7 +6,6 @@
 #include <cmath>
 
 namespace bayeskernel {
-
 inline double expit(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
 // log expit(x).
@@ -29,5 +28,4 @@ double log_multivariate_gamma(double a, int r);
 // d/da log Gamma_r(a). E log|W| = multivariate_digamma(df / 2, r) + r log 2 +
 // log|V| for W ~ Wishart(df, V).
 double multivariate_digamma(double a, int r);
-
 }  // namespace bayeskernel

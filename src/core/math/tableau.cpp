@@ -3,7 +3,6 @@
 #include "math/cholesky.hpp"
 
 namespace bayeskernel {
-
 Tableau::Tableau(Index size)
     : size_(size),
       in_(size, 0),
@@ -81,5 +80,4 @@ double Tableau::pivot(Index k) const {
   if (in(k)) return std::min(value, -1e-300);
   return std::max(value, floor_[k]);
 }
-
 }  // namespace bayeskernel

@@ -10,7 +10,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 class Tableau {
  public:
   explicit Tableau(Index size);
@@ -49,5 +48,4 @@ class Tableau {
   VectorXd column_, floor_;
   Eigen::LLT<MatrixXd> llt_;
 };
-
 }  // namespace bayeskernel

@@ -3,7 +3,6 @@
 #include <unsupported/Eigen/FFT>
 
 namespace bayeskernel {
-
 Autocovariance::Autocovariance(MatrixRef draws)
     : centred_(draws.rowwise() - draws.colwise().mean()) {}
 
@@ -44,5 +43,4 @@ void Autocovariance::compute_all() {
   known_.assign(series.begin(), series.begin() + n);
   for (double& value : known_) value /= centred_.size();
 }
-
 }  // namespace bayeskernel

@@ -6,7 +6,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 class Autocovariance {
  public:
   // Columns of `draws` are chains of equal length n.
@@ -28,5 +27,4 @@ class Autocovariance {
   MatrixXd centred_;
   std::vector<double> known_;
 };
-
 }  // namespace bayeskernel

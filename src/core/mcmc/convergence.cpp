@@ -4,9 +4,7 @@
 #include "mcmc/autocovariance.hpp"
 
 namespace bayeskernel {
-
 namespace detail {
-
 MatrixXd split_chains(MatrixRef x) {
   const Index half = x.rows() / 2;
   MatrixXd split(half, 2 * x.cols());
@@ -93,7 +91,6 @@ double quantile(std::vector<double>& values, double probability) {
   const double h = position - below;
   return upper == *lower ? upper : (1.0 - h) * *lower + h * upper;
 }
-
 }  // namespace detail
 
 Convergence convergence(MatrixRef draws) {
@@ -124,5 +121,4 @@ Convergence convergence(MatrixRef draws) {
   result.ess_tail = std::isnan(low) ? low : std::min(high, low);
   return result;
 }
-
 }  // namespace bayeskernel

@@ -7,7 +7,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 // NaN where a number has no meaning: constant draws, a draw that is not finite,
 // fewer than four iterations (R-hat) or six (effective sizes).
 struct Convergence {
@@ -19,7 +18,6 @@ struct Convergence {
 };
 
 namespace detail {
-
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
 // The absolute threshold of `posterior`.
@@ -45,11 +43,9 @@ double split_ess(MatrixRef x);
 // Quantile of type 7, with the operations of R's quantile() so that a draw is
 // on the same side of it.
 double quantile(std::vector<double>& values, double probability);
-
 }  // namespace detail
 
 // `draws` is iterations x chains. Draws are taken from their median first, so
 // that a mean far from 0 costs no digits.
 Convergence convergence(MatrixRef draws);
-
 }  // namespace bayeskernel

@@ -1,7 +1,6 @@
 #include "mcmc/learned_step.hpp"
 
 namespace bayeskernel {
-
 LearnedStep::LearnedStep(Index size)
     : mean_(VectorXd::Zero(size)),
       covariance_(kFirst * MatrixXd::Identity(size, size)) {}
@@ -43,5 +42,4 @@ void LearnedStep::restore(const std::vector<double>& learned) {
               covariance_.data());
   fresh_ = false;
 }
-
 }  // namespace bayeskernel

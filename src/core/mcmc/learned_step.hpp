@@ -5,7 +5,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 class LearnedStep {
  public:
   explicit LearnedStep(Index size);
@@ -36,5 +35,4 @@ class LearnedStep {
   MatrixXd covariance_, root_;
   bool fresh_ = false;
 };
-
 }  // namespace bayeskernel

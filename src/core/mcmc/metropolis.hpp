@@ -5,7 +5,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 // Log ratio of what is never accepted.
 constexpr double kNeverAccepted = -std::numeric_limits<double>::infinity();
 
@@ -56,5 +55,4 @@ class AcceptanceTable {
   ArrayXXd counts_ = ArrayXXd::Zero(kMoves, 2);
   bool warming_ = true;
 };
-
 }  // namespace bayeskernel

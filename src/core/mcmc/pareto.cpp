@@ -1,7 +1,6 @@
 #include "mcmc/pareto.hpp"
 
 namespace bayeskernel {
-
 double pareto_shape(const std::vector<double>& x) {
   const double n = static_cast<double>(x.size());
   const double quartile =
@@ -45,5 +44,4 @@ double pareto_k(const VectorXd& log_weight) {
   const double k = pareto_shape(exceedance);
   return (n * k + 10.0 * 0.5) / (n + 10.0);
 }
-
 }  // namespace bayeskernel

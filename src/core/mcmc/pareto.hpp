@@ -6,7 +6,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 // Of exceedances in increasing order, by the empirical Bayes estimate of Zhang
 // & Stephens (2009, Technometrics 51, 316-325). O(n^1.5).
 double pareto_shape(const std::vector<double>& x);
@@ -14,5 +13,4 @@ double pareto_shape(const std::vector<double>& x);
 // k of weights exp(log_weight), drawn towards one half by ten observations;
 // infinite where a weight is not finite.
 double pareto_k(const VectorXd& log_weight);
-
 }  // namespace bayeskernel

@@ -12,7 +12,6 @@
 #include "parallel/executor.hpp"
 
 namespace bayeskernel {
-
 struct ChainPlan {
   Index warmup = 1000;
   Index draws = 1000;  // kept, per chain
@@ -82,5 +81,4 @@ ChainStatus run_chains(std::vector<Chain*>& chains, const ChainPlan& plan,
   status.kept = std::max<Index>(0, (status.sweeps - plan.warmup) / plan.thin);
   return status;
 }
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
-
 // One draw of t from 0, `log_density` of which may be minus infinity elsewhere.
 template <class F>
 double slice_log_scale(F&& log_density, Stream& stream, double width = 0.25) {
@@ -24,5 +23,4 @@ double slice_log_scale(F&& log_density, Stream& stream, double width = 0.25) {
   }
   return 0.0;
 }
-
 }  // namespace bayeskernel

@@ -1,9 +1,7 @@
 #include "mcmc/tangents.hpp"
 
 namespace bayeskernel {
-
 namespace {
-
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kFlat = 1e-10;
 
@@ -13,7 +11,6 @@ double crossing(const Tangent& a, const Tangent& b) {
   const double z = a.at + (b.value - a.value - b.slope * (b.at - a.at)) / turn;
   return std::clamp(z, a.at, b.at);
 }
-
 }  // namespace
 
 void TangentHull::add(const Tangent& tangent) {
@@ -73,5 +70,4 @@ double TangentHull::draw(double pick, double u) const {
   const double way = -std::log1p(u * std::expm1(-rate * width)) / rate;
   return slope > 0.0 ? piece.high - way : piece.low + way;
 }
-
 }  // namespace bayeskernel

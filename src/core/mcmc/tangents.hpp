@@ -6,7 +6,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 // Of a log density at `at`; where it has a kink, two of them.
 struct Tangent {
   double at, value, slope;
@@ -36,5 +35,4 @@ class TangentHull {
   std::vector<Piece> pieces_;
   double log_mass_ = 0.0;
 };
-
 }  // namespace bayeskernel

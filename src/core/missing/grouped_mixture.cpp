@@ -7,7 +7,6 @@
 #include "math/spd.hpp"
 
 namespace bayeskernel {
-
 GroupedMixture GroupedMixtureFit::fit(const Data& data, GroupEffects groups,
                                       bool response) {
   MixtureFit::Options options;
@@ -348,5 +347,4 @@ void GroupedMixtureFit::leave_last(GroupedMixture& out) {
     factor.variance = MatrixXd::Zero(width * width, factor.mean.cols());
   }
 }
-
 }  // namespace bayeskernel

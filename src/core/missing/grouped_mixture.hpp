@@ -11,7 +11,6 @@
 #include "missing/mixture.hpp"
 
 namespace bayeskernel {
-
 struct GroupedMixture {
   Mixture rows;
   GroupEffects groups;
@@ -103,5 +102,4 @@ class GroupedMixtureFit {
   VectorXd scale_;
   std::vector<MatrixXd> level_, covariance_;
 };
-
 }  // namespace bayeskernel

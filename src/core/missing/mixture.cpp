@@ -6,7 +6,6 @@
 #include "parallel/executor.hpp"
 
 namespace bayeskernel {
-
 int Cells::level(Index cell, Index factor) const {
   for (Index f = factors() - 1; f > factor; --f) cell /= sizes_[f];
   return static_cast<int>(cell % sizes_[factor]);
@@ -390,5 +389,4 @@ void MixtureFit::complete(const Pattern& from, const VectorXd& mean,
     }
   }
 }
-
 }  // namespace bayeskernel

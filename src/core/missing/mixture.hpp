@@ -14,7 +14,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 using Codes = Eigen::Matrix<int, Eigen::Dynamic, Eigen::Dynamic>;
 
 // Combinations of the levels of some factors; levels count from 0, the first
@@ -259,5 +258,4 @@ class MixtureFit {
   MatrixXd variance_, left_;
   std::vector<Index> row_cells_;
 };
-
 }  // namespace bayeskernel

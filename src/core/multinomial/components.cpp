@@ -7,9 +7,7 @@
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
-
 namespace {
-
 std::vector<Index> finite_places(const MatrixXd& alpha, Index row) {
   std::vector<Index> out;
   for (Index k = 0; k < alpha.cols(); ++k) {
@@ -17,7 +15,6 @@ std::vector<Index> finite_places(const MatrixXd& alpha, Index row) {
   }
   return out;
 }
-
 }  // namespace
 
 KeptFit keep_fit(const MultinomialFit& fit, const VectorXd& weights,
@@ -201,5 +198,4 @@ ClassPredictions average_draws(SampledLatent& draws, Index nodes,
   out.log_probability = out.probability.array().log();
   return out;
 }
-
 }  // namespace bayeskernel

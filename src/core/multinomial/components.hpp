@@ -12,7 +12,6 @@
 #include "parallel/executor.hpp"
 
 namespace bayeskernel {
-
 // The factors of a fit follow from G and the scales, which are infinite where a
 // regressor left, or are kept where G is too badly conditioned.
 struct KeptFit {
@@ -88,5 +87,4 @@ void class_probabilities(const MatrixXd& f, Index nodes, Executor& executor,
 ClassPredictions average_draws(SampledLatent& draws, Index nodes,
                                Executor& executor,
                                const std::function<void()>& look);
-
 }  // namespace bayeskernel

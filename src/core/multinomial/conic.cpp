@@ -1,7 +1,6 @@
 #include "multinomial/conic.hpp"
 
 namespace bayeskernel {
-
 double ConicRule::moments(const double* m, Index t, double* y) {
   count_ = 0;
   for (Index j = 0; j < classes_; ++j) {
@@ -180,5 +179,4 @@ void ConicRule::draw(const double* m, Index t, Stream& stream, double* y) {
     } while (y[j] > y[t]);
   }
 }
-
 }  // namespace bayeskernel

@@ -18,11 +18,8 @@
 #include "simd/simd.hpp"
 
 namespace bayeskernel {
-
 namespace detail {
-
 constexpr double kInverseSqrtTwoPi = 0.39894228040143267794;
-
 }  // namespace detail
 
 // Number of nodes that leaves less than 1e-10 in log Z and in every mean.
@@ -212,5 +209,4 @@ class ConicRule {
   };
   Grid grid_;
 };
-
 }  // namespace bayeskernel

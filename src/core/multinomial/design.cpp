@@ -3,7 +3,6 @@
 #include "parallel/scratch_pool.hpp"
 
 namespace bayeskernel {
-
 Design::Design(const Composite& composite, const VectorXd& weights,
                Executor& executor, double most, double constant)
     : composite_(composite), weights_(weights), constant_(constant) {
@@ -53,5 +52,4 @@ MatrixXd Design::gram(Executor& executor, const VectorXd& power) const {
   out.triangularView<Eigen::StrictlyUpper>() = out.transpose();
   return out;
 }
-
 }  // namespace bayeskernel

@@ -8,7 +8,6 @@
 #include "parallel/executor.hpp"
 
 namespace bayeskernel {
-
 class Design {
  public:
   struct Scratch {
@@ -59,5 +58,4 @@ class Design {
   Index width_;
   MatrixXd kept_;
 };
-
 }  // namespace bayeskernel

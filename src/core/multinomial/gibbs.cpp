@@ -6,7 +6,6 @@
 #include "simd/dense_factor.hpp"
 
 namespace bayeskernel {
-
 const char* name_of(MultinomialMove move) {
   const char* names[] = {"weight", "refresh", "flip", "lengthscale", "hyper"};
   return names[static_cast<int>(move)];
@@ -395,5 +394,4 @@ void MultinomialChain::draw_scales() {
     }
   }
 }
-
 }  // namespace bayeskernel

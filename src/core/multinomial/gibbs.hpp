@@ -14,7 +14,6 @@
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
-
 // How weights of a composite are distributed.
 enum class WeightPrior { fixed, dirichlet, gamma, bernoulli };
 
@@ -161,5 +160,4 @@ class MultinomialChain {
   MatrixXd mean_;
   VectorXd d_, own_w_;
 };
-
 }  // namespace bayeskernel

@@ -6,7 +6,6 @@
 #include "parallel/scratch_pool.hpp"
 
 namespace bayeskernel {
-
 KernelLearner::KernelLearner(Composite& composite, const VectorXd& weights,
                              const KernelPrior& prior, Learned learned,
                              MultinomialFit& fit,
@@ -550,5 +549,4 @@ MultinomialResult KernelLearner::left_out(bool own,
   total.converged = total.converged && found.converged && !interrupted;
   return total;
 }
-
 }  // namespace bayeskernel

@@ -24,7 +24,6 @@
 #include "parallel/executor.hpp"
 
 namespace bayeskernel {
-
 // Point estimates are added to the bound by these log densities: of beta of a
 // product, Gamma(weight_shape, weight_rate), of a sum that adds up to 1,
 // Dirichlet(weight_shape, ...), flat with 1; of theta = 1 / (2 l^2),
@@ -260,5 +259,4 @@ struct StateSearch {
     return true;
   }
 };
-
 }  // namespace bayeskernel

@@ -3,9 +3,7 @@
 #include <numeric>
 
 namespace bayeskernel {
-
 namespace detail {
-
 LeftOutClass::LeftOutClass(RegressionFactor factor, bool own)
     : factor_(std::move(factor)), product_(factor_.u()) {
   place_.assign(static_cast<std::size_t>(factor_.variance().size()), -1);
@@ -86,7 +84,6 @@ ClassMoments left_out_by_objects(const MultinomialFit& fit,
   });
   return {std::move(mean), std::move(sd)};
 }
-
 }  // namespace detail
 
 VectorXd class_log_probability(const ClassMoments& at,
@@ -206,5 +203,4 @@ ClassMoments left_out_moments(const MultinomialFit& fit, const Design& design,
   });
   return {std::move(mean), std::move(sd)};
 }
-
 }  // namespace bayeskernel

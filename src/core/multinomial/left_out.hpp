@@ -18,9 +18,7 @@
 #include "simd/lower_product.hpp"
 
 namespace bayeskernel {
-
 namespace detail {
-
 // k_n' V k_n and, without regressor n, also what that takes from the mean.
 class LeftOutClass {
  public:
@@ -35,7 +33,6 @@ class LeftOutClass {
   LowerProduct product_;
   std::vector<Index> place_;  // among the active, of regressors to leave out
 };
-
 }  // namespace detail
 
 // What the others say of each object's latent responses, classes x objects.
@@ -44,7 +41,6 @@ struct ClassMoments {
 };
 
 namespace detail {
-
 // Where regressors are about as many as objects: with C = K' A^-1 K and the
 // curvatures h of a class, v_n = ((C^-1 + H)^-1)_nn = (1 - b_n) / h_n for b the
 // diagonal of (I + H^1/2 C H^1/2)^-1. N^3 / 3 multiply-adds a class.
@@ -52,7 +48,6 @@ bool few_objects(const MultinomialFit& fit, const Design& design);
 ClassMoments left_out_by_objects(const MultinomialFit& fit,
                                  const Design& design, const MatrixXd& f,
                                  const MatrixXd& bend, Executor& executor);
-
 }  // namespace detail
 
 // `own`: object n is regressor n. Some 2 M^2 N multiply-adds a class.
@@ -72,5 +67,4 @@ MatrixXd class_log_probabilities(const ClassMoments& at,
 // log P(t_n | the other objects).
 VectorXd left_out(const MultinomialFit& fit, const Design& design, bool own,
                   Executor& executor);
-
 }  // namespace bayeskernel

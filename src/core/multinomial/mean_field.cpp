@@ -8,7 +8,6 @@
 #include "simd/gram.hpp"
 
 namespace bayeskernel {
-
 MultinomialResult MultinomialFit::run(const Design& design,
                                       const KeepGoing& keep_going,
                                       const MultinomialStart* start,
@@ -394,5 +393,4 @@ void MultinomialFit::unpack(const VectorXd& from, Inputs& out) const {
   Eigen::Map<VectorXd>(out.alpha.data(), out.alpha.size()) =
       from.tail(out.alpha.size()).array().exp();
 }
-
 }  // namespace bayeskernel

@@ -18,7 +18,6 @@
 #include "parallel/scratch_pool.hpp"
 
 namespace bayeskernel {
-
 enum class LatentScales { by_class, shared, fixed };
 
 struct MultinomialSettings {
@@ -181,5 +180,4 @@ class MultinomialFit {
   ScratchPool<Scratch> pool_;
   ScratchPool<RegressionFactor> factors_;
 };
-
 }  // namespace bayeskernel

@@ -4,7 +4,6 @@
 #include "parallel/scratch_pool.hpp"
 
 namespace bayeskernel {
-
 MultinomialPosterior::MultinomialPosterior(
     MatrixXd mean, std::vector<RegressionFactor> factors)
     : mean_(std::move(mean)), factors_(std::move(factors)) {
@@ -98,5 +97,4 @@ void class_log_probabilities(ConicRule& rule, const double* f, double* out) {
   const double shift = std::log(sum);
   for (Index c = 0; c < rule.classes(); ++c) out[c] -= shift;
 }
-
 }  // namespace bayeskernel

@@ -13,7 +13,6 @@
 #include "simd/lower_product.hpp"
 
 namespace bayeskernel {
-
 // q(W) of a fit.
 class MultinomialPosterior {
  public:
@@ -57,5 +56,4 @@ MultinomialMoments predict_classes(const MultinomialPosterior& q,
 
 // P(class | W) of one object with latent functions f: unit scales.
 void class_log_probabilities(ConicRule& rule, const double* f, double* out);
-
 }  // namespace bayeskernel

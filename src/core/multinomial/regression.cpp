@@ -3,7 +3,6 @@
 #include <Eigen/QR>
 
 namespace bayeskernel {
-
 void RegressionFactor::restore(const MatrixRef& u, std::vector<Index> active,
                                Index regressors) {
   if (u.rows() != u.cols() || u.rows() != count_of(active) || !u.allFinite()) {
@@ -96,5 +95,4 @@ void RegressionFactor::compute(const MatrixXd& gram, const VectorRef& alpha,
     throw NumericError("a posterior covariance is not finite");
   }
 }
-
 }  // namespace bayeskernel

@@ -10,7 +10,6 @@
 #include "simd/dense_factor.hpp"
 
 namespace bayeskernel {
-
 // V = U'U for the regressors that are active; the others have w = 0.
 class RegressionFactor {
  public:
@@ -47,5 +46,4 @@ class RegressionFactor {
   double log_det_ = 0.0;
   bool by_qr_ = false;
 };
-
 }  // namespace bayeskernel

@@ -1,7 +1,6 @@
 #include "multinomial/sources.hpp"
 
 namespace bayeskernel {
-
 Source Source::of_kernel(Kernel kernel, View x, View z) {
   Source out(x, z);
   out.kernel_ = std::move(kernel);
@@ -152,5 +151,4 @@ void Source::log_block(Index first, Index count, Scratch& scratch,
     out[k] = out[k] > 0.0 ? std::log(out[k]) : kLeast;
   }
 }
-
 }  // namespace bayeskernel

@@ -12,7 +12,6 @@
 #include "kernel/tree.hpp"
 
 namespace bayeskernel {
-
 // Points are columns. The memory behind the views outlives the source.
 class Source {
  public:
@@ -101,5 +100,4 @@ class Composite {
   Combination combination_;
   bool bias_;
 };
-
 }  // namespace bayeskernel

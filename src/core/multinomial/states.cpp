@@ -3,7 +3,6 @@
 #include "multinomial/left_out.hpp"
 
 namespace bayeskernel {
-
 void StateFits::run(const Composite& composite, MultinomialFit& fit,
                     const StateSettings& settings, Executor& executor,
                     const KeepGoing& keep_going) {
@@ -73,5 +72,4 @@ double StateFits::fit_at(const VectorXd& state, const Composite& composite,
   }
   return value;
 }
-
 }  // namespace bayeskernel

@@ -6,7 +6,6 @@
 #include "multinomial/learning.hpp"
 
 namespace bayeskernel {
-
 struct StateSettings {
   double on = 0.5;           // prior probability of a weight 1
   bool allow_empty = false;  // no weight 1
@@ -48,5 +47,4 @@ class StateFits {
   MultinomialResult result_;
   double most_ = -std::numeric_limits<double>::infinity();
 };
-
 }  // namespace bayeskernel

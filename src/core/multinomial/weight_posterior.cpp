@@ -7,7 +7,6 @@
 #include "rng/distributions.hpp"
 
 namespace bayeskernel {
-
 WeightPosterior::WeightPosterior(Index size, const WeightSettings& settings)
     : size_(size), set_(settings) {
   if (size < 2 && !settings.product) {
@@ -197,5 +196,4 @@ double WeightPosterior::gamma_hyper() {
   }
   return out;
 }
-
 }  // namespace bayeskernel

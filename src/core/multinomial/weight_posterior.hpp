@@ -25,7 +25,6 @@
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
-
 struct WeightSettings {
   bool product = false;
   bool slice = false;
@@ -300,5 +299,4 @@ class WeightPosterior {
   double log_root_ = 0.0, entropy_ = 0.0, bound_ = 0.0, effective_ = 0.0;
   int places_ = 0;
 };
-
 }  // namespace bayeskernel

@@ -1,7 +1,6 @@
 #include "optim/anderson.hpp"
 
 namespace bayeskernel {
-
 bool Anderson::combine(const VectorXd& z, VectorXd& g) {
   if (filled_ >= 0) {
     const int slot = filled_ % memory_;
@@ -23,5 +22,4 @@ bool Anderson::combine(const VectorXd& z, VectorXd& g) {
   g.noalias() -= df_.leftCols(used) * gamma;
   return true;
 }
-
 }  // namespace bayeskernel

@@ -6,7 +6,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 class Anderson {
  public:
   Anderson(Index size, Index coordinates, int memory)
@@ -30,5 +29,4 @@ class Anderson {
   MatrixXd dz_, df_;
   VectorXd z_, f_;
 };
-
 }  // namespace bayeskernel

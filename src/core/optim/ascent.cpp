@@ -1,7 +1,6 @@
 #include "optim/ascent.hpp"
 
 namespace bayeskernel {
-
 double AscentSchedule::more(double damping) const {
   if (shorten) return 0.5 * (1.0 + damping);
   return damping == 0.0 ? first : std::min(1.0, growth * damping);
@@ -27,7 +26,6 @@ AscentSchedule AscentSchedule::wary() {
 }
 
 namespace {
-
 // Three decisions after each evaluation: whether the step is accepted, whether
 // the ascent is over, and where the next proposal is.
 class Ascent {
@@ -154,7 +152,6 @@ class Ascent {
   double damping_, best_ = kNone, predicted_gain_ = 0.0;
   int quiet_ = 0, since_ = 0, patience_;
 };
-
 }  // namespace
 
 void ascend(AscentModel& model, const AscentSchedule& schedule,
@@ -162,5 +159,4 @@ void ascend(AscentModel& model, const AscentSchedule& schedule,
             MeanFieldResult& result) {
   Ascent(model, schedule, settings, result).run(keep_going);
 }
-
 }  // namespace bayeskernel

@@ -10,7 +10,6 @@
 #include "optim/progress.hpp"
 
 namespace bayeskernel {
-
 struct MeanFieldSettings {
   // Stop at a gain below tolerance (1 + |bound| / 1000), when besides the next
   // predicted gain of a step in the mean is below that and 10 tolerance. A gain
@@ -92,5 +91,4 @@ class AscentModel {
 void ascend(AscentModel& model, const AscentSchedule& schedule,
             const MeanFieldSettings& settings, const KeepGoing& keep_going,
             MeanFieldResult& result);
-
 }  // namespace bayeskernel

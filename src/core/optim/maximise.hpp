@@ -6,7 +6,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 struct Maximum {
   VectorXd at;
   double value = 0.0;
@@ -84,5 +83,4 @@ Maximum maximise(F&& f, const VectorXd& start, double tolerance, int most,
   }
   return out;
 }
-
 }  // namespace bayeskernel

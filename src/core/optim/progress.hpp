@@ -4,7 +4,6 @@
 #include <functional>
 
 namespace bayeskernel {
-
 struct Progress {
   double done;        // units of work finished
   double total;       // units in all (a cap for iterations)
@@ -12,5 +11,4 @@ struct Progress {
 };
 
 using KeepGoing = std::function<bool(const Progress&)>;
-
 }  // namespace bayeskernel

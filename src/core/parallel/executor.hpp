@@ -8,7 +8,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 // Thrown where work is given up because the user asked for it: by an executor
 // that looks for interrupts, and by whatever is told not to go on.
 struct PassInterrupted {};
@@ -25,5 +24,4 @@ struct SerialExecutor final : Executor {
     for (Index block = 0; block < n_blocks; ++block) body(block);
   }
 };
-
 }  // namespace bayeskernel

@@ -7,7 +7,6 @@
 #include <vector>
 
 namespace bayeskernel {
-
 template <class Scratch>
 class ScratchPool {
  public:
@@ -42,5 +41,4 @@ class ScratchPool {
   std::mutex mutex_;
   std::vector<std::unique_ptr<Scratch>> idle_;
 };
-
 }  // namespace bayeskernel

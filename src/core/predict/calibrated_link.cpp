@@ -3,7 +3,6 @@
 #include <numeric>
 
 namespace bayeskernel {
-
 double CalibratedLink::shrink(double v, Index c) const {
   const double ratio = kProbit * slope * slope;
   return std::sqrt((1.0 + ratio * std::max(v, offset[c])) /
@@ -218,5 +217,4 @@ double CalibratedLinkFit::descend(VectorXd& theta) const {
   }
   return value;
 }
-
 }  // namespace bayeskernel

@@ -18,7 +18,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 struct CalibratedLink {
   static constexpr double kProbit = 0.39269908169872415;  // pi / 8
 
@@ -80,5 +79,4 @@ class CalibratedLinkFit {
   double scale_ = 1.0, best_ = 0.0, by_variance_ = 0.0;
   double by_excess_ = 0.0;
 };
-
 }  // namespace bayeskernel

@@ -3,7 +3,6 @@
 #include "math/normal.hpp"
 
 namespace bayeskernel {
-
 void DrawMoments::set(Index i, const ArrayXd& value, const ArrayXd& extra,
                       const std::vector<LinkCurve>& links,
                       const ArrayXd& quantiles, bool whole, Scratch& s) {
@@ -61,7 +60,6 @@ double DrawMoments::variance(const ArrayXd& v, double mean) {
 }
 
 namespace {
-
 void check(const LinearRows& rows, const LinearDraws& draws) {
   rows.check();
   const Index count = draws.beta.rows(), P = rows.predictors.cols();
@@ -82,7 +80,6 @@ void check(const LinearRows& rows, const LinearDraws& draws) {
     demand(fits, "the draws of a random term");
   }
 }
-
 }  // namespace
 
 LinearDrawPredictor::LinearDrawPredictor(const LinearRows& rows,
@@ -256,5 +253,4 @@ void DrawMoments::set_robust(Index i, const ArrayXd& value,
   s.value = extra;
   robust_variance[i] += quantile(s.value, 0.5);
 }
-
 }  // namespace bayeskernel

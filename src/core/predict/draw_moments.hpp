@@ -11,7 +11,6 @@
 #include "predict/link.hpp"
 
 namespace bayeskernel {
-
 // The scale of the data throughout.
 struct LinearDraws {
   struct Term {
@@ -166,5 +165,4 @@ class LinearDrawPredictor {
   const LinearDraws& draws_;
   std::vector<char> whole_;
 };
-
 }  // namespace bayeskernel

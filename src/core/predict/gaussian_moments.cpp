@@ -1,9 +1,7 @@
 #include "predict/gaussian_moments.hpp"
 
 namespace bayeskernel {
-
 namespace {
-
 using Term = LinearPosterior::Term;
 
 void check_term(const Term& term, const LinearRows::Term& rows, Index size) {
@@ -53,7 +51,6 @@ void check(const LinearRows& rows, const LinearPosterior& q) {
     check_term(q.terms[t], rows.terms[t], size);
   }
 }
-
 }  // namespace
 
 LinearPredictor::LinearPredictor(const LinearRows& rows,
@@ -249,5 +246,4 @@ GaussianMoments LinearPredictor::run(Executor& executor) {
   });
   return out;
 }
-
 }  // namespace bayeskernel

@@ -9,7 +9,6 @@
 #include "simd/lower_product.hpp"
 
 namespace bayeskernel {
-
 // The scale of the model throughout. Effects are gamma * theta, gamma one
 // Bernoulli variable a column, and u of the random terms.
 struct LinearPosterior {
@@ -104,5 +103,4 @@ class LinearPredictor {
   std::vector<Conditional> given_;
   std::vector<std::pair<int, int>> place_;  // of a row: pattern, row in it
 };
-
 }  // namespace bayeskernel

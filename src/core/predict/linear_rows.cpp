@@ -5,9 +5,7 @@
 #include "error.hpp"
 
 namespace bayeskernel {
-
 namespace {
-
 bool within(const std::vector<int>& places, Index end) {
   return std::all_of(places.begin(), places.end(),
                      [&](int k) { return k >= 0 && k < end; });
@@ -47,7 +45,6 @@ void check_uses(const MissingUses& uses, Index columns, const LinearRows& rows,
     });
   }
 }
-
 }  // namespace
 
 void demand(bool fits, const char* what) {
@@ -102,5 +99,4 @@ std::vector<int> LinearRows::observed(const Pattern& pattern) const {
   }
   return out;
 }
-
 }  // namespace bayeskernel

@@ -6,7 +6,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 // Chosen rows and columns of a matrix.
 template <class Matrix>
 MatrixXd pick(const Matrix& from, const std::vector<int>& rows,
@@ -68,5 +67,4 @@ struct LinearRows {
 
 // An ArgumentError that says that this does not fit its rows.
 void demand(bool fits, const char* what);
-
 }  // namespace bayeskernel

@@ -3,7 +3,6 @@
 #include "math/normal.hpp"
 
 namespace bayeskernel {
-
 void LinkCurve::values(const ArrayXd& f, ArrayXd& work, ArrayXd& out) const {
   switch (link_) {
     case Link::probit:
@@ -34,5 +33,4 @@ double LinkCurve::mean(double m, double v) const {
       return m;
   }
 }
-
 }  // namespace bayeskernel

@@ -8,7 +8,6 @@
 #include "predict/logit_probability.hpp"
 
 namespace bayeskernel {
-
 enum class Link { probit, hinge, logit, identity };
 
 class LinkCurve {
@@ -27,5 +26,4 @@ class LinkCurve {
   HingeProbability hinge_;
   LogitProbability logit_;
 };
-
 }  // namespace bayeskernel

@@ -1,7 +1,6 @@
 #include "predict/link_moments.hpp"
 
 namespace bayeskernel {
-
 LinkMoments::LinkMoments(Link link) : curve_(link) {
   // The hinge's curve has corners: fine steps.
   const bool smooth = link != Link::hinge;
@@ -43,5 +42,4 @@ void LinkMoments::run(const Eigen::Ref<const ArrayXd>& m,
     }
   });
 }
-
 }  // namespace bayeskernel

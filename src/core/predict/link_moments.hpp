@@ -11,7 +11,6 @@
 #include "predict/link.hpp"
 
 namespace bayeskernel {
-
 class LinkMoments {
  public:
   struct Scratch {
@@ -40,5 +39,4 @@ class LinkMoments {
   LinkCurve curve_;
   std::vector<Rule> rules_;
 };
-
 }  // namespace bayeskernel

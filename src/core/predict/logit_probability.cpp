@@ -4,7 +4,6 @@
 #include "math/special.hpp"
 
 namespace bayeskernel {
-
 LogitProbability::LogitProbability() {
   const double cut[] = {0.0, 2.0, 6.0, 16.0, 40.0};
   const GaussLegendre rule(16);
@@ -38,5 +37,4 @@ double LogitProbability::below(double m, double v) const {
           .sum();
   return std::min(std::max(normal_cdf(m / sd) + correction / sd, 0.0), 0.5);
 }
-
 }  // namespace bayeskernel

@@ -4,7 +4,6 @@
 #include "math/quadrature.hpp"
 
 namespace bayeskernel {
-
 class LogitProbability {
  public:
   // Nodes of a wide law are where expit bends, whatever m and v.
@@ -22,5 +21,4 @@ class LogitProbability {
   GaussHermite hermite_{20};
   Nodes node_, weight_;  // weight times expit(-t) / sqrt(2 pi)
 };
-
 }  // namespace bayeskernel

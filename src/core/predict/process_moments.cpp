@@ -6,7 +6,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 DrawMoments process_moments(const FeatureRows& rows, const MatrixRef& points,
                             const std::vector<LinkCurve>& links,
                             Executor& executor) {
@@ -81,5 +80,4 @@ ProcessValues process_values(const FeatureRows& rows, const MatrixRef& points,
   });
   return out;
 }
-
 }  // namespace bayeskernel

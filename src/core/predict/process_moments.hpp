@@ -14,7 +14,6 @@
 #include "predict/link.hpp"
 
 namespace bayeskernel {
-
 // `points`: v, m x draws.
 DrawMoments process_moments(const FeatureRows& rows, const MatrixRef& points,
                             const std::vector<LinkCurve>& links,
@@ -37,5 +36,4 @@ struct ProcessValues {
 };
 ProcessValues process_values(const FeatureRows& rows, const MatrixRef& points,
                              const std::function<void()>& look);
-
 }  // namespace bayeskernel

@@ -10,7 +10,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 // One variance component over `members` vectors of length `width` (r): columns
 // first .. first + members * width - 1 of theta, member by member, or, when
 // `eliminated`, the group effects. Four kinds:
@@ -94,9 +93,9 @@ class Prior {
   // without -p/2 log 2 pi, which cancels against the entropy.
   double fixed_bound(const VectorXd& theta, const VectorXd& variance) const;
 
-  // The maximum over a point t of -log t k/2 - (second moment + 2 rate) / (2 t)
-  // - open t / 2, `open` what residuals of rows weigh per unit of t. Of sites a
-  // weight may be negative; the maximum stays one.
+  // The maximum over a point t of log p(log t) - k/2 log t - second moment / (2
+  // t) - open t / 2, k members, `open` what residuals of rows weigh per unit of
+  // t. Of sites a weight may be negative; the maximum stays one.
   static double point(const Block& block, double moment, double open);
 
   // q of the variance of block l from the second moments of its members:
@@ -123,5 +122,4 @@ class Prior {
     }
   }
 };
-
 }  // namespace bayeskernel

@@ -3,7 +3,6 @@
 #include "math/normal.hpp"
 
 namespace bayeskernel {
-
 void Indicators::start(const VectorXd& inclusion, IndicatorPosterior& q) const {
   // 1 stands for a probability that no factor can tell from it.
   q.log_odds = inclusion.unaryExpr(
@@ -167,5 +166,4 @@ double Indicators::inclusion_bound(const IndicatorPosterior& q) const {
   }
   return sum + hidden_ * log_out;
 }
-
 }  // namespace bayeskernel

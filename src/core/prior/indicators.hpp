@@ -12,7 +12,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 // theta_k = gamma_k v_k on `columns` of x: v_k ~ N(0, sigma_v^2 / b_k),
 // b_k ~ IG(1, 1/2), gamma_k ~ Bernoulli(rho), sigma_v^2 ~ IG(shape, rate) or
 // sigma_v ~ `half_t`, and rho known or ~ Beta(rho_in, rho_out). These columns
@@ -127,5 +126,4 @@ class Indicators {
   Index p_;
   double hidden_;
 };
-
 }  // namespace bayeskernel

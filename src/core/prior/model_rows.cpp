@@ -1,14 +1,11 @@
 #include "prior/model_rows.hpp"
 
 namespace bayeskernel {
-
 namespace {
-
 void look(const ColumnData& data, const std::vector<Index>& unit, Index width,
           std::optional<ViewedRows>& out) {
   out.emplace(data, unit, width > 0 ? width + data.z.cols() : 0);
 }
-
 }  // namespace
 
 bool ModelRows::many(const ColumnData& data) {
@@ -39,5 +36,4 @@ ModelRows::ModelRows(const ColumnData& data, const std::vector<Index>& unit,
   packed = pack_rows(data, first);
   packed.finish(data.group_begin, unit);
 }
-
 }  // namespace bayeskernel

@@ -9,7 +9,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 struct ModelRows {
   static bool many(const ColumnData& data);
 
@@ -34,5 +33,4 @@ struct ModelRows {
   std::optional<ViewedRows> viewed;
   WideBlock wide;
 };
-
 }  // namespace bayeskernel

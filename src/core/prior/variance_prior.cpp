@@ -5,7 +5,6 @@
 #include "rng/distributions.hpp"
 
 namespace bayeskernel {
-
 double VariancePrior::precision(double count, double moment) const {
   const double shape = shape_ + 0.5 * count;
   if (!half_t()) return shape / (rate_ + 0.5 * moment);
@@ -150,5 +149,4 @@ MatrixXd CovariancePrior::inverse(const MatrixXd& a) {
 double CovariancePrior::half_log_det(const MatrixXd& a) {
   return a.llt().matrixLLT().diagonal().array().log().sum();
 }
-
 }  // namespace bayeskernel

@@ -13,7 +13,6 @@
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
-
 // No degrees of freedom: sigma is none.
 struct HalfT {
   double df = 0.0, scale = 1.0;
@@ -115,5 +114,4 @@ class CovariancePrior {
   const MatrixXd& scale_;
   HalfT half_t_;
 };
-
 }  // namespace bayeskernel

@@ -3,7 +3,6 @@
 #include <Eigen/QR>
 
 namespace bayeskernel {
-
 WideBlock reduce_wide(PackedRows& rows, Prior& prior) {
   WideBlock wide;
   const Index n = rows.x.cols(), p = rows.x.rows();
@@ -31,5 +30,4 @@ WideBlock reduce_wide(PackedRows& rows, Prior& prior) {
   }
   return wide;
 }
-
 }  // namespace bayeskernel

@@ -6,7 +6,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 // A block of more columns than rows, turned by an orthogonal basis Q of the
 // row space: the data reach n directions, the others keep their prior. Exact
 // for a prior that is a multiple of the identity, O(n^2 q) once, and every
@@ -17,5 +16,4 @@ struct WideBlock {
 };
 
 WideBlock reduce_wide(PackedRows& rows, Prior& prior);
-
 }  // namespace bayeskernel

@@ -4,7 +4,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 // Of 0 .. count - 1, k with probability weight(k) / total, for `left` uniform
 // on (0, total). What rounding leaves goes to the last.
 template <class Weight>
@@ -16,5 +15,4 @@ Index categorical(double left, Index count, Weight&& weight) {
   }
   return k;
 }
-
 }  // namespace bayeskernel

@@ -3,7 +3,6 @@
 #include <boost/random/gamma_distribution.hpp>
 
 namespace bayeskernel {
-
 std::ptrdiff_t index_below(double u, std::ptrdiff_t n) {
   const double product = u * static_cast<double>(n);
   return std::min(static_cast<std::ptrdiff_t>(product), n - 1);
@@ -31,7 +30,6 @@ double hinge_latent(Stream& stream, double r) {
 }
 
 namespace detail {
-
 double truncated_normal_tail(Stream& stream, double lower, double upper) {
   const double cut = std::expm1(-lower * (upper - lower));
   for (;;) {
@@ -41,7 +39,6 @@ double truncated_normal_tail(Stream& stream, double lower, double upper) {
     }
   }
 }
-
 }  // namespace detail
 
 double truncated_normal(Stream& stream, double mean, double sd, double lower,
@@ -75,5 +72,4 @@ double truncated_normal(Stream& stream, double lower, double upper) {
     }
   }
 }
-
 }  // namespace bayeskernel

@@ -11,7 +11,6 @@
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
-
 // floor(u n) for u in (0, 1), below n even where the product rounds up.
 std::ptrdiff_t index_below(double u, std::ptrdiff_t n);
 
@@ -38,12 +37,10 @@ double hinge_latent(double r, double y2, double u);
 double hinge_latent(Stream& stream, double r);
 
 namespace detail {
-
 // Beyond one standard deviation: an exponential of rate `lower`, cut at
 // `upper`, accepted with probability exp(-(x - lower)^2 / 2); at least 0.65 of
 // the proposals are (Robert 1995).
 double truncated_normal_tail(Stream& stream, double lower, double upper);
-
 }  // namespace detail
 
 // Standard normal given lower <= x <= upper; either end may be infinite and
@@ -55,5 +52,4 @@ double truncated_normal(Stream& stream, double lower, double upper);
 // N(mean, sd^2) given lower <= x <= upper.
 double truncated_normal(Stream& stream, double mean, double sd, double lower,
                         double upper);
-
 }  // namespace bayeskernel

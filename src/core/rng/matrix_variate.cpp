@@ -4,9 +4,7 @@
 #include "rng/distributions.hpp"
 
 namespace bayeskernel {
-
 namespace detail {
-
 void fill_wishart_scratch(Stream& stream, double df, MatrixRef scale,
                           WishartScratch& scratch) {
   const Index r = scale.rows();
@@ -23,7 +21,6 @@ void fill_wishart_scratch(Stream& stream, double df, MatrixRef scale,
     scratch.bartlett(i, i) = std::sqrt(2.0 * gamma(stream, 0.5 * (df - i), 1));
   }
 }
-
 }  // namespace detail
 
 void wishart(Stream& stream, double df, MatrixRef scale,
@@ -51,5 +48,4 @@ void normal_from_precision(Stream& stream,
   precision.matrixU().solveInPlace(out);
   out += mean;
 }
-
 }  // namespace bayeskernel

@@ -6,7 +6,6 @@
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
-
 struct WishartScratch {
   explicit WishartScratch(Index r) : factor(r, r), bartlett(r, r) {}
   MatrixXd factor;
@@ -14,12 +13,10 @@ struct WishartScratch {
 };
 
 namespace detail {
-
 // factor <- Cholesky factor of `scale`; bartlett <- the lower triangle of the
 // factor of a Wishart(df, I) (Bartlett 1933), row by row.
 void fill_wishart_scratch(Stream& stream, double df, MatrixRef scale,
                           WishartScratch& scratch);
-
 }  // namespace detail
 
 // W ~ Wishart(df, scale), E W = df * scale; df > r - 1.
@@ -37,5 +34,4 @@ void inverse_wishart(Stream& stream, double df, MatrixRef scale,
 void normal_from_precision(Stream& stream,
                            const Eigen::LLT<MatrixXd>& precision,
                            VectorRef mean, Eigen::Ref<VectorXd> out);
-
 }  // namespace bayeskernel

@@ -4,7 +4,6 @@
 #include "rng/distributions.hpp"
 
 namespace bayeskernel {
-
 PolyaGammaMoments polya_gamma_moments(double w, double c) {
   c = std::abs(c);
   if (c < 0.1) {
@@ -21,7 +20,6 @@ PolyaGammaMoments polya_gamma_moments(double w, double c) {
 }
 
 namespace detail {
-
 PolyaGammaOne::PolyaGammaOne(double c) : z_(0.5 * std::abs(c)) {
   rate_ = 0.125 * kPi * kPi + 0.5 * z_ * z_;
   const double root = std::sqrt(kCut), scale = rate_ * kCut;
@@ -107,11 +105,9 @@ double RepeatedGamma::cube(Stream& stream) const {
     if (std::log(u) < 0.5 * x2 + d_ * (1.0 - v + std::log(v))) return v;
   }
 }
-
 }  // namespace detail
 
 namespace detail {
-
 double polya_gamma_sum(Stream& stream, double w, double c, int terms) {
   constexpr double kScale = 1.0 / (2.0 * kPi * kPi);
   const RepeatedGamma draw(w);
@@ -127,7 +123,6 @@ double polya_gamma_sum(Stream& stream, double w, double c, int terms) {
   const double rate = rest.mean / rest.variance;
   return sum + RepeatedGamma(rest.mean * rate)(stream) / rate;
 }
-
 }  // namespace detail
 
 double polya_gamma(Stream& stream, double w, double c) {
@@ -144,5 +139,4 @@ double polya_gamma(Stream& stream, double w, double c) {
   }
   return std::max(draw, std::numeric_limits<double>::min());
 }
-
 }  // namespace bayeskernel

@@ -10,7 +10,6 @@
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
-
 struct PolyaGammaMoments {
   double mean, variance;
 };
@@ -18,7 +17,6 @@ struct PolyaGammaMoments {
 PolyaGammaMoments polya_gamma_moments(double w, double c);
 
 namespace detail {
-
 constexpr double kPi = 3.14159265358979323846;
 
 // PG(1, c) by the alternating series of Polson, Scott and Windle (2013), after
@@ -68,11 +66,9 @@ inline int polya_gamma_terms(double w) {
 // The first terms of the law's infinite sum of gamma variables, and for the
 // others one gamma variable with their mean and variance.
 double polya_gamma_sum(Stream& stream, double w, double c, int terms);
-
 }  // namespace detail
 
 // PG(w, c), w > 0: exact draws added up for small whole w, else a sum at a cost
 // that does not depend on w.
 double polya_gamma(Stream& stream, double w, double c);
-
 }  // namespace bayeskernel

@@ -4,7 +4,6 @@
 #include <boost/random/normal_distribution.hpp>
 
 namespace bayeskernel {
-
 double Stream::normal() {
   return boost::random::normal_distribution<double>()(*this);
 }
@@ -12,5 +11,4 @@ double Stream::normal() {
 double Stream::exponential() {
   return boost::random::exponential_distribution<double>()(*this);
 }
-
 }  // namespace bayeskernel

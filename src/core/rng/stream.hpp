@@ -11,7 +11,6 @@
 #include "rng/threefry.hpp"
 
 namespace bayeskernel {
-
 // What the numbers are for; streams of two purposes never meet.
 enum class Purpose : std::uint64_t {
   latent = 1,
@@ -73,5 +72,4 @@ class Stream {
   ThreefryWords outputs_{};
   std::size_t next_ = 4;
 };
-
 }  // namespace bayeskernel

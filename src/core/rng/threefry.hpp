@@ -9,11 +9,9 @@
 #include <cstdint>
 
 namespace bayeskernel {
-
 using ThreefryWords = std::array<std::uint64_t, 4>;
 
 namespace detail {
-
 template <int bits>
 inline std::uint64_t rotate_left(std::uint64_t x) {
   return (x << bits) | (x >> (64 - bits));
@@ -28,7 +26,6 @@ inline void threefry_round(std::uint64_t& a, std::uint64_t& b, std::uint64_t& c,
   c += d;
   d = rotate_left<second>(d) ^ c;
 }
-
 }  // namespace detail
 
 class Threefry {
@@ -82,5 +79,4 @@ class Threefry {
 
   std::array<std::uint64_t, 5> key_;
 };
-
 }  // namespace bayeskernel

@@ -7,7 +7,6 @@
 #include "rows/streamed_rows.hpp"
 
 namespace bayeskernel {
-
 class AbsentRows final : public ChunkReader {
  public:
   AbsentRows(Index rows, Index columns) : rows_(rows), columns_(columns) {}
@@ -22,5 +21,4 @@ class AbsentRows final : public ChunkReader {
  private:
   Index rows_, columns_;
 };
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include <limits>
 
 namespace bayeskernel {
-
 void Digest::add(double value) {
   if (value == 0) value = 0;
   if (std::isnan(value)) value = std::numeric_limits<double>::quiet_NaN();
@@ -32,5 +31,4 @@ void Digest::mix(std::uint64_t word) {
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
   state_ = z ^ (z >> 31);
 }
-
 }  // namespace bayeskernel

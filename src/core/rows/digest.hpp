@@ -4,7 +4,6 @@
 #include <cstdint>
 
 namespace bayeskernel {
-
 // A number that tells whether two sequences of values are the same, in the same
 // order. Of 64 bits: for changes by accident, not by intent.
 class Digest {
@@ -22,5 +21,4 @@ class Digest {
 
   std::uint64_t state_ = 0;
 };
-
 }  // namespace bayeskernel

@@ -1,7 +1,6 @@
 #include "rows/memory_readers.hpp"
 
 namespace bayeskernel {
-
 MatrixReader::MatrixReader(MatrixMap x, VectorMap labels)
     : x_(x), labels_(labels) {}
 
@@ -33,5 +32,4 @@ void SparseReader::read(Index first, Eigen::Ref<MatrixXd> rows) {
     if (labels_.size() > 0) rows(columns_, i) = labels_[first + i];
   }
 }
-
 }  // namespace bayeskernel

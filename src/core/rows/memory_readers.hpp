@@ -6,7 +6,6 @@
 #include "rows/streamed_rows.hpp"
 
 namespace bayeskernel {
-
 class MatrixReader final : public ChunkReader {
  public:
   // x is n x p; `labels` are codes 0, 1, ..., or empty for rows without.
@@ -41,5 +40,4 @@ class SparseReader final : public ChunkReader {
   Index columns_;
   VectorMap labels_;
 };
-
 }  // namespace bayeskernel

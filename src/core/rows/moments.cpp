@@ -1,7 +1,6 @@
 #include "rows/moments.hpp"
 
 namespace bayeskernel {
-
 ColumnMoments::ColumnMoments(Index p)
     : mean(VectorXd::Zero(p)),
       sd(VectorXd::Zero(p)),
@@ -49,5 +48,4 @@ ColumnMoments column_moments(const MatrixRef& x) {
   }
   return out;
 }
-
 }  // namespace bayeskernel

@@ -4,7 +4,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 // `sd` has divisor n - 1 and is 0 for one row. `minimum` and `maximum` pass
 // over NaN, which `missing` counts; an empty column has the range (Inf, -Inf).
 struct ColumnMoments {
@@ -18,5 +17,4 @@ struct ColumnMoments {
 // moments; tiles are merged by the update of Chan, Golub and LeVeque (1983), so
 // a large mean beside a small spread costs no digits.
 ColumnMoments column_moments(const MatrixRef& x);
-
 }  // namespace bayeskernel

@@ -1,7 +1,6 @@
 #include "rows/nonzero_columns.hpp"
 
 namespace bayeskernel {
-
 void NonzeroColumns::find(const Columns& x) {
   const Index p = x.rows(), n = x.cols();
   index_.clear();
@@ -49,5 +48,4 @@ MatrixXd NonzeroColumns::columns_of(const Columns& from) const {
   for (Index k = 0; k < size(); ++k) out.col(k) = from.col(index_[k]);
   return out;
 }
-
 }  // namespace bayeskernel

@@ -6,7 +6,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 class NonzeroColumns {
  public:
   using Columns = MatrixRef;
@@ -38,5 +37,4 @@ class NonzeroColumns {
   std::vector<Index> index_;
   VectorXd x_, most_;
 };
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "error.hpp"
 
 namespace bayeskernel {
-
 GroupOrder group_order(const int* group, Index rows, Index groups) {
   GroupOrder out;
   out.order.resize(rows);
@@ -40,5 +39,4 @@ VectorXd by_position(const VectorRef& by_row, const std::vector<Index>& order) {
   for (Index i = 0; i < out.size(); ++i) out[i] = by_row[order[i]];
   return out;
 }
-
 }  // namespace bayeskernel

@@ -4,7 +4,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 struct GroupOrder {
   std::vector<Index> order;  // position -> row
   std::vector<Index>
@@ -16,5 +15,4 @@ GroupOrder group_order(const int* group, Index rows, Index groups);
 // Numbers by position as numbers by row, and back.
 VectorXd by_row(const VectorXd& by_position, const std::vector<Index>& order);
 VectorXd by_position(const VectorRef& by_row, const std::vector<Index>& order);
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "error.hpp"
 
 namespace bayeskernel {
-
 Index ColumnData::columns() const {
   Index out = x.cols() + variables.cols();
   for (const KeptTerm& term : kept) out += term.members * term.z.cols();
@@ -34,7 +33,6 @@ void ColumnData::check() const {
 }
 
 namespace detail {
-
 void pack_columns(const ColumnData& data, const VectorXd& inverse_scale,
                   Index begin, Index end, double* out) {
   const Index n = data.x.rows(), p = data.x.cols(), width = data.columns();
@@ -83,7 +81,6 @@ void pack_beside(const ColumnData& data, PackedRows& rows) {
     for (Index k = 0; k < r; ++k) rows.z(k, i) = data.z(row, k);
   }
 }
-
 }  // namespace detail
 
 ViewedRows::ViewedRows(const ColumnData& data, const std::vector<Index>& unit,
@@ -126,5 +123,4 @@ PackedRows pack_rows(const ColumnData& data, Index first) {
   }
   return rows;
 }
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 // A random term whose effects stay in theta as indicator columns, member by
 // member: `group` in 0 .. members - 1, `z` n x r.
 struct KeptTerm {
@@ -35,14 +34,12 @@ struct ColumnData {
 };
 
 namespace detail {
-
 // Rows begin .. end - 1 of the order: columns() numbers each, one row after the
 // other.
 void pack_columns(const ColumnData& data, const VectorXd& inverse_scale,
                   Index begin, Index end, double* out);
 
 void pack_beside(const ColumnData& data, PackedRows& rows);
-
 }  // namespace detail
 
 // `first`: the rows before these, where they are part of more.
@@ -74,5 +71,4 @@ class ViewedRows final : public RowSource {
 // Above so many numbers columns are not copied: a fit would need twice the
 // memory of its data.
 constexpr Index kMostPacked = Index{1} << 25;
-
 }  // namespace bayeskernel

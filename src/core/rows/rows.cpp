@@ -1,7 +1,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 Index RowSource::groups() const {
   return group_begin_.empty() ? 0 : count_of(group_begin_) - 1;
 }
@@ -110,5 +109,4 @@ Tile PackedRows::tile(const TileSpan& span, MatrixXd&) const {
       part(offset),
       VectorMap(residual.data() + (n_residual > 0 ? first : 0), n_residual)};
 }
-
 }  // namespace bayeskernel

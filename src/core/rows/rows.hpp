@@ -9,7 +9,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 struct TileSpan {
   Index row_begin, row_end;
   Index group_begin, group_end;
@@ -174,5 +173,4 @@ class PackedRows final : public RowSource {
 
   Tile tile(const TileSpan& span, MatrixXd&) const override;
 };
-
 }  // namespace bayeskernel

@@ -4,7 +4,6 @@
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
-
 std::vector<Index> sample_numbers(Index n, Index size, std::uint64_t seed) {
   size = std::min(size, n);
   Stream stream(seed, 0, Purpose::resample, 0, 0);
@@ -35,5 +34,4 @@ RowSample sample_rows(ChunkReader& reader, const StreamColumns& columns,
   }
   return out;
 }
-
 }  // namespace bayeskernel

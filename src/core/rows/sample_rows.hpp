@@ -6,7 +6,6 @@
 #include "rows/streamed_rows.hpp"
 
 namespace bayeskernel {
-
 struct RowSample {
   MatrixXd x;       // p x size, columns of the model
   VectorXd labels;  // codes
@@ -18,5 +17,4 @@ std::vector<Index> sample_numbers(Index n, Index size, std::uint64_t seed);
 
 RowSample sample_rows(ChunkReader& reader, const StreamColumns& columns,
                       Index size, std::uint64_t seed);
-
 }  // namespace bayeskernel

@@ -1,7 +1,6 @@
 #include "rows/shard_table.hpp"
 
 namespace bayeskernel {
-
 ShardTable shard_table(const RowSource& rows) {
   ShardTable out;
   for (Index s = 0; s < rows.shards(); ++s) {
@@ -28,5 +27,4 @@ ShardTable shard_table(Index rows, Index in_chunk) {
   }
   return out;
 }
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 // The chunk, the row and the group that each shard begins with, counted from 0,
 // then their numbers.
 struct ShardTable {
@@ -14,5 +13,4 @@ struct ShardTable {
 ShardTable shard_table(const RowSource& rows);
 // Of rows without groups, so many in a chunk.
 ShardTable shard_table(Index rows, Index in_chunk);
-
 }  // namespace bayeskernel

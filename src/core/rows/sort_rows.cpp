@@ -3,7 +3,6 @@
 #include "error.hpp"
 
 namespace bayeskernel {
-
 std::vector<Index> group_begins(const std::vector<Index>& sizes) {
   std::vector<Index> out(1, 0);
   for (const Index size : sizes) out.push_back(out.back() + size);
@@ -91,5 +90,4 @@ void RowSort::check() const {
         "full?");
   }
 }
-
 }  // namespace bayeskernel

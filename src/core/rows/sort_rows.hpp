@@ -12,7 +12,6 @@
 #include "rows/streamed_rows.hpp"
 
 namespace bayeskernel {
-
 // Where the groups begin, from the number of rows of each.
 std::vector<Index> group_begins(const std::vector<Index>& sizes);
 
@@ -58,5 +57,4 @@ class RowSort {
   std::vector<Bucket> buckets_;
   MatrixXd came_, placed_;
 };
-
 }  // namespace bayeskernel

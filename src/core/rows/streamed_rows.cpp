@@ -5,7 +5,6 @@
 #include "error.hpp"
 
 namespace bayeskernel {
-
 RowFile::RowFile(const std::string& path, Index rows, Index columns)
     : path_(path),
       file_(path, std::ios::binary),
@@ -133,5 +132,4 @@ void StreamedRows::fill(Index number, Chunk& chunk) const {
   chunk.first = span.row_begin;
   chunk.number = number;
 }
-
 }  // namespace bayeskernel

@@ -11,7 +11,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 // Where the rows of a stream come from, in the same order at every reading.
 class ChunkReader {
  public:
@@ -129,5 +128,4 @@ class StreamedRows final : public RowSource {
   mutable MatrixXd raw_;
   mutable std::future<void> pending_;
 };
-
 }  // namespace bayeskernel

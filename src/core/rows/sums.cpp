@@ -1,7 +1,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 Curvature::Curvature(Index p, Index r, Index groups)
     : gram(MatrixXd::Zero(p, p)),
       cross(MatrixXd::Zero(p, r * groups)),
@@ -56,5 +55,4 @@ void Sums::scale(double factor) {
   linear.x *= factor;
   linear.group *= factor;
 }
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 // Quadratic part: sum of kappa (x, z)(x, z)'.
 struct Curvature {
   MatrixXd gram;        // p x p, lower triangle: sum kappa x x'
@@ -76,5 +75,4 @@ struct RowMessages {
   const double* kappa = nullptr;
   const double* linear = nullptr;
 };
-
 }  // namespace bayeskernel

@@ -1,7 +1,6 @@
 #include "rows/sweep.hpp"
 
 namespace bayeskernel {
-
 void Sweep::run(Index begin, Index end,
                 const std::function<void(Index block, Index slot)>& visit,
                 const std::function<void(Index count)>& gather,
@@ -34,5 +33,4 @@ Index Sweep::slots(Index begin, Index end, Index numbers) const {
   const Index room = kNumbers / std::max<Index>(numbers, 1);
   return std::min(blocks, std::max<Index>(room, executor.threads()));
 }
-
 }  // namespace bayeskernel

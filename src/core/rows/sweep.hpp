@@ -11,7 +11,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 struct Sweep {
   const RowSource& rows;
   Executor& executor;
@@ -34,5 +33,4 @@ struct Sweep {
     run(0, rows.chunks(), visit);
   }
 };
-
 }  // namespace bayeskernel

@@ -3,7 +3,6 @@
 #include "linear/completions.hpp"
 
 namespace bayeskernel {
-
 std::vector<Index> positions(const std::vector<Index>& from,
                              const std::vector<Index>& in) {
   std::vector<Index> out;
@@ -181,5 +180,4 @@ double run_rule(const Rule& rule, const PackedRows& rows, const VectorXd& m,
   }
   return bound;
 }
-
 }  // namespace bayeskernel

@@ -14,7 +14,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 // Log odds below which a column is out: E gamma = 1e-12.
 constexpr double kOutLogOdds = -27.631021115928547;
 
@@ -77,5 +76,4 @@ VectorXd hidden_squares(const WholeModel& model, const ActiveModel& active,
 // bound.
 double run_rule(const Rule& rule, const PackedRows& rows, const VectorXd& m,
                 const VectorXd& s, VectorXd& kappa, VectorXd& linear);
-
 }  // namespace bayeskernel

@@ -3,7 +3,6 @@
 #include "math/cholesky.hpp"
 
 namespace bayeskernel {
-
 ActiveTableau::ActiveTableau(const MatrixXd& x)
     : x_(x), squares_x_(x.cwiseAbs2()), place_(x.rows(), -1) {}
 
@@ -114,5 +113,4 @@ void ActiveTableau::leave(Index k) {
   members_.pop_back();
   place_[k] = -1;
 }
-
 }  // namespace bayeskernel

@@ -10,7 +10,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 class ActiveTableau {
  public:
   // `x`: p x n, which stays.
@@ -70,5 +69,4 @@ class ActiveTableau {
   double pivot_ = 1.0, gap_ = 0.0;
   Eigen::LLT<MatrixXd> llt_;
 };
-
 }  // namespace bayeskernel

@@ -3,7 +3,6 @@
 #include "linear/latent_values.hpp"
 
 namespace bayeskernel {
-
 ColumnMoves::ColumnMoves(const PackedRows& rows, const Prior& prior,
                          const Selection& selection, Executor& executor,
                          Family family)
@@ -159,5 +158,4 @@ double ColumnMoves::draw(Stream& stream, Index k, bool single, double old,
   }
   return old;
 }
-
 }  // namespace bayeskernel

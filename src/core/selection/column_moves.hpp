@@ -23,7 +23,6 @@
 #include "selection/gibbs.hpp"
 
 namespace bayeskernel {
-
 class ColumnMoves {
  public:
   // Rows of labels without residuals, in memory.
@@ -62,5 +61,4 @@ class ColumnMoves {
   double level_ = 0.0;    // of the intercept without effect k
   TangentHull hull_;
 };
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 SelectionGibbs::SelectionGibbs(const Selection& selection, const Prior& prior,
                                Index groups_width, Index groups,
                                std::uint64_t seed, std::uint64_t chain,
@@ -224,5 +223,4 @@ void SelectionGibbs::start(std::uint64_t seed, std::uint64_t chain) {
           : selection_.rho;
   state.logit_rho = std::log(rho) - std::log1p(-rho);
 }
-
 }  // namespace bayeskernel

@@ -20,7 +20,6 @@
 #include "selection/active_tableau.hpp"
 
 namespace bayeskernel {
-
 // K entries each, in the order of Selection::columns, equal over the columns of
 // a unit where they are of its indicator. Effects gamma v are part of theta, 0
 // when out; v of a column that is out is never formed.
@@ -127,5 +126,4 @@ class SelectionGibbs {
   std::unique_ptr<ActiveTableau> wide_;
   std::vector<Index> in_, order_;
 };
-
 }  // namespace bayeskernel

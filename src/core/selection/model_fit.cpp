@@ -1,7 +1,6 @@
 #include "selection/model_fit.hpp"
 
 namespace bayeskernel {
-
 ModelFit::ModelFit(PackedRows& packed, const RowSource& rows,
                    const Prior& prior, const Selection& selection,
                    const MissingPattern& missing, Executor& executor,
@@ -29,5 +28,4 @@ MeanFieldResult ModelFit::run(const MeanFieldSettings& settings,
   }
   return search_->run(settings, keep_going, inclusion);
 }
-
 }  // namespace bayeskernel

@@ -7,7 +7,6 @@
 #include "selection/search.hpp"
 
 namespace bayeskernel {
-
 class ModelFit {
  public:
   // Of `rows`. Where a search or missing values change columns these are
@@ -51,5 +50,4 @@ class ModelFit {
   std::unique_ptr<ColumnSearch> search_;
   std::unique_ptr<MeanFieldFit> plain_;
 };
-
 }  // namespace bayeskernel

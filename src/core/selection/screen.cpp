@@ -3,7 +3,6 @@
 #include "selection/active_columns.hpp"
 
 namespace bayeskernel {
-
 RowGradient::RowGradient(const PackedRows& rows, const RowModel& model,
                          const Noise& noise, const VectorXd& m,
                          const VectorXd& s)
@@ -32,5 +31,4 @@ ColumnSums::ColumnSums(const MatrixRef& x, const std::vector<Index>& columns,
         gradients.transpose() * some.leftCols(count);
   }
 }
-
 }  // namespace bayeskernel

@@ -10,7 +10,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 // kappa and gradient of the rows, of which f has mean m and variance s.
 struct RowGradient {
   VectorXd kappa, gradient;
@@ -30,5 +29,4 @@ struct ColumnSums {
              const VectorXd& center, const VectorXd& scale,
              const VectorRef& weight, const MatrixRef& gradients);
 };
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "linear/system.hpp"
 
 namespace bayeskernel {
-
 ColumnSearch::ColumnSearch(PackedRows rows, const Prior& prior,
                            const Selection& selection,
                            const MissingPattern& missing, Executor& executor,
@@ -301,5 +300,4 @@ Index ColumnSearch::weakest_column(const std::vector<bool>& tried) const {
   }
   return out;
 }
-
 }  // namespace bayeskernel

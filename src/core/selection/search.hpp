@@ -24,7 +24,6 @@
 #include "selection/dual/fit.hpp"
 
 namespace bayeskernel {
-
 class ColumnSearch final : private AscentModel {
  public:
   // `missing` without predictors: nothing is missing.
@@ -208,5 +207,4 @@ class ColumnSearch final : private AscentModel {
   const MeanFieldResult* watched_ = nullptr;
   int looks_ = 0;
 };
-
 }  // namespace bayeskernel

@@ -8,7 +8,6 @@
 #include "rng/categorical.hpp"
 
 namespace bayeskernel {
-
 ParticleFilter::ParticleFilter(Grid& grid, const SubsetPrior& prior,
                                const FilterSettings& settings,
                                Executor& executor)
@@ -502,5 +501,4 @@ double ParticleFilter::faintest() const {
   }
   return high;
 }
-
 }  // namespace bayeskernel

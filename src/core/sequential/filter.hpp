@@ -30,7 +30,6 @@
 #include "sequential/subset_prior.hpp"
 
 namespace bayeskernel {
-
 struct FilterSettings {
   Index particles = 250;
   bool corrected = false;  // moves of the paper in place of inclusion
@@ -248,5 +247,4 @@ class ParticleFilter {
   std::vector<Options> options_;
   double offered_response_ = 0.0;
 };
-
 }  // namespace bayeskernel

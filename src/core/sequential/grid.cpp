@@ -3,7 +3,6 @@
 #include "error.hpp"
 
 namespace bayeskernel {
-
 Grid::Grid(Kernel kernel, Index d, CandidateSettings settings)
     : kernel_(std::move(kernel)), d_(d), settings_(std::move(settings)) {
   const Index given = settings_.fixed.cols();
@@ -293,5 +292,4 @@ void Grid::grow(VectorXd& v, Index size) {
   v.conservativeResize(size);
   v.tail(size - old).setZero();
 }
-
 }  // namespace bayeskernel

@@ -13,7 +13,6 @@
 #include "math/double_double.hpp"
 
 namespace bayeskernel {
-
 struct CandidateSettings {
   MatrixXd fixed;          // d x points of a given grid; empty: rows as seen
   Index most = 1000000;    // points of a grid that grows
@@ -151,5 +150,4 @@ class Grid {
   mutable std::atomic<bool> exact_{false};
   mutable std::mutex asking_;
 };
-
 }  // namespace bayeskernel

@@ -3,7 +3,6 @@
 #include "sequential/subset_prior.hpp"
 
 namespace bayeskernel {
-
 ParticleWork::ParticleWork(Index kmax)
     : beta(kmax + 2),
       row(kmax + 2),
@@ -136,5 +135,4 @@ void ParticleWork::fill_dots(std::vector<DoubleDouble>& to,
   exact_own_ = product<DoubleDouble>(grid, c + 1, c + 1);
   exact_response_ = dot<DoubleDouble>(particle, grid, c + 1);
 }
-
 }  // namespace bayeskernel

@@ -17,7 +17,6 @@
 #include "sequential/grid.hpp"
 
 namespace bayeskernel {
-
 struct Particle {
   std::vector<Index> centres;  // points of the grid, in no order
   double noise = 1.0;          // variances
@@ -222,5 +221,4 @@ class ParticleWork {
   double power_ = 0.0, y_ = 0.0;
   bool blind_ = false;
 };
-
 }  // namespace bayeskernel

@@ -1,7 +1,6 @@
 #include "sequential/posterior.hpp"
 
 namespace bayeskernel {
-
 ParticlePosterior posterior_of(const std::vector<Particle>& particles,
                                const Grid& grid, Index kmax, bool blind) {
   ParticlePosterior out;
@@ -79,5 +78,4 @@ void particle_moments(const ParticlePosterior& posterior, const Kernel& kernel,
     }
   });
 }
-
 }  // namespace bayeskernel

@@ -11,7 +11,6 @@
 #include "sequential/particle.hpp"
 
 namespace bayeskernel {
-
 struct ParticlePosterior {
   MatrixXd points;                // d x centres that some particle has
   std::vector<Index> grid_point;  // where they are on the grid
@@ -33,5 +32,4 @@ ParticlePosterior posterior_of(const std::vector<Particle>& particles,
 void particle_moments(const ParticlePosterior& posterior, const Kernel& kernel,
                       const MatrixRef& x, Executor& executor,
                       Eigen::Ref<MatrixXd> mean, Eigen::Ref<MatrixXd> variance);
-
 }  // namespace bayeskernel

@@ -4,7 +4,6 @@
 #include "rng/distributions.hpp"
 
 namespace bayeskernel {
-
 double effective_size(const std::vector<double>& log_weight) {
   const double most = *std::max_element(log_weight.begin(), log_weight.end());
   if (!std::isfinite(most)) return 0.0;
@@ -26,7 +25,6 @@ double log_mean_weight(const std::vector<double>& log_weight) {
 }
 
 namespace detail {
-
 std::vector<double> sorted_uniforms(Stream& stream, Index count) {
   std::vector<double> out(static_cast<std::size_t>(count));
   double sum = 0.0;
@@ -35,7 +33,6 @@ std::vector<double> sorted_uniforms(Stream& stream, Index count) {
   for (double& each : out) each /= sum;
   return out;
 }
-
 }  // namespace detail
 
 std::vector<Index> resample(const std::vector<double>& log_weight,
@@ -84,5 +81,4 @@ std::vector<Index> resample(const std::vector<double>& log_weight,
   }
   return out;
 }
-
 }  // namespace bayeskernel

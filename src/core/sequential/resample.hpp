@@ -6,7 +6,6 @@
 #include "rng/stream.hpp"
 
 namespace bayeskernel {
-
 enum class Resampling { systematic, stratified, residual, multinomial };
 
 // (sum w)^2 / sum w^2 from log weights; 0 where no weight is left.
@@ -16,7 +15,6 @@ double effective_size(const std::vector<double>& log_weight);
 double log_mean_weight(const std::vector<double>& log_weight);
 
 namespace detail {
-
 // Appends `count` ancestors to `out`: u_i falls into the weights' cumulative
 // sum, for increasing u_i = position(i) in (0, 1).
 template <class Position>
@@ -33,11 +31,9 @@ void invert_weights(const std::vector<double>& weight, double total,
 
 // Increasing uniforms: partial sums of exponentials over their whole sum.
 std::vector<double> sorted_uniforms(Stream& stream, Index count);
-
 }  // namespace detail
 
 // The parents of as many particles as there are weights.
 std::vector<Index> resample(const std::vector<double>& log_weight,
                             Resampling scheme, Stream& stream);
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "math/normal.hpp"
 
 namespace bayeskernel {
-
 FilteredRows filter_rows(ParticleFilter& filter, const MatrixRef& x,
                          const VectorRef& y, const KeepGoing& keep_going) {
   using Clock = std::chrono::steady_clock;
@@ -100,5 +99,4 @@ ParticleAverages particle_averages(const ParticlePosterior& posterior,
   }
   return out;
 }
-
 }  // namespace bayeskernel

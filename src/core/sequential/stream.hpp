@@ -9,7 +9,6 @@
 #include "sequential/posterior.hpp"
 
 namespace bayeskernel {
-
 // Rows are the columns of x, with the time that each took.
 struct FilteredRows {
   std::vector<FilterStep> steps;
@@ -38,5 +37,4 @@ struct ParticleAverages {
 ParticleAverages particle_averages(const ParticlePosterior& posterior,
                                    const Kernel& kernel, const MatrixRef& x,
                                    bool classes, Executor& executor);
-
 }  // namespace bayeskernel

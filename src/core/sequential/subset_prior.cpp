@@ -1,7 +1,6 @@
 #include "sequential/subset_prior.hpp"
 
 namespace bayeskernel {
-
 SubsetPrior::SubsetPrior(double lambda, Index kmax, double rate)
     : lambda_(lambda), kmax_(kmax), rate_(rate) {
   reach(kmax);
@@ -46,5 +45,4 @@ double SubsetPrior::printed_ratio(Index k, Index next, Index g) const {
   return next > k ? std::log(lambda_ / from * static_cast<double>(g - k))
                   : std::log((from - 1.0) / lambda_ * from);
 }
-
 }  // namespace bayeskernel

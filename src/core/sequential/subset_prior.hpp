@@ -6,7 +6,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 class SubsetPrior {
  public:
   // `rate`: the share c of birth and death moves, in (0, 1/2].
@@ -48,5 +47,4 @@ class SubsetPrior {
   std::vector<double> log_factorial_;
   std::vector<double> log_total_;  // log sum_j lambda^j / j!, j = 0..most
 };
-
 }  // namespace bayeskernel

@@ -7,7 +7,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
@@ -46,5 +45,4 @@ class AlignedBuffer {
   std::unique_ptr<double, Free> data_;
   Index size_ = 0;
 };
-
 }  // namespace bayeskernel

@@ -5,12 +5,10 @@
 #endif
 
 namespace bayeskernel {
-
 #if BAYESKERNEL_HAS_AVX2
 
 namespace simd {
 namespace detail {
-
 // The sums over the lanes of four vectors.
 BAYESKERNEL_WIDE inline Vector4 lane_sums(const Vector4& a, const Vector4& b,
                                           const Vector4& c, const Vector4& d) {
@@ -200,7 +198,6 @@ BAYESKERNEL_AVX2 inline void symmetric_panel(const double* s, Index stride,
     if (both) view<Lanes<4>>(out + r * width + 4) = high[r];
   }
 }
-
 }  // namespace detail
 
 BAYESKERNEL_AVX2 inline void symmetric_rows(const double* s, Index stride,
@@ -220,7 +217,6 @@ BAYESKERNEL_AVX2 inline void symmetric_rows(const double* s, Index stride,
     }
   }
 }
-
 }  // namespace simd
 
 #endif
@@ -311,5 +307,4 @@ void padded_add(double weight, const double* x, double* to, Index n,
 #endif
   Eigen::Map<VectorXd>(to, n) += weight * VectorMap(x, n);
 }
-
 }  // namespace bayeskernel

@@ -7,13 +7,11 @@
 #include "simd/simd.hpp"
 
 namespace bayeskernel {
-
 constexpr Index kLanes = 4;
 
 inline Index padded_size(Index n) { return (n + kLanes - 1) / kLanes * kLanes; }
 
 namespace simd {
-
 // body(lanes, i) for each vector of the rows from `from`, a multiple of the
 // width, to n, a multiple of four; the last may be of four.
 template <class Lanes, class Body>
@@ -23,7 +21,6 @@ BAYESKERNEL_INLINE inline void for_rows(Lanes lanes, Index from, Index n,
   for (; i + Lanes::width <= n; i += Lanes::width) body(lanes, i);
   if (Lanes::width > kLanes && i < n) body(simd::Lanes<4>(), i);
 }
-
 }  // namespace simd
 
 // gram (m x m, both triangles) = K'K. n m^2 / 2 multiply-adds.
@@ -52,5 +49,4 @@ double padded_dot(const double* a, const double* b, Index n,
 // to += weight x, of padded length n.
 void padded_add(double weight, const double* x, double* to, Index n,
                 simd::Level level = simd::level());
-
 }  // namespace bayeskernel

@@ -5,9 +5,7 @@
 #include "simd/simd.hpp"
 
 namespace bayeskernel {
-
 namespace {
-
 constexpr Index kFactorBlock = 64;
 
 #if BAYESKERNEL_HAS_AVX2
@@ -65,7 +63,6 @@ MatrixXd lower_times(const MatrixXd& r, const MatrixXd& m) {
   LowerProduct(r).apply(m.data(), m.cols(), out.data(), norm.data());
   return out;
 }
-
 }  // namespace
 
 bool factor_lower(MatrixXd& a) {
@@ -116,5 +113,4 @@ MatrixXd invert_lower(const MatrixRef& l) {
   invert_lower_into(l, out);
   return out;
 }
-
 }  // namespace bayeskernel

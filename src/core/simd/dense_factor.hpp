@@ -6,7 +6,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 // The lower triangle of `a` becomes its Cholesky factor; the upper one means
 // nothing afterwards. False when `a` is not positive definite.
 bool factor_lower(MatrixXd& a);
@@ -17,5 +16,4 @@ void invert_lower_into(const MatrixRef& l, Eigen::Ref<MatrixXd> out);
 
 // The inverse of the lower triangle of `l`, zeros above it.
 MatrixXd invert_lower(const MatrixRef& l);
-
 }  // namespace bayeskernel

@@ -13,7 +13,6 @@
 
 namespace bayeskernel {
 namespace detail {
-
 // (x - |x|) / 2 is the smaller of x and 0, exactly, and keeps a NaN.
 inline void narrow_exp(Eigen::Map<Eigen::Array<double, 4, 1>> x,
                        double variance) {
@@ -51,6 +50,5 @@ BAYESKERNEL_WIDE inline Vector4 wide_exp(Vector4 x) {
 }
 
 #endif
-
 }  // namespace detail
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 
 namespace bayeskernel {
 namespace detail {
-
 inline void narrow_column(const ScaleTerm* terms, Index count, double factor,
                           const double* from, double* sum, double* value,
                           Index stride) {
@@ -202,6 +201,5 @@ void fresh_columns(const FreshColumns& at, int columns, Index n, Index stride,
     std::fill(at.values[c] + n, at.values[c] + stride, 0.0);
   }
 }
-
 }  // namespace detail
 }  // namespace bayeskernel

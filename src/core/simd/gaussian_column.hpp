@@ -6,7 +6,6 @@
 #include "simd/simd.hpp"
 
 namespace bayeskernel {
-
 // S' = factor S + sum_j weight_j (x_j - c_j)^2 of one column, and exp(-S').
 struct ScaleTerm {
   const double* predictor;
@@ -15,7 +14,6 @@ struct ScaleTerm {
 };
 
 namespace detail {
-
 // Up to four columns afresh, S_j = sum_l lambda_l x_l^2 - 2 sum_l (lambda_l
 // c_jl) x_l + sum_l lambda_l c_jl^2: one multiply-add for a variable and a row.
 // Rounding errors are those of the sums, so that S may come out below 0.
@@ -35,7 +33,5 @@ void kernel_column(const ScaleTerm* terms, Index count, double factor,
 
 void fresh_columns(const FreshColumns& at, int columns, Index n, Index stride,
                    simd::Level level = simd::level());
-
 }  // namespace detail
-
 }  // namespace bayeskernel

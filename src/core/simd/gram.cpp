@@ -6,12 +6,10 @@
 #include "simd/simd.hpp"
 
 namespace bayeskernel {
-
 #if BAYESKERNEL_HAS_AVX2
 
 namespace simd {
 namespace {
-
 using detail::Vector4;
 
 // outer_panel() of 8 and 6 rows that are packed.
@@ -112,14 +110,12 @@ BAYESKERNEL_AVX2 void weighted_gram(const double* x, const double* w, Index p,
     }
   }
 }
-
 }  // namespace
 }  // namespace simd
 
 #endif
 
 namespace {
-
 // Few columns: the square stays in registers (fixed sizes unroll at -O2).
 template <int P>
 void weighted_gram_small(const double* x, const double* w, Index n,
@@ -133,7 +129,6 @@ void weighted_gram_small(const double* x, const double* w, Index n,
   }
   gram.template triangularView<Eigen::Lower>() += sum;
 }
-
 }  // namespace
 
 void weighted_gram(const MatrixRef& x, const VectorRef& w, MatrixXd& scratch,
@@ -178,5 +173,4 @@ void weighted_gram(const MatrixRef& x, const VectorRef& w, MatrixXd& scratch,
   scratch.leftCols(n).noalias() = x * w.asDiagonal();
   gram.triangularView<Eigen::Lower>() += scratch.leftCols(n) * x.transpose();
 }
-
 }  // namespace bayeskernel

@@ -5,9 +5,7 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 // `scratch` holds at least p x n numbers after the first call, in any shape.
 void weighted_gram(const MatrixRef& x, const VectorRef& w, MatrixXd& scratch,
                    Eigen::Ref<MatrixXd> gram);
-
 }  // namespace bayeskernel

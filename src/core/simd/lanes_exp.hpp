@@ -6,7 +6,6 @@
 
 namespace bayeskernel {
 namespace simd {
-
 // x, which lies within [-709, 700] or is NaN, becomes exp(x): within 2 units in
 // the last place above -708, 0 or the smallest numbers below, NaN where x is.
 //
@@ -52,6 +51,5 @@ BAYESKERNEL_INLINE inline void replace_by_exp(typename Lanes::Vector& x) {
     exp_in_range<Lanes>(x);
   }
 }
-
 }  // namespace simd
 }  // namespace bayeskernel

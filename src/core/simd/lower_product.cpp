@@ -5,12 +5,10 @@
 #include "simd/simd.hpp"
 
 namespace bayeskernel {
-
 #if BAYESKERNEL_HAS_AVX2
 
 namespace simd {
 namespace detail {
-
 // Rows r .. r + 7 of U x for R vectors p apart; `panel` holds them column by
 // column, `columns` of them. Stored to `out` unless it is null, of which
 // `rows` rows exist; norm += their squares.
@@ -41,7 +39,6 @@ BAYESKERNEL_AVX2 inline void lower_panel(const double* panel, Index columns,
     norm[i] += (square[0] + square[1]) + (square[2] + square[3]);
   }
 }
-
 }  // namespace detail
 
 // `packed`: rows 8 k .. 8 k + 7 of U are 8 (k + 1) columns (p at most, and p if
@@ -78,7 +75,6 @@ BAYESKERNEL_AVX2 inline void lower_product(const double* packed, Index p,
     }
   }
 }
-
 }  // namespace simd
 
 #endif
@@ -151,5 +147,4 @@ void LowerProduct::multiply(const double* x, Index n, double* out,
     norm[i] += sum;
   }
 }
-
 }  // namespace bayeskernel

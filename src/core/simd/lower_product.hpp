@@ -8,7 +8,6 @@
 #include "eigen.hpp"
 
 namespace bayeskernel {
-
 class LowerProduct {
  public:
   LowerProduct() = default;
@@ -33,5 +32,4 @@ class LowerProduct {
   VectorXd packed_;
   MatrixXd narrow_;
 };
-
 }  // namespace bayeskernel

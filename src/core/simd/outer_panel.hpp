@@ -11,7 +11,6 @@
 namespace bayeskernel {
 namespace simd {
 namespace detail {
-
 // sum_i a_i[0..8) b_i[0..C) over n rows, a and b p apart: 2 C accumulators.
 template <int C>
 BAYESKERNEL_AVX2 inline void outer_panel(const double* a, const double* b,
@@ -33,7 +32,6 @@ BAYESKERNEL_AVX2 inline void outer_panel(const double* a, const double* b,
     std::memcpy(out + 8 * c + 4, &high[c], 32);
   }
 }
-
 }  // namespace detail
 }  // namespace simd
 }  // namespace bayeskernel

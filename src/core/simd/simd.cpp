@@ -5,7 +5,6 @@
 
 namespace bayeskernel {
 namespace simd {
-
 #if BAYESKERNEL_HAS_AVX2
 
 bool has_avx2() {
@@ -33,6 +32,5 @@ Level level() {
   }();
   return found;
 }
-
 }  // namespace simd
 }  // namespace bayeskernel

@@ -22,7 +22,6 @@
 
 namespace bayeskernel {
 namespace simd {
-
 // Vectors of W numbers, at any address. A type that is deduced (auto, or an
 // argument of a template) forgets the latter: name Lanes<W>::Vector.
 template <int W>
@@ -73,7 +72,6 @@ inline bool enabled() { return level() != Level::narrow; }
 #if BAYESKERNEL_HAS_AVX2
 
 namespace detail {
-
 template <class Body>
 BAYESKERNEL_AVX2 inline auto run_avx2(const Body& body) {
   return body(Lanes<4>());
@@ -83,7 +81,6 @@ template <class Body>
 BAYESKERNEL_AVX512 inline auto run_avx512(const Body& body) {
   return body(Lanes<8>());
 }
-
 }  // namespace detail
 
 // body(lanes), a BAYESKERNEL_WIDE lambda, compiled for a level above narrow.
@@ -94,6 +91,5 @@ inline auto run(Level level, const Body& body) {
 }
 
 #endif
-
 }  // namespace simd
 }  // namespace bayeskernel

@@ -9,7 +9,6 @@
 #include <limits>
 
 namespace {
-
 using namespace bayeskernel;
 using Eigen::Index;
 using Eigen::VectorXd;
@@ -153,7 +152,6 @@ Rcpp::NumericVector ratio_of(const std::string& name, BarkState& state,
 IndicatorVector read_indicators(const Rcpp::IntegerVector& delta) {
   return IndicatorVector(delta.begin(), delta.end());
 }
-
 }  // namespace
 
 // Log marginal likelihood, posterior mean and variances of the coefficients of

@@ -6,7 +6,6 @@
 #include "rows/sweep.hpp"
 
 namespace bayeskernel {
-
 CrossedGibbs::CrossedGibbs(const CrossedRows& rows, const Prior& prior,
                            Executor& executor, std::uint64_t seed,
                            std::uint64_t chain, const RowModel& model)
@@ -73,5 +72,4 @@ void CrossedGibbs::draw_coefficients() {
   }
   steps_ = system_.solve(right, 1e-7, state.point.x);
 }
-
 }  // namespace bayeskernel

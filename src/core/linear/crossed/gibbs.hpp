@@ -20,7 +20,6 @@
 #include "prior/blocks.hpp"
 
 namespace bayeskernel {
-
 class CrossedGibbs {
  public:
   CrossedGibbs(const CrossedRows& rows, const Prior& prior, Executor& executor,
@@ -51,5 +50,4 @@ class CrossedGibbs {
   RowVectors numbers_;
   int steps_ = 0;
 };
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "rows/sweep.hpp"
 
 namespace bayeskernel {
-
 double RowVectors::set(const CrossedRows& rows, Executor& executor,
                        const ArrowVector& theta, const CrossedPosterior* q,
                        const Rule& rule) {
@@ -182,5 +181,4 @@ Index CrossedMeanField::pack(VectorXd& accepted, VectorXd& proposal) {
   vector_.pack(state_, proposal);
   return vector_.pack(accepted_state_, accepted);
 }
-
 }  // namespace bayeskernel

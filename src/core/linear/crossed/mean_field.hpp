@@ -21,7 +21,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 // Numbers of every row.
 struct RowVectors {
   VectorXd mean, variance, kappa, linear, newton;
@@ -110,5 +109,4 @@ class CrossedMeanField final : AscentModel {
   VectorXd responsibility_, trial_responsibility_;
   double bound_ = 0.0;
 };
-
 }  // namespace bayeskernel

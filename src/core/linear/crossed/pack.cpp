@@ -1,7 +1,6 @@
 #include "linear/crossed/pack.hpp"
 
 namespace bayeskernel {
-
 void sort_by_first(const std::vector<GivenTerm>& terms,
                    std::vector<Index>& order) {
   const int* level = terms[0].level;
@@ -79,5 +78,4 @@ std::vector<LevelPairs> level_pairs(const CrossedRows& rows,
   }
   return out;
 }
-
 }  // namespace bayeskernel

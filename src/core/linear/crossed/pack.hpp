@@ -7,7 +7,6 @@
 #include "rows/pack.hpp"
 
 namespace bayeskernel {
-
 // The level of each row, from 1, and what multiplies its effects, n x width.
 struct GivenTerm {
   std::size_t block;  // of the prior
@@ -41,5 +40,4 @@ struct LevelPairs {
 };
 std::vector<LevelPairs> level_pairs(const CrossedRows& rows,
                                     const CrossedPosterior& q);
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "math/decompositions.hpp"
 
 namespace bayeskernel {
-
 CrossedPosterior::CrossedPosterior(const CrossedRows& rows)
     : rows_(rows), noise_(VectorXd::Zero(rows.columns.size())) {}
 
@@ -156,5 +155,4 @@ void CrossedPosterior::set_inner(CrossedSystem& system) {
     }
   }
 }
-
 }  // namespace bayeskernel

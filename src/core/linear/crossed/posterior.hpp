@@ -17,7 +17,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 class CrossedPosterior {
  public:
   explicit CrossedPosterior(const CrossedRows& rows);
@@ -69,5 +68,4 @@ class CrossedPosterior {
   VectorXd noise_;
   double log_det_ = 0.0;
 };
-
 }  // namespace bayeskernel

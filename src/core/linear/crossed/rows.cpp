@@ -3,7 +3,6 @@
 #include <numeric>
 
 namespace bayeskernel {
-
 void CrossedRows::finish(const std::vector<Index>& unit) {
   partition(dense.rows(), {}, 0, kBlockRows, unit);
   const Index per_row = z.rows(), n = rows();
@@ -79,5 +78,4 @@ void CrossedRows::add_own_level(Index a) {
     columns.push_back(static_cast<int>(level.first + k));
   }
 }
-
 }  // namespace bayeskernel

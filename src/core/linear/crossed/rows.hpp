@@ -10,7 +10,6 @@
 #include "rows/rows.hpp"
 
 namespace bayeskernel {
-
 // One random term: level g has the effects first + g width .. + width - 1.
 struct CrossedTerm {
   std::size_t block;  // of the prior
@@ -87,5 +86,4 @@ void run_parts(Executor& executor, Index count, Index size, Body&& body) {
     body(b * size, std::min(count, (b + 1) * size));
   });
 }
-
 }  // namespace bayeskernel

@@ -7,7 +7,6 @@
 #include "simd/gram.hpp"
 
 namespace bayeskernel {
-
 double invert_blocks(const MatrixXd& square, MatrixXd& inverse) {
   const Index r = square.rows();
   double log_det = 0.0;
@@ -229,5 +228,4 @@ int CrossedSystem::solve_rows(const MatrixXd& rhs, bool with_x,
   set_inner(x, &rhs);
   return steps;
 }
-
 }  // namespace bayeskernel

@@ -15,7 +15,6 @@
 #include "prior/blocks.hpp"
 
 namespace bayeskernel {
-
 // inverse = the inverses of r x r blocks side by side; returns the sum of their
 // log determinants.
 double invert_blocks(const MatrixXd& square, MatrixXd& inverse);
@@ -99,5 +98,4 @@ class CrossedSystem {
   Eigen::LLT<MatrixXd> llt_;
   double jitter_ = 0.0;
 };
-
 }  // namespace bayeskernel

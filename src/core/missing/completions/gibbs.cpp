@@ -5,7 +5,6 @@
 #include "linear/latent_values.hpp"
 
 namespace bayeskernel {
-
 CompletionGibbs::CompletionGibbs(const Completions& units, PackedRows& rows,
                                  Family family, Executor& executor,
                                  std::uint64_t seed, std::uint64_t chain)
@@ -51,5 +50,4 @@ double CompletionGibbs::log_likelihood_of(Index i,
   if (r > 0.0) return tilted_(y, w, f_[i], r, noise_variance).log_z;
   return w * log_likelihood(family_, y, f_[i], noise_variance);
 }
-
 }  // namespace bayeskernel

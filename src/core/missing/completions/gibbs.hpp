@@ -17,7 +17,6 @@
 #include "rows/sweep.hpp"
 
 namespace bayeskernel {
-
 class CompletionGibbs {
  public:
   // `rows` are the chain's own: their powers follow the choice of completions,
@@ -82,5 +81,4 @@ class CompletionGibbs {
   VectorXd responsibility_, f_;
   std::uint64_t seed_, chain_;
 };
-
 }  // namespace bayeskernel

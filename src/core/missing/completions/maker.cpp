@@ -6,7 +6,6 @@
 #include "math/normal.hpp"
 
 namespace bayeskernel {
-
 void CompletionMaker::add(Index number, const VectorXd& row,
                           const Eigen::VectorXi& code, CompletedRows& out) {
   std::vector<bool> missing(row.size());
@@ -216,5 +215,4 @@ void CompletionMaker::append(Index number, double log_prior,
   out.values.insert(out.values.end(), row.data(), row.data() + row.size());
   out.code.insert(out.code.end(), code.data(), code.data() + code.size());
 }
-
 }  // namespace bayeskernel

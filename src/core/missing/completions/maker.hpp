@@ -11,7 +11,6 @@
 #include "missing/mixture.hpp"
 
 namespace bayeskernel {
-
 // Completed rows: `row` is the one that a completion stands for, counted from
 // 0, and values and levels come completion by completion.
 struct CompletedRows {
@@ -92,5 +91,4 @@ class CompletionMaker {
   MatrixXd node_;
   VectorXd log_node_;
 };
-
 }  // namespace bayeskernel

@@ -5,7 +5,6 @@
 #include "simd/gram.hpp"
 
 namespace bayeskernel {
-
 double scaled_normal_tail(double t) {
   if (t < 0.0) return std::exp(0.5 * t * t) - scaled_normal_tail(-t);
   if (t < 5.0) {
@@ -478,5 +477,4 @@ double tilted_normal(Stream& stream, double at, double tilt) {
   }
   return tilt + truncated_normal(stream, -kInfinity, -(at + tilt));
 }
-
 }  // namespace bayeskernel

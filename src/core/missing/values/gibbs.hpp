@@ -24,7 +24,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 // exp(t^2 / 2) Phi(-t), relative error below 1e-10: a rational function (Hart
 // 1968, no. 5666) up to 5, Laplace's continued fraction beyond. Infinite below
 // -38.
@@ -153,5 +152,4 @@ class MissingGibbs {
   WishartScratch wishart_;
   ScratchPool<Scratch> pool_;
 };
-
 }  // namespace bayeskernel

@@ -6,7 +6,6 @@
 #include "rows/sums.hpp"
 
 namespace bayeskernel {
-
 bool WideFit::applies(const WholeModel& model) {
   return model.rows->x_columns() > model.rows->rows() &&
          model.rows->groups() == 0 && model.prior.blocks.empty() &&
@@ -275,5 +274,4 @@ VectorXd WideFit::coordinates() const {
       kOddsWeight * state.log_odds.cwiseMax(-kClip).cwiseMin(kClip);
   return out;
 }
-
 }  // namespace bayeskernel

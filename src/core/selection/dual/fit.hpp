@@ -19,7 +19,6 @@
 #include "selection/dual/posterior.hpp"
 
 namespace bayeskernel {
-
 class WideFit final : public AscentModel {
  public:
   // Whether the form applies: complete rows, no block of random or penalised
@@ -106,5 +105,4 @@ class WideFit final : public AscentModel {
   Evaluation trial_, accepted_;
   VectorXd accepted_state_;
 };
-
 }  // namespace bayeskernel

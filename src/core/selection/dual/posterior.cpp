@@ -5,7 +5,6 @@
 #include "math/special.hpp"
 
 namespace bayeskernel {
-
 void WidePosterior::set(const VectorXd& w, const VectorXd& l,
                         const VectorXd& inclusion, const VectorXd& slab) {
   const Index size = x_.cols(), fixed = f_.cols(), n = x_.rows();
@@ -235,5 +234,4 @@ VectorXd WidePosterior::pick(const VectorXd& v) const {
   }
   return out;
 }
-
 }  // namespace bayeskernel

@@ -14,7 +14,6 @@
 #include "simd/lower_product.hpp"
 
 namespace bayeskernel {
-
 class WidePosterior {
  public:
   // `fixed` n x f, `columns` n x K; the prior of the former is
@@ -98,5 +97,4 @@ class WidePosterior {
   double norms_[kBatch];
   VectorXd f_mean_;
 };
-
 }  // namespace bayeskernel
