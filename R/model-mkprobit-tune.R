@@ -243,22 +243,24 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
     moved <- moved_process(process, spaces, moves)
     size <- space_sizes(moved$spaces, points)
     k <- combine_blocks(unname(Map(block, seq_along(spaces), moved$spaces, size)), moved$process)
+    spread <- kernel_spread(k)
     if (!is.null(codes)) k <- k + group_kernel(moved$process, codes)
     phi <- pivoted_root(k, tuning_rank)$features
-    list(phi = process_design(moved$process, phi, numeric(length(y)))$phi, place = rowSums(k))
+    list(
+      phi = process_design(moved$process, phi, numeric(length(y)))$phi, place = rowSums(k),
+      variance = moved$process$variance * spread
+    )
   }
   # Of two classes the probability is the probit of their difference.
   lapse <- if (settings$method == "vb" && classes > 2L) usual_lapse / length(at)
-  many <- length(spaces) > 1L
-  judged <- function(log_prob, moves) {
+  few <- max(0, 1 - length(at) / many_rows)
+  judged <- function(log_prob, moves, variance) {
     log_prob <- lapsed(log_prob[counted, , drop = FALSE], list(lapse = lapse), classes)
     sums <- colSums(share * log_prob)
     sums[!is.finite(sums)] <- -1e300
-    best <- best_sharpness(sums, control$sharpness)
+    best <- best_sharpness(sums, control$sharpness, likely_sharpness(variance, few))
     list(
-      # Weak: a factor of e costs as much as an eighth of a unit of log probability. Of several
-      # spaces, with as many more to choose, a unit.
-      score = best$score - sum(unlist(moves, use.names = FALSE)^2) / (if (many) 1 else 8),
+      score = best$score - moves_penalty(moves, variance, process, settings$prior, few),
       sharpness = best$sharpness, loss = -best$sum / sum(share)
     )
   }
@@ -266,11 +268,10 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
   list(
     lapse = lapse,
     left_out = function(moves) {
-      core <- core_call(mkprobit_left_out_cpp(
-        design_at(moves)$phi, as.integer(y), classes, control
-      ))
+      design <- design_at(moves)
+      core <- core_call(mkprobit_left_out_cpp(design$phi, as.integer(y), classes, control))
       if (core$interrupted) return(NULL)
-      found <- judged(core$log_prob, moves)
+      found <- judged(core$log_prob, moves, design$variance)
       # A step from the best so far begins where that ended.
       if (found$score > top) {
         top <<- found$score
@@ -283,9 +284,25 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
       log_prob <- lapply(chance_folds, function(seed) {
         fold_log_prob(design$phi, y, classes, fold_of(y, design$place, seed), control)
       })
-      if (!any(lengths(log_prob) == 0L)) judged(Reduce(`+`, log_prob) / length(log_prob), moves)
+      if (!any(lengths(log_prob) == 0L)) {
+        judged(Reduce(`+`, log_prob) / length(log_prob), moves, design$variance)
+      }
     }
   )
+}
+
+# A factor of e costs as much as an eighth of a unit of log probability; of several spaces, with as
+# many more to choose, a unit. Few rows say little of the functions' variance about their level and
+# of the constant's standard deviation, and would keep the large ones of the start: these are near 1
+# a priori, as far as `few` has it.
+moves_penalty <- function(moves, variance, process, held, few) {
+  constant <- process$intercept * exp(moves$intercept)
+  own <- c("weight", "groups", "scale")
+  size <- if (length(moves$weight) > 1L) 1 else 8
+  from_start <- (moves$variance^2 + moves$intercept^2) / size
+  from_one <- (if (is.null(held$variance)) log(variance)^2 / 4 else 0) +
+    (if (constant > 0) log(constant)^2 / 8 else 0)
+  sum(unlist(moves[own], use.names = FALSE)^2) / size + (1 - few) * from_start + few * from_one
 }
 
 # Five folds of every class by chance, whatever the order of rows and classes. (With neighbors in
@@ -324,10 +341,34 @@ fold_log_prob <- function(phi, y, classes, fold, control) {
   out
 }
 
+# Mean variance of the functions about their mean over the rows: with long length-scales the rest
+# is a constant.
+kernel_spread <- function(k) {
+  n <- nrow(k)
+  own <- sum(diag(k))
+  max(own / n - (sum(k) - own) / (n * (n - 1)), 1e-8)
+}
+
 # Variational Bayes has means nearer to zero than those of the posterior, the more so the more the
 # functions may vary. By how much, left-out rows say; few say little, and on most sets it is a
 # factor of about 2.
 usual_sharpness <- 2
+# As many rows have that, and their variances begin where the search does.
+many_rows <- 100
+# The factor of one row of two classes, d = f_1 - f_2 ~ N(0, 2 v): the posterior's mean is
+# 2 v / sqrt(pi (1 + v)), that of variational Bayes sqrt(2) z with z = v dnorm(z) / pnorm(z).
+one_row_sharpness <- function(variance) {
+  z <- exp(stats::uniroot(function(log_z) {
+    z <- exp(log_z)
+    log_z - log(variance) - stats::dnorm(z, log = TRUE) + stats::pnorm(z, log.p = TRUE)
+  }, c(-60, 4), tol = 1e-8)$root)
+  sqrt(2 / (pi * (1 + variance))) * variance / z
+}
+
+likely_sharpness <- function(variance, few) {
+  one_row_sharpness(variance)^few * usual_sharpness^(1 - few)
+}
+
 # Normal tails make the probability of another class than that of a row's twin nothing, which no
 # number of rows can show. Rows that are of any class, in all of those looked at:
 usual_lapse <- 0.1
@@ -336,8 +377,9 @@ sharpness_grid <- 2^seq(-1, 4, by = 0.5)
 chance_folds <- list(1, 2)
 
 # The top of the parabola through the best of the grid and its neighbours.
-best_sharpness <- function(sums, grid) {
-  score <- sums - 2 * log(grid / usual_sharpness)^2
+best_sharpness <- function(sums, grid, usual) {
+  if (length(grid) == 1L) return(list(score = sums, sum = sums, sharpness = grid))
+  score <- sums - 2 * log(grid / usual)^2
   k <- which.max(score)
   out <- list(score = score[k], sum = sums[k], sharpness = grid[k])
   if (k > 1L && k < length(grid)) {

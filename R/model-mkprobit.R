@@ -52,8 +52,10 @@
 #'   object a regressor the process is exact.
 #'
 #'   Hyperparameters, and weights with `kernel_weights = "learn"`, maximize the leave-one-out log
-#'   probability on at most 500 rows, without refitting. Random folds then decide between the start
-#'   and the optimum, from which a few steps lead on. Subsets are not learned. Variational means are
+#'   probability on at most 500 rows, without refitting, less a weak penalty. With fewer than 100
+#'   rows the penalty keeps the variance of the functions near 1, so that few rows give no sure
+#'   probabilities. Random folds then decide between the start and the optimum, from which a few
+#'   steps lead on. Subsets are not learned. Variational means are
 #'   too near to zero, so the folds also choose a factor of the means, which `print()` shows. No
 #'   class of three or more has probability 0: a share of 0.1 / rows is divided evenly.
 #'

@@ -8,6 +8,7 @@
 #                                                       split added to a CSV file that lacks it
 #   Rscript bench/mkprobit-process.R summary FILE       their means
 #   Rscript bench/mkprobit-process.R proteins [job ...] | sizes [rows] | numerals [1:10]
+#   Rscript bench/mkprobit-process.R divisions 1:4 [job ...]    proteins divided by chance
 
 options(bayeskernel.progress = FALSE)
 suppressPackageStartupMessages(library(bayeskernel))
@@ -176,10 +177,15 @@ show_table <- function(file) {
   ), sep = "")
 }
 
-# The given division of protein folds: single spaces, six of equal weight, learned sums and
-# products.
-compare_proteins <- function(which) {
+# The given division of protein folds, or by chance as many of each class: single spaces, six of
+# equal weight, learned sums and products.
+compare_proteins <- function(which, division = NULL) {
   data <- protein_spaces()
+  if (!is.null(division)) {
+    set.seed(division)
+    data$train <- stats::ave(data$train, data$y, FUN = function(own) own[sample.int(length(own))])
+    cat("division", division, "\n")
+  }
   train <- which(data$train)
   test <- which(!data$train)
   jobs <- list(
@@ -285,6 +291,15 @@ if (what %in% c("all", "proteins")) {
   } else {
     c("composition", "structure", "six", "twelve", "learned", "product", "learned product")
   })
+}
+if (what == "divisions") {
+  for (division in eval(str2lang(arguments[2L]))) {
+    compare_proteins(if (length(arguments) > 2L) {
+      arguments[-(1:2)]
+    } else {
+      c("composition", "six", "learned", "learned product")
+    }, division)
+  }
 }
 if (what == "numerals") {
   compare_numerals(if (length(arguments) > 1L) eval(str2lang(arguments[2L])) else 1:10)

@@ -332,3 +332,55 @@ test_that("of three classes or more none has probability 0, of two f has them", 
     tolerance = 1e-8, ignore_attr = TRUE
   )
 })
+
+test_that("few rows do not make it sure", {
+  skip_on_cran()
+  loss <- function(n, seed) {
+    set.seed(seed)
+    x <- matrix(stats::rnorm(2 * (n + 500)), ncol = 2)
+    y <- factor(stats::rbinom(n + 500, 1, stats::plogis(x[, 1] - x[, 2])), 0:1)
+    own <- seq_len(n)
+    fit <- suppressWarnings(mkprobit(x[own, ], y[own], threads = 1, seed = 1))
+    prob <- predict(fit, x[-own, ], type = "prob")
+    -mean(log(prob[cbind(1:500, as.integer(y[-own]))]))
+  }
+  # With a penalty to the variance of the start these were 0.88 and 0.86.
+  expect_lt(mean(vapply(1:8, function(seed) loss(6, seed), 0)), 0.75)
+  expect_lt(mean(vapply(1:8, function(seed) loss(25, seed), 0)), 0.75)
+})
+
+test_that("the spread of a kernel is the variance of its features", {
+  phi <- outer(1:7, 1:3, function(i, j) sin(i * j)) + 5
+  expect_equal(kernel_spread(tcrossprod(phi)), sum(apply(phi, 2, stats::var)))
+  expect_gt(kernel_spread(matrix(1, 4, 4)), 0)
+})
+
+test_that("the usual factor of the means is that of one row", {
+  for (v in c(1e-6, 0.3, 4, 100)) {
+    exact <- stats::integrate(function(d) {
+      d * stats::dnorm(d) * 2 * stats::pnorm(d * sqrt(v))
+    }, -9, 9, rel.tol = 1e-10)$value * sqrt(2 * v)
+    fitted <- stats::uniroot(function(m) {
+      y <- m + sqrt(2) * exp(stats::dnorm(m / sqrt(2), log = TRUE) -
+        stats::pnorm(m / sqrt(2), log.p = TRUE))
+      m - v / (1 + v) * y
+    }, c(0, 50), tol = 1e-14)$root
+    expect_equal(one_row_sharpness(v), exact / fitted, tolerance = 1e-5)
+  }
+})
+
+test_that("a hundred rows have the penalty of the start, few one of the size of the functions", {
+  moves <- list(
+    variance = 1, intercept = -2, weight = 0, groups = numeric(), scale = list(c(0.5, 1))
+  )
+  process <- list(variance = 16, intercept = 3)
+  expect_equal(moves_penalty(moves, 40, process, list(), 0), (1 + 4 + 0.25 + 1) / 8)
+  expect_equal(
+    moves_penalty(moves, 40, process, list(), 1),
+    1.25 / 8 + log(40)^2 / 4 + (log(3) - 2)^2 / 8
+  )
+  # Without a constant, and with a given variance.
+  process$intercept <- 0
+  expect_equal(moves_penalty(moves, 40, process, list(variance = 16), 1), 1.25 / 8)
+  expect_equal(likely_sharpness(40, 0), 2)
+})
