@@ -251,6 +251,8 @@ crossed_fact <- function(object) {
   if (!any(place > 0L)) return(NULL)
   labels <- vapply(random, `[[`, "", "label")
   outer <- paste(labels[place > 1L], collapse = ", ")
-  if (!is.null(object$draws)) return(sprintf("%s and %s, drawn jointly", labels[place == 1L], outer))
+  if (!is.null(object$draws)) {
+    return(sprintf("%s and %s, drawn jointly", labels[place == 1L], outer))
+  }
   sprintf("%s exact given %s, whose levels are independent", labels[place == 1L], outer)
 }

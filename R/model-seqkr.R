@@ -23,7 +23,7 @@
 #' @param particles Number of particles. Default 250.
 #' @param moves `"rj"` (default): every new input joins the centers, or takes the place of one near
 #'   it, with its conditional probability. Reversible jumps follow. `"corrected"`: the paper's moves
-#'   with a valid weight. `"printed"`: with the weight as the paper prints it. It warns, for it is no
+#'   with a valid weight. `"printed"`: with the weight as the paper prints it. It warns, as it is no
 #'   valid sampler and its `log_evidence` has no meaning.
 #' @param sweeps Reversible jumps for each particle and row, with `"rj"`. Default 3. More are more
 #'   accurate and slower.

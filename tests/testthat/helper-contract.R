@@ -181,7 +181,7 @@ contract_list <- function() {
     case("vb, process", function(data, ..., method = "vb") {
       flat(bkm)(
         y ~ x1 + gp(x2, kernel = rbf(0.7), inducing = places) + (1 | g), data,
-        threads = 1, tol = 1e-15, ..., method = method
+        threads = 1, tol = 1e-18, ..., method = method
       )
     }, columns = c("(Intercept)", "x1"), groups = "g"),
     case("gibbs, everything", function(data, ...) {

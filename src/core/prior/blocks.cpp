@@ -106,7 +106,7 @@ double Prior::point(const Block& block, double moment, double open) {
     const double weight = std::max(open, -0.2 * k * k / e);
     const double last = value;
     value = 2.0 * e / (k + std::sqrt(k * k + 4.0 * weight * e));
-    if (!prior.half_t() || std::abs(value - last) <= 1e-12 * value) break;
+    if (!prior.half_t() || std::abs(value - last) <= 1e-15 * value) break;
   }
   return value;
 }
