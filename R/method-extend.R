@@ -40,7 +40,8 @@
 #' @param newdata A data frame or matrix with the predictors of the fit, or of a
 #'   formula also its response. For [bkm()] and [bsvm()] also a [row_source()], of a cluster too,
 #'   which names the response.
-#' @param y The response of these rows, if it is not a column of `newdata`: one value for each.
+#' @param y The response of these rows, if it is not a column of `newdata`: one value for each, of
+#'   `log(y) ~ x` the logarithm.
 #' @param weights Likelihood powers of the new rows, one for each; default 1. For [bkm()] and
 #'   [bsvm()].
 #' @param retune For [seqkr()]: whether to fit anew by rows of the whole stream,

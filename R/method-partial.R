@@ -74,8 +74,11 @@ drawn_values <- function(x, drawn, scale = "response") {
 
 check_pars <- function(pars, known) {
   if (is.null(pars)) return(known)
+  if (!is.character(pars)) {
+    abort_argument(pars, "pars", paste("names of predictors:", list_some(known)))
+  }
   strange <- setdiff(pars, known)
-  if (!is.character(pars) || length(strange) > 0) {
+  if (length(strange) > 0) {
     bk_abort(
       "argument", "`pars` names what is not in the fit.",
       paste("Found:", list_some(quoted(strange))), paste("Accepted:", list_some(known)),

@@ -140,8 +140,12 @@ odds_ratios <- function(object, rows, name) {
   if (!is_linear(object) || linear_family(object) != "logit") {
     bk_abort(
       "argument", "Odds ratios belong to logistic models.",
-      sprintf("Found: a fit by %s(), link \"%s\".", model_of(object)$name, links_of(object)[1]),
-      "Accepted: a fit by bkm(family = \"logit\").", column = name, found = links_of(object)[1]
+      sprintf("Found: a fit by %s(), %s.", model_of(object)$name, if (is_regression(object)) {
+        "a regression"
+      } else {
+        sprintf("link \"%s\"", links_of(object)[1])
+      }),
+      "Accepted: a fit by bkm(family = \"logit\").", column = name
     )
   }
   # Those of a smooth or process are no ratios one by one.

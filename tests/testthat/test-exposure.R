@@ -120,6 +120,7 @@ test_that("of a linear model it is a combination of coefficients", {
     exposed(unnamed, type = "univariate", newdata = x), exposed(unnamed, type = "univariate")
   )
   expect_bk_error(exposed(unnamed, newdata = x[, 1]), "dimension", "columns")
+  expect_bk_error(exposed(unnamed, ~x), "argument", "pars")
 })
 
 test_that("what has no effect has intervals about zero", {
