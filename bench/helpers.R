@@ -3,9 +3,7 @@
 
 # This file, for processes of their own.
 helpers_file <- normalizePath(
-  if (file.exists("bench/helpers.R")) "bench/helpers.R" else
-    "../bench/helpers.R",
-  mustWork = FALSE
+  Filter(file.exists, file.path(c(".", "..", "../.."), "bench/helpers.R"))[1]
 )
 
 # Of functions that hand on what they are given: flat(bsvm)(..., tol = 1e-8).
