@@ -99,7 +99,7 @@ test_that("one row that one particle explains warns, once", {
 # A mean of one kernel smooths too much: .130 and .81.
 test_that("limits of a function of two predictors hold it", {
   skip_if_not(identical(Sys.getenv("BAYESKERNEL_SLOW"), "true"), "BAYESKERNEL_SLOW is not true")
-  found <- vapply(1:4, function(seed) {
+  found <- vapply(1:8, function(seed) {
     set.seed(seed)
     d <- data.frame(a = runif(200, -2, 2), b = runif(200, -2, 2))
     f <- sin(2 * d$a) + d$b^2 / 2
