@@ -427,9 +427,8 @@ joined_error <- function(trial, ..., change = list()) {
 }
 
 # Twenty and twenty objects of each numeral.
-numerals_trial <- function(data, k) {
+numerals_trial <- function(data, k, count = pick(4, 20, 20)) {
   set.seed(k)
-  count <- pick(4, 20, 20)
   classes <- if (size == "tiny") levels(data$class)[1:3] else levels(data$class)
   at <- lapply(classes, function(class) {
     sample(which(data$class == class), 2 * count)
