@@ -46,10 +46,10 @@ latent.bark <- function(object, rows = NULL, links = "probit",
 # Moments of f on the scale of the data, and of class probabilities, for rows on the scale of the
 # model with level_codes() of theirs, NULL for none of the random effects. Vectors for two classes,
 # matrices for more.
-bark_moments <- function(object, x, threads, level) {
+bark_moments <- function(object, x, threads, level, take = taken_draws(object, NULL)) {
   classes <- length(object$levels)
   out <- core_call(bark_predict_cpp(
-    bark_core_draws(object, taken_draws(object, NULL)), object$posterior$x, x, threads, level
+    bark_core_draws(object, take), object$posterior$x, x, threads, level
   ))
   to_data <- object$transform$response
   moments <- list(mean = to_data[1] + to_data[2] * out$mean, var = to_data[2]^2 * out$var)
@@ -81,12 +81,10 @@ partial_ranges <- function(fit, threads = getOption("bayeskernel.threads", 2L), 
     rows[own, of[k]] <- rep(values, each = length(base))
   }
   level <- fit$posterior$blocks$level[rep(at, times = length(of)), , drop = FALSE]
-  mean <- core_call(bark_predict_cpp(
-    bark_core_draws(fit, taken_draws(fit, most_draws)), x, rows, threads, level
-  ))$mean
+  mean <- bark_moments(fit, rows, threads, level, taken_draws(fit, most_draws))$mean
   curves <- array(mean, c(length(base), length(probs), length(of)))
   out <- stats::setNames(rep(NA_real_, ncol(x)), fit$columns)
-  out[of] <- fit$transform$response[2] * apply(colMeans(curves), 2, function(f) diff(range(f)))
+  out[of] <- apply(colMeans(curves), 2, function(f) diff(range(f)))
   out
 }
 

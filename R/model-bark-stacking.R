@@ -22,14 +22,11 @@ chains_apart <- function(object, threads, most = 100L) {
   size <- dim(object$draws)
   if (size[2] == 1L || size[1] < 2L || !chains_disagree(object)) return(NULL)
   take <- spread_over(size[1], most)
-  blocks <- object$posterior$blocks$level
   rows <- spread_over(object$n, 1000L)
-  x <- object$posterior$x
+  x <- object$posterior$x[rows, , drop = FALSE]
+  level <- object$posterior$blocks$level[rows, , drop = FALSE]
   moments <- lapply(seq_len(size[2]), function(chain) {
-    core_call(bark_predict_cpp(
-      bark_core_draws(object, take + (chain - 1L) * size[1]), x,
-      x[rows, , drop = FALSE], threads, blocks[rows, , drop = FALSE]
-    ))
+    bark_moments(object, x, threads, level, take + (chain - 1L) * size[1])
   })
   means <- vapply(moments, function(own) own$mean, numeric(length(rows)))
   vars <- vapply(moments, function(own) own$var, numeric(length(rows)))

@@ -388,7 +388,10 @@ format.bkm_prior <- function(x, digits = 4, ...) {
 # What the priors of bsvm() and bkm() have in common. A prior that is not yet of a fit does not know
 # its defaults.
 linear_prior_text <- function(x, digits) {
-  if (inherits(x, "bsvm_prior")) x$intercept_var <- x$intercept_var %||% x$beta_var
+  if (inherits(x, "bsvm_prior")) {
+    x$intercept_var <- x$intercept_var %||% x$beta_var
+    x$separable <- TRUE
+  }
   default <- if (inherits(x, "bkm_prior")) "by family" else "default"
   text <- function(name) prior_text(x[[name]], digits)
   normal <- function(name) {
@@ -399,7 +402,8 @@ linear_prior_text <- function(x, digits) {
       if (isTRUE(x$by_column) && name == "beta_var") ", of standardized columns"
     )
   }
-  open <- is.null(x$sd_scale) && is.null(unlist(x[c("var_shape", "var_rate")]))
+  own_variance <- !is.null(unlist(x[c("var_shape", "var_rate")]))
+  open <- is.null(x$sd_scale) && !own_variance
   covariance <- covariance_prior(x, 2L, "")
   inclusion <- if (is.null(x$rho_beta)) {
     paste("probability", text("rho"))
@@ -410,7 +414,11 @@ linear_prior_text <- function(x, digits) {
     "fixed coefficients" = normal("beta_var"),
     if (length(x$beta_var) < 2L) c(intercept = normal("intercept_var")),
     "random effects, smooths" = if (open) default else variance_text(random_prior(x), digits),
-    processes = if (open) default else variance_text(process_prior(x), digits),
+    processes = if (open || is.null(x$separable) && !own_variance) {
+      default
+    } else {
+      variance_text(process_prior(x), digits)
+    },
     penalty = variance_text(variance_prior(x, scale = TRUE), digits),
     covariances = if (given_covariance(x)) {
       sprintf(

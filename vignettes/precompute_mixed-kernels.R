@@ -1,8 +1,7 @@
 # The comparisons of the vignette "mixed-kernels". Run in this folder; writes
 # mixed-kernels_results.rds.
 #
-#   BAYESKERNEL_SPLITS=20 BAYESKERNEL_SETS=5 BAYESKERNEL_COVER=20 \
-#     Rscript precompute_mixed-kernels.R
+#   BAYESKERNEL_SPLITS=20 BAYESKERNEL_COVER=20 Rscript precompute_mixed-kernels.R
 
 library(bayeskernel)
 source("../bench/helpers.R")
@@ -10,15 +9,11 @@ source("../bench/helpers-bkm.R")
 options(bayeskernel.threads = 1L, bayeskernel.progress = FALSE)
 
 splits <- setting("SPLITS", 100L)
-sets <- setting("SETS", 10L)
 cover <- setting("COVER", 200L)
 run_parts(list(
-  splits = function() splits, sets = function() sets,
+  splits = function() splits,
   toenail = function() {
     compare_machines(toenail_machines(), toenail_cases(splits))$mean
-  },
-  surface = function() {
-    surface_scores(lapply(seq_len(sets), surface_case), surface_machines())
   },
   cover_sets = function() cover,
   cover = function() {

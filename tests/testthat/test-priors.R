@@ -102,6 +102,11 @@ test_that("a prior prints its distributions, and messages name the cure", {
   expect_identical(lines(sd_scale = 1), "sd half t(2, scale 1)")
   expect_identical(lines(cov_df = 4), "inverse Wishart(df 4, scale 0.02)")
   expect_identical(lines(cov_scale = 0.1), "inverse Wishart(df r + 1, scale 0.1)")
+  # Of a process the family decides, which a prior of bsvm() knows.
+  process <- function(prior) format(prior)[["processes"]]
+  expect_identical(process(bkm_prior(sd_scale = 1)), "by family")
+  expect_identical(process(bsvm_prior(sd_scale = 1)), "sd half t(4, scale 1)")
+  expect_identical(process(bkm_prior(var_shape = 1)), "inverse gamma(1, 0.01)")
   expect_snapshot({
     bsvm_prior()
     bsvm_prior(beta_var = 1:6, cov_df = 4, cov_scale = diag(2), rho_beta = c(1, 9))

@@ -173,7 +173,7 @@ auto ParticleFilter::entry(const Particle& particle, Index gone,
   out.row = work.next_with(grid_, g - 1,
                            swapped ? work.next_without(without) : without);
   out.log = number(prior_.log(left + 1, g) - past + removed + change -
-                   log_sum(before));
+                   log_total_weight(before));
   return out;
 }
 
@@ -181,14 +181,6 @@ double ParticleFilter::log_sum(double a, double b) {
   const double most = std::max(a, b);
   if (!std::isfinite(most)) return most;
   return most + std::log1p(std::exp(std::min(a, b) - most));
-}
-
-double ParticleFilter::log_sum(const std::vector<double>& terms) {
-  const double most = *std::max_element(terms.begin(), terms.end());
-  if (!std::isfinite(most)) return most;
-  double sum = 0.0;
-  for (const double term : terms) sum += std::exp(term - most);
-  return most + std::log(sum);
 }
 
 std::pair<double, double> ParticleFilter::log_options(const Options& o,

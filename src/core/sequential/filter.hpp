@@ -160,7 +160,6 @@ class ParticleFilter {
                       double power) const;
 
   static double log_sum(double a, double b);
-  static double log_sum(const std::vector<double>& terms);
 
   // log of both options with the row at this power, and of the second alone.
   std::pair<double, double> log_options(const Options& o, double noise,

@@ -16,12 +16,17 @@ double effective_size(const std::vector<double>& log_weight) {
   return sum * sum / squares;
 }
 
-double log_mean_weight(const std::vector<double>& log_weight) {
+double log_total_weight(const std::vector<double>& log_weight) {
   const double most = *std::max_element(log_weight.begin(), log_weight.end());
   if (!std::isfinite(most)) return most;
   double sum = 0.0;
   for (const double each : log_weight) sum += std::exp(each - most);
-  return most + std::log(sum / static_cast<double>(log_weight.size()));
+  return most + std::log(sum);
+}
+
+double log_mean_weight(const std::vector<double>& log_weight) {
+  return log_total_weight(log_weight) -
+         std::log(static_cast<double>(log_weight.size()));
 }
 
 namespace detail {

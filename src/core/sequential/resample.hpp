@@ -11,7 +11,8 @@ enum class Resampling { systematic, stratified, residual, multinomial };
 // (sum w)^2 / sum w^2 from log weights; 0 where no weight is left.
 double effective_size(const std::vector<double>& log_weight);
 
-// log of the mean weight.
+// log of the sum of the weights, and of their mean.
+double log_total_weight(const std::vector<double>& log_weight);
 double log_mean_weight(const std::vector<double>& log_weight);
 
 namespace detail {
