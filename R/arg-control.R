@@ -147,8 +147,8 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, ma
 #'     add up to 1.
 #'   * `"map"`: the mode of the weights given the rest, pass by pass.
 #'   * `"is"`: their posterior in the bound, by importance sampling. It has standard deviations and
-#'     limits. With `tune` the length-scales have a posterior, too. Of at most ten kernels all
-#'     subsets are weighed within one fit.
+#'     limits. With `tune` the length-scales have a posterior, too. All subsets of at
+#'     most ten kernels are weighed within one fit.
 #'   * `"slice"`: the same for a sum, by steps of a sampler.
 #'   * `"enumerate"`: subsets (`combine = "binary"`), with a fit each, by the bound.
 #' @param class_weights For a process: `"none"` (default), `"balanced"`, which gives every class

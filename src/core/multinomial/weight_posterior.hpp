@@ -51,7 +51,7 @@ class WeightPosterior {
   // a gradient that is null; whether the bound may be compared with the last.
   template <class F>
   bool update(F&& f) {
-    const bool same = set_.slice                      ? sample(f)
+    const bool same = set_.slice                     ? sample(f)
                       : set_.printed && !set_.binary ? gather(f)
                                                      : weigh(f);
     mean_ = points_ * share_;
