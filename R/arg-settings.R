@@ -79,14 +79,15 @@ argument_checks <- function(model) utils::modifyList(house_arguments, model$argu
 # model: the facts of the model.
 # front: the frame of the method that was called. Arguments that it does not have get the default
 #   that the formula method documents. Entries of `control` stand beside them.
+# typed: names of the arguments that were given.
 # Returns a list by name.
-read_settings <- function(model, front) {
-  checks <- argument_checks(model)
-  control <- read_control(model, front)
+read_settings <- function(model, front, typed) {
   has <- ls(front)
+  entries <- own_formals(paste0(model$name, "_control"))
+  control <- if ("control" %in% typed) read_control(front$control, model$name, entries)
   method <- get0(paste0(model$name, ".formula"), topenv())
-  maker <- control_maker(model$name)
-  defaults <- c(if (!is.null(method)) formals(method), if (!is.null(maker)) own_formals(maker))
+  defaults <- c(if (!is.null(method)) formals(method), entries)
+  checks <- argument_checks(model)
   checks <- checks[names(checks) %in% c(has, names(defaults))]
   out <- list(method = if (!("method" %in% has)) {
     names(model$methods)[1]
@@ -108,14 +109,18 @@ read_settings <- function(model, front) {
   # What the core and fits call it.
   if ("ndraws" %in% names(checks)) out["draws"] <- out["ndraws"]
   out$ndraws <- NULL
-  out["prior"] <- list(read_prior(model, front, defaults))
+  out["prior"] <- list(if ("prior" %in% typed) {
+    read_prior(front$prior, model, defaults)
+  } else if ("prior" %in% has) {
+    front$prior
+  })
   if (is.null(out$family) && !is.null(model$families)) {
     out["family"] <- list(response_family(typed_response(front), model$families))
   }
   if (!is.null(model$settle)) out <- model$settle(out)
   seed <- get0("seed", front, inherits = FALSE)
   # R's generator stays as it is where nothing is random.
-  exact <- method_is(model, out$method, "exact")
+  exact <- "exact" %in% model$methods[out$method]
   out["seed"] <- list(if (!is.null(seed) || !exact) check_seed(seed))
   out
 }
@@ -131,8 +136,7 @@ typed_response <- function(front) {
   }, error = function(e) NULL)
 }
 
-read_prior <- function(model, front, defaults) {
-  prior <- get0("prior", front, inherits = FALSE)
+read_prior <- function(prior, model, defaults) {
   # Of a fit by an earlier version.
   if (inherits(prior, c("bsvm_prior", "bkm_prior")) && is.list(prior)) {
     if (!("inclusion" %in% names(prior))) prior$inclusion <- "column"
@@ -147,8 +151,32 @@ read_prior <- function(model, front, defaults) {
   remade(prior, "prior", maker)
 }
 
-method_is <- function(model, method, kind) {
-  kind %in% model$methods[match(method, names(model$methods))]
+# The entries of a control that was given; `entries`: all that the model has.
+read_control <- function(control, model, entries) {
+  maker <- paste0(model, "_control")
+  plain <- is.list(control) && !is.object(control)
+  if (!plain && !inherits(control, maker)) {
+    abort_argument(control, "control", sprintf("what %s() makes, or a named list", maker))
+  }
+  control <- unclass(control)
+  known <- names(entries)
+  alien <- setdiff(names(control) %||% rep("", length(control)), known)
+  if (length(alien) || anyDuplicated(names(control))) {
+    bk_abort(
+      "argument", "`control` has entries that this function does not have.",
+      if (length(alien)) {
+        sprintf("Found: %s.", list_some(quoted(alien), 5L))
+      } else {
+        "Found: a name twice."
+      },
+      sprintf(
+        "Instead of `%s` try %s.", alien, vapply(alien, nearest_argument, "", known)
+      )[nzchar(vapply(alien, nearest_argument, "", known))],
+      paste0("Accepted: ", paste(known, collapse = ", "), "."),
+      column = "control", found = alien, expected = known
+    )
+  }
+  control
 }
 
 # The family that a response says; NULL: numbers, which may be codes.

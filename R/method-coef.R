@@ -215,7 +215,7 @@ ranef.bayeskernel_fit <- function(object, condVar = TRUE, ...) {
 
 #' @export
 print.ranef_bayeskernel <- function(x, digits = default_digits(), n = 10, ...) {
-  digits <- check_digits(digits)
+  digits <- check_count(digits, 1L, 22L)
   for (label in names(x)) {
     cat("Random effects of ", label, ", posterior means\n", sep = "")
     frame <- x[[label]]

@@ -175,7 +175,7 @@ need_same_rows <- function(first, other, name) {
 
 #' @export
 print.bayeskernel_anova <- function(x, digits = default_digits(), ...) {
-  digits <- check_digits(digits)
+  digits <- check_count(digits, 1L, 22L)
   cat("Models of the same responses\n")
   for (line in attr(x, "heading")) writeLines(strwrap(line, text_width(), exdent = 2))
   shown <- as.data.frame(lapply(x, function(column) {

@@ -426,7 +426,7 @@ exposure_title <- function(info) {
 #' @rdname exposure
 #' @export
 print.bayeskernel_exposure <- function(x, digits = default_digits(), ...) {
-  digits <- check_digits(digits)
+  digits <- check_count(digits, 1L, 22L)
   info <- attr(x, "exposure")
   if (is.null(info)) return(invisible(NextMethod()))
   print_line(exposure_title(info))

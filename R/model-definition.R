@@ -48,7 +48,7 @@ fit_model <- function(model, call, front, ...) {
   if (...length()) {
     check_no_dots(..., has = ls(front, sorted = FALSE), moved = moved_arguments(model))
   }
-  settings <- read_settings(model, front)
+  settings <- read_settings(model, front, names(call))
   if (!is.null(settings$resume)) check_resume(settings$resume, model, settings)
   rows <- read_rows(model, front, settings)
   if (!is.null(rows$release)) on.exit(rows$release())
@@ -58,13 +58,13 @@ fit_model <- function(model, call, front, ...) {
   shared <- if (!is.null(rows$holes) && !is.null(model$shared)) model$shared(rows, settings)
   done <- once_each(if (is.null(shared)) {
     fit_rows(model, rows, settings, call)
-  } else if (method_is(model, settings$method, "sampler")) {
+  } else if ("sampler" %in% model$methods[settings$method]) {
     sample_shared(model, rows, settings, call, shared)
   } else {
     fit_shared(model, rows, settings, call, shared)
   })
   settings <- done$job$settings
-  sampled <- method_is(model, settings$method, "sampler")
+  sampled <- "sampler" %in% model$methods[settings$method]
   fit <- done$fit
   if (!is.null(done$left_out)) fit <- add_link(fit, done$left_out)
   interrupted <- isTRUE(fit$diagnostics$interrupted)
@@ -96,7 +96,7 @@ fit_model <- function(model, call, front, ...) {
 fit_rows <- function(model, rows, settings, call) {
   job <- model$job(rows, settings)
   settings <- job$settings
-  sampled <- method_is(model, settings$method, "sampler")
+  sampled <- "sampler" %in% model$methods[settings$method]
   if (sampled) {
     core <- sample_chains(model, job, rows)
     settings$seed <- core$seed
@@ -165,8 +165,8 @@ warn_iteration <- function(fit, max_iter) {
       "Raise `max_iter` of `control`, or `tol` if less accuracy is enough."
     })
   }
-  bound <- last(fit$trace$elbo %||% 0)
-  if (isTRUE(d$largest_fall > 1e-8 * (1 + abs(bound)))) {
+  fell <- isTRUE(d$largest_fall > 1e-8)
+  if (fell && d$largest_fall > 1e-8 * (1 + abs(last(fit$trace$elbo %||% 0)))) {
     bk_warn(
       "convergence", "The bound fell, which it must not.",
       sprintf("Largest fall: %.3g. Please report this.", d$largest_fall)

@@ -13,24 +13,30 @@ linear_job <- function(rows, settings, law = NULL) {
   if (length(rows$holes$levels)) refuse_missing_factors(rows, settings)
   weighed <- settings$family == "hinge" && !identical(settings$class_weights %||% "none", "none")
   if (weighed) rows <- weigh_classes(rows, settings)
-  response <- if (settings$family == "gaussian") linear_response_scale(rows, settings)
-  if (!is.null(response)) rows <- scale_response(rows, response)
-  if (settings$family == "gaussian" && !settings$standardize) {
-    # As that of the coefficients, in units of the response, but for what was given.
-    size <- response_spread(rows, FALSE)$size
-    settings$prior$size <- size
-    if (open[["noise_rate"]]) settings$prior$noise_rate <- settings$prior$noise_rate * size^2
-    if (!open[["sd_scale"]]) settings$prior$sd_scale <- settings$prior$sd_scale / size
+  response <- NULL
+  if (settings$family == "gaussian") {
+    response <- linear_response_scale(rows, settings)
+    if (!is.null(response)) rows <- scale_response(rows, response)
+    if (!settings$standardize) settings$prior <- prior_in_units(settings$prior, rows, open)
   }
   selected <- integer()
-  if (!isFALSE(settings$select %||% FALSE)) selected <- selected_columns(rows, settings)
-  settings <- settle_inclusion(settings, rows$assign[selected])
-  if (settings$method == "ep" && "method" %in% settings$open) {
-    settings <- settle_size(rows, settings, selected)
+  if (!isFALSE(settings$select %||% FALSE)) {
+    selected <- selected_columns(rows, settings)
+    # Where each term has one column there is no difference.
+    if (!anyDuplicated(rows$assign[selected])) settings$prior$inclusion <- "column"
+  }
+  # Others have theirs from the rows, see settle_learning_rate().
+  if (settings$family == "hinge" && is.null(c(rows$data, rows$holes)) && !length(selected)) {
+    settings$learning_rate <- settings$learning_rate %||% 1
+  }
+  large <- length(rows$y) * as.double(max(1L, ncol(rows$x))) > most_ep_cells
+  if (settings$method == "ep" && "method" %in% settings$open &&
+    (large || length(rows$random) > 1L)) {
+    settings <- settle_size(rows, settings, selected, large)
   }
   if (!(settings$method %in% c("ep", "vb"))) rows <- whole_design(rows)
   # Where it is first asked for.
-  delayedAssign("nested", nested_columns(rows))
+  delayedAssign("nested", if (sum(rows$assign > 0L, na.rm = TRUE) > 1L) nested_columns(rows))
   settings$penalty <- settings$penalty %||%
     default_penalty(rows, settings, length(selected), nested)
   prior <- settings$prior
@@ -45,7 +51,14 @@ linear_job <- function(rows, settings, law = NULL) {
     sampled = settings$method == "gibbs", standardize = settings$standardize,
     family = settings$family, nested = nested
   )
-  if (is.null(law) && settings$standardize) warn_nested(rows, settings, blocks, nested)
+  if (is.null(law) && settings$standardize) {
+    # Columns of a matrix or a source have no formula that tells what they are made of.
+    if (is.null(rows$terms) || identical(rows$data$type, "file")) {
+      warn_combined(rows, settings)
+    } else if (length(nested)) {
+      warn_nested(rows, settings, blocks)
+    }
+  }
   wide <- if (!is.null(rows$holes) && uses_completed(rows, settings)) {
     model <- law %||% first_law(rows, settings)
     rows_of_completions(rows, rows$info$holes$parts, model)
@@ -85,10 +98,19 @@ linear_job <- function(rows, settings, law = NULL) {
     length(job$design$sample$processes)) {
     job <- add_processes(job, wide)
   }
-  if (settings$family == "hinge" && !is.null(job$data$weights)) {
+  if (settings$family == "hinge" && !is.null(job$data$weights) &&
+    !(identical(settings$learning_rate, 1) && is.null(rows$holes))) {
     job <- settle_learning_rate(job, rows)
   }
   if (is.null(law) && !is.null(job$atoms)) settle_predictors(job, given[[1L]], given[[2L]]) else job
+}
+
+# As that of the coefficients, in units of the response, but for what was given.
+prior_in_units <- function(prior, rows, open) {
+  prior$size <- response_spread(rows, FALSE)$size
+  if (open[["noise_rate"]]) prior$noise_rate <- prior$noise_rate * prior$size^2
+  if (!open[["sd_scale"]]) prior$sd_scale <- prior$sd_scale / prior$size
+  prior
 }
 
 # The priors of probabilities are no flat ones: there is nothing to learn from unless the user wants
@@ -190,10 +212,11 @@ linear_collect <- function(fit, core, job, rows) {
   fit$smooths <- rows$smooths
   fit$design <- design$info %||% fit$design
   names <- colnames(design$x)
+  random <- which(vapply(job$blocks$blocks, `[[`, 1L, "random") > 0L)
   fit$transform <- list(
     center = stats::setNames(as.double(design$center), names),
     scale = stats::setNames(as.double(design$scale), names),
-    random = lapply(design$random, random_transform)
+    random = lapply(job$blocks$blocks[random], `[[`, "transform")
   )
   fit$transform$response <- job$response
   fit$n_omitted <- rows$n_omitted
@@ -248,7 +271,7 @@ linear_blocks <- function(design, penalty, prior, selected, crossed = NULL, samp
   unpenalised <- unlist(lapply(design$smooths, `[[`, "fixed"))
   penalised <- if (identical(penalty, "none")) integer() else seq_len(p)
   penalised <- setdiff(penalised, c(if (has_intercept(design)) 1L, wiggly, unpenalised))
-  if (!knows_nested(design, penalty, prior, selected, crossed)) nested <- NULL
+  if (length(nested) && !knows_nested(design, penalty, prior, selected, crossed)) nested <- NULL
   fixed <- setdiff(seq_len(p), c(penalised, wiggly, selected))
   resolved <- resolve_prior(prior, length(fixed), colnames(design$x)[fixed])
   precision <- mean <- numeric(p)
@@ -335,13 +358,17 @@ smooth_blocks <- function(design, prior, sampled) {
   unlist(parts, recursive = FALSE)
 }
 
+# `transform` is the matrix T with u(data scale) = T u(model scale), for z* = (z - c) / s.
 random_block <- function(term, t, place, prior) {
   r <- length(term$columns)
+  transform <- diag(1 / term$scale, r)
+  at <- match("(Intercept)", term$columns)
+  if (!is.na(at)) transform[at, ] <- transform[at, ] - term$center / term$scale
   c(
     list(
       label = term$label, columns = term$columns, eliminated = place == "eliminated", crossed = 0L,
       first = 0L, members = length(term$levels), width = r, random = t,
-      transform = random_transform(term), kind = term$type
+      transform = transform, kind = term$type
     ),
     if (term$type == "iid") {
       random_prior(prior)
@@ -349,14 +376,6 @@ random_block <- function(term, t, place, prior) {
       covariance_prior(prior, r, sprintf("the %d effects of `%s`", r, term$label))
     }
   )
-}
-
-# The matrix T with u(data scale) = T u(model scale), for z* = (z - c) / s.
-random_transform <- function(term) {
-  out <- diag(1 / term$scale, length(term$scale))
-  at <- match("(Intercept)", term$columns)
-  if (!is.na(at)) out[at, ] <- out[at, ] - term$center / term$scale
-  out
 }
 
 linear_data <- function(design, blocks) {
@@ -415,7 +434,7 @@ collect_vb <- function(fit, core, job) {
   }
   # The margin of a row source is the smallest y f.
   sure <- if (is.null(data$path)) design$y * core$mean else status$margin
-  warn_separation(core$theta_mean, sure, fit, job)
+  if (fit$family != "gaussian") warn_separation(core$theta_mean, sure, fit, job)
   if (is.null(data$path)) fit$fitted <- list(mean = core$mean, var = core$variance_f)
   fit$trace <- list(elbo = status$bound)
   fit$diagnostics <- status[intersect(c(
@@ -434,7 +453,9 @@ vb_posterior <- function(core, job) {
     theta_mean = core$theta_mean, theta_cov = core$theta_cov, random = list(), variance = list()
   )
   if (length(core$basis) == 0) {
-    names <- theta_names(design, blocks)
+    # One term alone is eliminated.
+    names <- colnames(design$x)
+    if (length(design$random) > 1L) names <- c(names, kept_names(design, blocks))
     names(posterior$theta_mean) <- names
     dimnames(posterior$theta_cov) <- list(names, names)
   } else {
@@ -541,14 +562,14 @@ run_starts <- function(job, starts) {
   best
 }
 
-# Columns of theta: those of x, then the effects of terms that are kept.
-theta_names <- function(design, blocks) {
+# Effects of random terms that are columns of theta.
+kept_names <- function(design, blocks) {
   kept <- lapply(blocks$blocks, function(block) {
     if (block$random > 0L && !block$eliminated && block$crossed == 0L) {
       ranef_names(block$label, block$columns, design$random[[block$random]]$levels)
     }
   })
-  c(colnames(design$x), unlist(kept), if (length(design$random) > 1L) shared_names(blocks$blocks))
+  c(unlist(kept), shared_names(blocks$blocks))
 }
 
 random_posterior <- function(block, term, core) {

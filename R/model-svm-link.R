@@ -28,8 +28,9 @@ add_link <- function(fit, left_out) {
     return(fit)
   }
   calibrated <- function(rows) calibrate_link(rows, length(fit$levels), fit$seed)
-  fit$link <- say_refused(calibrated(left_out))
-  if (!is_calibrated(fit)) return(fit)
+  link <- calibrated(left_out)
+  fit$link <- if (is.null(link$refused)) link else say_refused(link)
+  if (is.null(fit$link$slope)) return(fit)
   if (NROW(left_out$mean) == fit$n) {
     prob <- calibrated_probability(fit$link, as.matrix(left_out$mean), as.matrix(left_out$var))
     fit$link$log_prob <- log(pmax(own_probability(prob, left_out$y + 1L), 1e-300))
@@ -71,7 +72,8 @@ calibrate_link <- function(rows, classes, seed) {
       "It needs %d rows of every class, and one has %.0f.", least, min(counts)
     )))
   }
-  at <- sample_classes(y, seed)
+  at <- list(rows = seq_along(y), times = 1)
+  if (length(y) > most_link_rows) at <- sample_classes(y, seed)
   use <- use[at$rows]
   mean <- unname(mean[use, , drop = FALSE])
   var <- unname(var[use, , drop = FALSE])
@@ -104,7 +106,7 @@ judge_link <- function(link, mean, var, y, weights) {
   )
   best <- which.min(other)
   more <- loss - other[[best]]
-  probit <- link_probability(mean, var, "probit")
+  probit <- stats::pnorm(mean / sqrt(1 + var))
   if (machines > 1L) probit <- normalise_rows(matrix(probit, ncol = machines))
   probit <- mean_loss(own_probability(probit, y))
   if (total * more > refused_from[["sum"]] && more > refused_from[["mean"]] && loss > probit) {
@@ -117,7 +119,6 @@ judge_link <- function(link, mean, var, y, weights) {
 }
 
 say_refused <- function(link) {
-  if (is.null(link$refused)) return(link)
   bk_warn(
     "link", "The calibrated link is refused: \"probit\" is used instead.",
     link$why, "Use threshold = \"margin\" for classes, or bkm()."
@@ -129,7 +130,6 @@ say_refused <- function(link) {
 # stands for.
 sample_classes <- function(y, seed) {
   n <- length(y)
-  if (n <= most_link_rows) return(list(rows = seq_len(n), times = 1))
   rows <- split(seq_len(n), y)
   share <- most_link_rows %/% length(rows)
   taken <- with_seed(seed %||% 1L, lapply(rows, function(own) {
@@ -524,7 +524,7 @@ calibrated_probability <- function(link, mean, var) {
 link_numbers <- c("intercept", "slope", "center", "offset")
 
 link_eta <- function(link, mean, var) {
-  link <- with_offset(link)
+  if (is.null(link$offset)) link <- with_offset(link)
   at <- function(name) if (NCOL(mean) > 1L) rep(link[[name]], each = nrow(mean)) else link[[name]]
   damped <- (mean - at("center")) / link_shrink(link$slope, var, at("offset"))
   at("intercept") + link$slope * (at("center") + damped)

@@ -56,7 +56,7 @@ format_values <- function(x, digits) {
 
 #' @export
 print.bayeskernel_varcorr <- function(x, digits = default_digits(), ...) {
-  print_varcorr(x, check_digits(digits))
+  print_varcorr(x, check_count(digits, 1L, 22L))
   invisible(x)
 }
 

@@ -74,7 +74,7 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
                                     digits = default_digits(), ...) {
   check_whole(object)
   detail <- check_flag(detail, "detail")
-  digits <- check_digits(digits)
+  digits <- check_count(digits, 1L, 22L)
   if (...length()) check_no_dots(...)
   if (!is.null(vcov)) object <- with_vcov(object, vcov, "vcov")
   y <- given(y, "y")
@@ -158,7 +158,7 @@ odds_ratios <- function(object, rows, name) {
 #' @rdname summary.bayeskernel_fit
 #' @export
 print.summary.bayeskernel_fit <- function(x, digits = x$digits %||% default_digits(), ...) {
-  digits <- check_digits(digits)
+  digits <- check_count(digits, 1L, 22L)
   if (x$detail) print_header(x$facts$title, x$call, x$facts[-1]) else print_head(x)
   print_tables(x, digits, max_rows = 60L)
   print_measures(x$measures, digits)
@@ -202,7 +202,7 @@ facts_in_short <- c(
 #' @rdname summary.bayeskernel_fit
 #' @export
 print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
-  digits <- check_digits(digits)
+  digits <- check_count(digits, 1L, 22L)
   check_whole(x)
   # Of variances there are estimates alone.
   rows <- if (is_linear(x)) fixed_parameters(x, 0.95) else parameters(x, 0.95)
