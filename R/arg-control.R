@@ -397,7 +397,7 @@ seqkr_control <- function(ess = 0.5,
 # The values as they were typed, once they have passed the checks that read_settings() makes of
 # them.
 new_control <- function(name, front) {
-  checks <- argument_checks(get(paste0(name, "_model"), topenv()))
+  checks <- utils::modifyList(house_arguments, get(paste0(name, "_model"), topenv())$arguments)
   defaults <- own_formals(paste0(name, "_control"))
   values <- mget(names(defaults), front)
   for (entry in names(values)) {

@@ -72,9 +72,6 @@ or_null <- function(check) {
   function(x, name) if (!is.null(x)) check(x, name)
 }
 
-# Its own checks, or in place of those of all models.
-argument_checks <- function(model) utils::modifyList(house_arguments, model$arguments)
-
 # Checked settings of a fit.
 # model: the facts of the model.
 # front: the frame of the method that was called. Arguments that it does not have get the default
@@ -87,7 +84,8 @@ read_settings <- function(model, front, typed) {
   control <- if ("control" %in% typed) read_control(front$control, model$name, entries)
   method <- get0(paste0(model$name, ".formula"), topenv())
   defaults <- c(if (!is.null(method)) formals(method), entries)
-  checks <- argument_checks(model)
+  # Its own checks, or in place of those of all models.
+  checks <- utils::modifyList(house_arguments, model$arguments)
   checks <- checks[names(checks) %in% c(has, names(defaults))]
   out <- list(method = if (!("method" %in% has)) {
     names(model$methods)[1]

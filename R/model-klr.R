@@ -482,7 +482,7 @@ warn_unknown_directions <- function(fit) {
 #' @export
 print.klr_projection <- function(x, digits = 3, ...) {
   cat("Mean space of the learned directions (standardized predictors):\n")
-  print_text(format(x$directions, digits = digits))
+  print(format(x$directions, digits = digits), quote = FALSE, right = TRUE)
   q <- apply(x$angles, 2, stats::quantile, c(0.5, 0.9), names = FALSE)
   cat(sprintf(
     "Principal angles of the draws to it: median %s, 90 %% below %s degrees\n",

@@ -357,7 +357,7 @@ point_variance_rows <- function(object, t, level) {
   pairs <- lower_triangle(r)
   point_rows(object, function(own) {
     map <- own$transform$random[[t]]
-    v <- map %*% vb_variance_mean(own, t) %*% t(map)
+    v <- map %*% variance_of_term(own, t)$value %*% t(map)
     to_sd_cor(matrix(v[pairs], 1L), r)
   }, level, pairs[, 1] != pairs[, 2])
 }

@@ -235,7 +235,8 @@ linear_collect <- function(fit, core, job, rows) {
     if (fit$method == "ep") fit <- collect_ep(fit, core, job)
     if (!is.null(core$polished$chains)) fit <- collect_polish(fit, core, job)
   }
-  if (length(job$design$random)) warn_single_rows(fit, job)
+  levels <- vapply(design$random, function(term) length(term$levels), 1L)
+  if (any(levels >= sum(design$weights > 0))) warn_single_rows(fit, job)
   if (!is.null(core$screen)) fit <- widen_selection(fit, core, whole)
   job <- whole
   if (fit$family == "hinge") {
