@@ -116,12 +116,13 @@ coefficient_mean.bkm <- coefficient_mean.bsvm
 #' @exportS3Method
 coefficient_cov.bsvm <- function(object, scale) {
   wide <- object$posterior$wide
-  out <- as.matrix(fixed_cov(object))
+  sandwich <- vcov_type(object) == "sandwich"
+  out <- as.matrix(if (sandwich) object$sandwich$cov else fixed_cov(object))
   if (!is.null(wide)) {
     rows <- wide_rows(wide)
     out <- rows %*% out %*% t(rows)
     # The rows say nothing of what is hidden, and do not move it.
-    if (vcov_type(object) == "posterior") {
+    if (!sandwich) {
       hidden <- diag(rep(0:1, c(wide$first, nrow(wide$basis))))
       block <- wide$first + seq_len(nrow(wide$basis))
       hidden[block, block] <- hidden[block, block] - tcrossprod(wide$basis)

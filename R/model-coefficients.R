@@ -31,7 +31,7 @@ fixed_sd <- function(object, scale = "data") {
   }
   wide <- object$posterior$wide
   if (sandwich) wide$hidden_var <- if (!is.null(wide)) 0
-  cov <- fixed_cov(object)
+  cov <- if (sandwich) object$sandwich$cov else fixed_cov(object)
   var <- if (is.null(wide)) {
     unname(cov_diagonal(cov))
   } else {

@@ -13,7 +13,8 @@ rows_fact <- function(object, classes = ", ") {
   if (length(levels) == 2L) {
     counts <- !is.null(object$units)
     return(sprintf(
-      "%.0f%s, %s %% of class \"%s\" (the positive one)", if (counts) max(object$units) else object$n,
+      "%.0f%s, %s %% of class \"%s\" (the positive one)",
+      if (counts) max(object$units) else object$n,
       if (counts) sprintf(" of %.0f trials", sum(object$weights)) else "",
       format(100 * resolve_threshold("prevalence", object), digits = 3), levels[2]
     ))
@@ -44,7 +45,7 @@ selection_fact <- function(inclusion, prior, what) {
 # --- bsvm() and bkm() --------------------------------------------------------
 
 linear_title <- function(object) {
-  family <- linear_family(object)
+  family <- object$family %||% "hinge"
   model <- if (family == "hinge") {
     "Bayesian support vector machine"
   } else {
@@ -169,7 +170,8 @@ facts.bsvm <- function(object, only = NULL) {
     Smooths = if (length(smooths)) smooths,
     Processes = if (length(object$design$smooths)) process_fact(object),
     Missing = if (length(missing)) missing_fact(object, missing),
-    Penalty = if (!identical(object$penalty, "none")) penalty_fact(object), Link = link_fact(object),
+    Penalty = if (!identical(object$penalty, "none")) penalty_fact(object),
+    Link = link_fact(object),
     Noise = if (is_regression(object)) sprintf("sd %s", format(stats::sigma(object), digits = 4))
   )
 }
@@ -475,16 +477,12 @@ left_out_score <- function(object) {
   if (length(elpd)) sum(elpd)
 }
 
-# Fits of before 0.12.0 have in `loo` what the link "probit" says.
-left_out_rows <- function(object) {
-  if (is.null(object$link$slope)) object$loo else object$link$log_prob
-}
-
 # Of each row, as often as it counts. That of a unit of trials is known as a whole, and stands with
 # each of its rows.
 cavity_elpd <- function(object) {
-  # Kernel machines know their rows by class.
-  rows <- left_out_rows(object)
+  # Kernel machines know their rows by class. Fits of before 0.12.0 have in `loo` what the link
+  # "probit" says.
+  rows <- if (is.null(object$link$slope)) object$loo else object$link$log_prob
   if (is.null(object$units) || !is_linear(object) || is_calibrated(object)) {
     return(rows * (object$weights %||% 1))
   }

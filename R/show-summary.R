@@ -82,16 +82,16 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
   rows <- parameters(object, 0.95)
   exp <- check_flag(exp, "exp")
   if (exp) rows <- odds_ratios(object, rows, "exp")
-  tables <- parameter_tables(object, rows)
-  matrices <- lapply(tables, function(table) {
+  parts <- shown_parts(object, rows)
+  matrices <- lapply(parts$tables, function(table) {
     if (nrow(table) > 0L) parameter_matrix(table)
   })
   # A linear model has coefficients, were it none.
   if (is.null(matrices$coefficients) && any(rows$effect == "ran_pars")) {
-    matrices$coefficients <- parameter_matrix(tables$coefficients)
+    matrices$coefficients <- parameter_matrix(parts$tables$coefficients)
   }
   structure(
-    c(matrices, shown_parts(object, tables), list(
+    c(matrices, parts[names(parts) != "tables"], list(
       n = object$n, method = object$method,
       measures = if (!is.null(newdata)) prediction_measures(object, newdata, y),
       exp = exp, notes = extra$notes, detail = detail, details = extra$details, digits = digits
@@ -100,10 +100,11 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
   )
 }
 
-# Rows of parameters() by the table that they are in: scales of kernels that do not tell how much a
-# predictor matters with the range of its partial effect. The coefficients of a smooth mean nothing
-# one by one.
-parameter_tables <- function(object, rows) {
+# What both a fit and its summary print: `tables`, rows of parameters() by the table that they are
+# in; `rows`, those that are shown. Scales of kernels do not tell how much a predictor matters, so
+# they come with the range of its partial effect. The coefficients of a smooth mean nothing one by
+# one: they belong to the curve, whose table says more.
+shown_parts <- function(object, rows, only = NULL) {
   names <- c("coefficients", "selection", "scales", "variances", "parameters")
   table <- c(
     fixed = "coefficients", ran_pars = "variances", scale = "scales", share = "scales",
@@ -119,19 +120,13 @@ parameter_tables <- function(object, rows) {
     if (any(own$effect == "scale")) own$range <- unname(partial_ranges(object)[own$term])
     tables[[name]] <- own[order(-inclusion, -abs(own$range %||% own$estimate)), ]
   }
-  tables
-}
-
-# What both a fit and its summary print.
-shown_parts <- function(object, tables, only = NULL) {
-  # They belong to the curve, whose table says more.
-  curves <- length(object$smooths) > 0L
-  hidden <- if (curves) smooth_columns(object)
-  tables$coefficients <- tables$coefficients[!(rownames(tables$coefficients) %in% hidden), ]
+  shown <- tables
+  hidden <- if (length(object$smooths)) smooth_columns(object)
+  shown$coefficients <- shown$coefficients[!(rownames(shown$coefficients) %in% hidden), ]
   list(
-    smooths = if (curves) smooth_table(object), rows = tables, facts = facts(object, only),
-    call = object$call, levels = object$levels, diagnostics = fit_quality(object),
-    elapsed = object$elapsed
+    tables = tables, smooths = if (length(object$smooths)) smooth_table(object), rows = shown,
+    facts = facts(object, only), call = object$call, levels = object$levels,
+    diagnostics = fit_quality(object), elapsed = object$elapsed
   )
 }
 
@@ -200,8 +195,7 @@ print.bayeskernel_fit <- function(x, digits = max(3L, getOption("digits") - 3L),
   # Of variances of a linear model there are estimates alone.
   linear <- !is.null(x$posterior$theta_mean)
   rows <- if (linear) fixed_parameters(x, 0.95) else parameters(x, 0.95)
-  tables <- parameter_tables(x, rows)
-  parts <- shown_parts(x, tables, c(facts_at_head, "Penalty", facts_in_short))
+  parts <- shown_parts(x, rows, c(facts_at_head, "Penalty", facts_in_short))
   print_head(parts)
   # What the chains are worth is said in one line below.
   parts$rows <- lapply(parts$rows, function(rows) {
