@@ -14,7 +14,7 @@
 most_link_rows <- 20000L
 
 # The links of a fit, its default first.
-hinge_links <- function(object) c(if (is_calibrated(object)) "calibrated", "probit", "hinge")
+hinge_links <- function(object) c(if (!is.null(object$link$slope)) "calibrated", "probit", "hinge")
 
 is_calibrated <- function(object) !is.null(object$link$slope)
 
@@ -444,7 +444,7 @@ stream_left_out <- function(fit, job) {
   ), most_link_rows, fit$seed %||% 1)
   x <- matrix(1, ncol(sample$x), length(own))
   x[, own] <- t(sample$x * data$scale[own] + data$center[own])
-  at <- gaussian_moments(fit, list(x = x, offset = numeric(nrow(x)), random = list()), 1L)
+  at <- linear_moments(fit, list(x = x, offset = numeric(nrow(x)), random = list()), 1L)
   positive <- sample$labels == data_positive(data)
   out <- step_left_out(
     at$mean, at$var, 2 * positive - 1, 1,
@@ -458,7 +458,7 @@ sample_left_out <- function(fit, sample) {
   rows <- fill_processes(fit, c(
     sample[c("x", "processes")], list(offset = numeric(length(sample$y)), random = sample$random)
   ), 1L)
-  at <- gaussian_moments(fit, rows, 1L)
+  at <- linear_moments(fit, rows, 1L)
   out <- step_left_out(
     at$mean, at$var, sample$y, 1, mean_field = fit$method != "ep" || !is.null(fit$check$fallback),
     residual = open_variance(fit, rows)
@@ -652,8 +652,10 @@ latent_by_link <- function(object, rows = NULL, links,
                            threads = getOption("bayeskernel.threads", 2L)) {
   out <- latent(object, rows, setdiff(links, "calibrated"), threads)
   if ("calibrated" %in% links) {
-    at <- moments_of_link(object$link, out)
-    out$prob$calibrated <- calibrated_probability(link_of_rows(object$link, rows), at$mean, at$var)
+    link <- object$link
+    if (!is.null(link$new)) link <- link_of_rows(link, rows)
+    at <- moments_of_link(link, out)
+    out$prob$calibrated <- calibrated_probability(link, at$mean, at$var)
   }
   out
 }
