@@ -407,6 +407,34 @@ new_control <- function(name, front) {
   structure(values, class = c(paste0(name, "_control"), "bayeskernel_control"))
 }
 
+# The entries of a control that was given; `entries`: all that the model has.
+read_control <- function(control, model, entries) {
+  maker <- paste0(model, "_control")
+  plain <- is.list(control) && !is.object(control)
+  if (!plain && !inherits(control, maker)) {
+    abort_argument(control, "control", sprintf("what %s() makes, or a named list", maker))
+  }
+  control <- unclass(control)
+  known <- names(entries)
+  alien <- setdiff(names(control) %||% rep("", length(control)), known)
+  if (length(alien) || anyDuplicated(names(control))) {
+    bk_abort(
+      "argument", "`control` has entries that this function does not have.",
+      if (length(alien)) {
+        sprintf("Found: %s.", list_some(quoted(alien), 5L))
+      } else {
+        "Found: a name twice."
+      },
+      sprintf(
+        "Instead of `%s` try %s.", alien, vapply(alien, nearest_argument, "", known)
+      )[nzchar(vapply(alien, nearest_argument, "", known))],
+      paste0("Accepted: ", paste(known, collapse = ", "), "."),
+      column = "control", found = alien, expected = known
+    )
+  }
+  control
+}
+
 # Entries of a control that differ from their defaults.
 typed_entries <- function(control, name) {
   if (!is.object(control)) return(control)

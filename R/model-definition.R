@@ -92,6 +92,92 @@ fit_model <- function(model, call, front, ...) {
   stamped(fit)
 }
 
+# Checked settings of a fit.
+# model: the facts of the model.
+# front: the frame of the method that was called. Arguments that it does not have get the default
+#   that the formula method documents. Entries of `control` stand beside them.
+# typed: names of the arguments that were given.
+# Returns a list by name.
+read_settings <- function(model, front, typed) {
+  has <- ls(front)
+  entries <- own_formals(paste0(model$name, "_control"))
+  control <- if ("control" %in% typed) read_control(front$control, model$name, entries)
+  method <- get0(paste0(model$name, ".formula"), topenv())
+  defaults <- c(if (!is.null(method)) formals(method), entries)
+  # Its own checks, or in place of those of all models.
+  checks <- utils::modifyList(house_arguments, model$arguments)
+  checks <- checks[names(checks) %in% c(has, names(defaults))]
+  out <- list(method = if (!("method" %in% has)) {
+    names(model$methods)[1]
+  } else if (!is.null(front$method)) {
+    # NULL: the model chooses by the size of the data.
+    check_choice(front$method, names(model$methods), "method")
+  })
+  for (name in names(checks)) {
+    value <- if (name %in% names(control)) {
+      control[[name]]
+    } else if (name %in% has) {
+      get(name, front)
+    } else {
+      eval(defaults[[name]], topenv())
+    }
+    open <- is.null(value) && is.null(defaults[[name]])
+    out[name] <- list(if (!open) checks[[name]](value, name))
+  }
+  # What the core and fits call it.
+  if ("ndraws" %in% names(checks)) out["draws"] <- out["ndraws"]
+  out$ndraws <- NULL
+  out["prior"] <- list(if ("prior" %in% typed) {
+    read_prior(front$prior, model, defaults)
+  } else if ("prior" %in% has) {
+    front$prior
+  })
+  if (is.null(out$family) && !is.null(model$families)) {
+    out["family"] <- list(response_family(typed_response(front), model$families))
+  }
+  if (!is.null(model$settle)) out <- model$settle(out)
+  seed <- get0("seed", front, inherits = FALSE)
+  # R's generator stays as it is where nothing is random.
+  exact <- "exact" %in% model$methods[out$method]
+  out["seed"] <- list(if (!is.null(seed) || !exact) check_seed(seed))
+  out
+}
+
+# The response before the rows are read; NULL where it cannot be had, which is said later.
+typed_response <- function(front) {
+  if (!("formula" %in% ls(front))) return(if (!eval(quote(missing(y)), front)) front$y)
+  formula <- front$formula
+  if (!inherits(formula, "formula") || length(formula) != 3L) return(NULL)
+  tryCatch({
+    data <- if (!eval(quote(missing(data)), front)) front$data
+    eval(formula[[2L]], if (is.list(data)) data, environment(formula) %||% globalenv())
+  }, error = function(e) NULL)
+}
+
+read_prior <- function(prior, model, defaults) {
+  # Of a fit by an earlier version.
+  if (inherits(prior, c("bsvm_prior", "bkm_prior")) && is.list(prior)) {
+    if (!("inclusion" %in% names(prior))) prior$inclusion <- "column"
+  }
+  # Where NULL is the default, other settings say what it is.
+  if (is.null(prior) && is.null(defaults$prior)) return(NULL)
+  maker <- paste0(model$name, "_prior")
+  if (!exists(maker, topenv(), inherits = FALSE)) return(prior)
+  if (!inherits(prior, maker)) {
+    abort_argument(prior, "prior", sprintf("a prior made by %s()", maker), kind = "prior")
+  }
+  remade(prior, "prior", maker)
+}
+
+# The family that a response says; NULL: numbers, which may be codes.
+response_family <- function(y, families) {
+  if (is.ordered(y) && nlevels(y) > 2L && "ordinal" %in% families) {
+    "ordinal"
+  } else if (is.factor(y) || is.character(y) || is.logical(y)) {
+    "binomial"
+  }
+}
+
 # The fit, before its link is calibrated: by `left_out`. With the core's answer and what it read.
 fit_rows <- function(model, rows, settings, call) {
   job <- model$job(rows, settings)

@@ -5,40 +5,10 @@
 linear_job <- function(rows, settings, law = NULL) {
   given <- list(rows, settings)
   if (identical(rows$data$type, "file") && is.null(rows$sample)) rows <- source_design(rows)
-  settings$family <- settings$family %||% (if (length(rows$levels)) "logit" else "gaussian")
-  open <- vapply(settings$prior[c("sd_scale", "noise_rate")], is.null, NA)
-  settings$prior <- family_prior(settings$prior, settings$family)
-  if (settings$family == "probit" && settings$method == "gibbs") refuse_powers(rows)
-  if (length(rows$processes)) refuse_with_processes(rows, settings)
-  if (length(rows$holes$levels)) refuse_missing_factors(rows, settings)
-  weighed <- settings$family == "hinge" && !identical(settings$class_weights %||% "none", "none")
-  if (weighed) rows <- weigh_classes(rows, settings)
-  response <- NULL
-  if (settings$family == "gaussian") {
-    response <- linear_response_scale(rows, settings)
-    if (!is.null(response)) rows <- scale_response(rows, response)
-    if (!settings$standardize) settings$prior <- prior_in_units(settings$prior, rows, open)
-  }
-  selected <- integer()
-  if (!isFALSE(settings$select %||% FALSE)) {
-    selected <- selected_columns(rows, settings)
-    # Where each term has one column there is no difference.
-    if (!anyDuplicated(rows$assign[selected])) settings$prior$inclusion <- "column"
-  }
-  # Others have theirs from the rows, see settle_learning_rate().
-  if (settings$family == "hinge" && is.null(c(rows$data, rows$holes)) && !length(selected)) {
-    settings$learning_rate <- settings$learning_rate %||% 1
-  }
-  large <- length(rows$y) * as.double(max(1L, ncol(rows$x))) > most_ep_cells
-  if (settings$method == "ep" && "method" %in% settings$open &&
-    (large || length(rows$random) > 1L)) {
-    settings <- settle_size(rows, settings, selected, large)
-  }
-  if (!(settings$method %in% c("ep", "vb"))) rows <- whole_design(rows)
-  # Where it is first asked for.
-  delayedAssign("nested", if (sum(rows$assign > 0L, na.rm = TRUE) > 1L) nested_columns(rows))
-  settings$penalty <- settings$penalty %||%
-    default_penalty(rows, settings, length(selected), nested)
+  at <- settle_rows(rows, settings, law)
+  rows <- at$rows
+  settings <- at$settings
+  selected <- at$selected
   prior <- settings$prior
   penalty <- settings$penalty
   if (settings$family == "gaussian" && !is.null(rows$y_sd) && settings$standardize) {
@@ -49,13 +19,13 @@ linear_job <- function(rows, settings, law = NULL) {
     rows, penalty, prior, selected,
     if (length(rows$random) > 1L) crossed_terms(rows, settings, selected),
     sampled = settings$method == "gibbs", standardize = settings$standardize,
-    family = settings$family, nested = nested
+    family = settings$family, nested = at$nested
   )
   if (is.null(law) && settings$standardize) {
     # Columns of a matrix or a source have no formula that tells what they are made of.
     if (is.null(rows$terms) || identical(rows$data$type, "file")) {
       warn_combined(rows, settings)
-    } else if (length(nested)) {
+    } else if (length(at$nested)) {
       warn_nested(rows, settings, blocks)
     }
   }
@@ -80,7 +50,7 @@ linear_job <- function(rows, settings, law = NULL) {
   if (identical(settings$polish, "ep") && !is.null(data$selection)) refuse_ep_polish(data, blocks)
   names <- if (settings$method == "gibbs") draw_names(rows, blocks, data, settings)
   job <- list(
-    settings = settings, blocks = blocks, data = data, design = rows, response = response,
+    settings = settings, blocks = blocks, data = data, design = rows, response = at$response,
     atoms = wide$atoms, completion_model = if (!is.null(wide)) model, names = names,
     # Also a selection by "vb" ends with draws.
     wide = if (settings$method == "gibbs" || length(selected)) {
@@ -98,11 +68,57 @@ linear_job <- function(rows, settings, law = NULL) {
     length(job$design$sample$processes)) {
     job <- add_processes(job, wide)
   }
-  if (settings$family == "hinge" && !is.null(job$data$weights) &&
-    !(identical(settings$learning_rate, 1) && is.null(rows$holes))) {
-    job <- settle_learning_rate(job, rows)
+  if (settings$family == "hinge" && !is.null(job$data$weights)) {
+    rate <- settings$learning_rate %||% if (length(selected)) "calibrated" else 1
+    plain <- identical(rate, 1) && is.null(rows$holes)
+    if (plain) job$settings$learning_rate <- rate else job <- settle_learning_rate(job, rows)
   }
   if (is.null(law) && !is.null(job$atoms)) settle_predictors(job, given[[1L]], given[[2L]]) else job
+}
+
+# What depends on the rows: the family, its prior, which columns are selected, the engine, and the
+# penalty. Returns them in `rows` and `settings`, with the `response` that the fit has, `selected`
+# and `nested` columns.
+settle_rows <- function(rows, settings, law) {
+  settings$family <- settings$family %||% (if (length(rows$levels)) "logit" else "gaussian")
+  open <- vapply(settings$prior[c("sd_scale", "noise_rate")], is.null, NA)
+  settings$prior <- family_prior(settings$prior, settings$family)
+  if (settings$family == "probit" && settings$method == "gibbs") refuse_powers(rows)
+  if (length(rows$processes)) refuse_with_processes(rows, settings)
+  if (length(rows$holes$levels)) refuse_missing_factors(rows, settings)
+  weighed <- settings$family == "hinge" && !identical(settings$class_weights %||% "none", "none")
+  if (weighed) rows <- weigh_classes(rows, settings)
+  response <- NULL
+  if (settings$family == "gaussian") {
+    response <- linear_response_scale(rows, settings)
+    if (!is.null(response)) rows <- scale_response(rows, response)
+    if (!settings$standardize) settings$prior <- prior_in_units(settings$prior, rows, open)
+  }
+  selected <- integer()
+  if (!isFALSE(settings$select %||% FALSE)) {
+    selected <- selected_columns(rows, settings)
+    # Where each term has one column there is no difference.
+    if (!anyDuplicated(rows$assign[selected])) settings$prior$inclusion <- "column"
+  }
+  large <- length(rows$y) * as.double(max(1L, ncol(rows$x))) > most_ep_cells
+  if (settings$method == "ep" && "method" %in% settings$open &&
+    (large || length(rows$random) > 1L)) {
+    settings <- settle_size(rows, settings, selected, large)
+  }
+  if (!(settings$method %in% c("ep", "vb"))) rows <- whole_design(rows)
+  # Of a law that is known the predictors have missing values, and the prior is another one.
+  nested <- if (is.null(law) && sum(rows$assign > 0L, na.rm = TRUE) > 1L) nested_columns(rows)
+  parts <- length(rows$random) + length(rows$smooths) + length(selected)
+  if (is.null(settings$penalty)) {
+    # The priors of probabilities are no flat ones: there is nothing to learn from unless the user
+    # wants that. One variance is that of predictors that are alike: it would hold products of
+    # predictors that are far from 0 at 0.
+    none <- parts > 0 || !(settings$family %in% c("hinge", "gaussian")) ||
+      is_least_squares(rows$levels, rows$n, ncol(rows$x)) ||
+      (length(nested) && knows_nested(rows, "none", settings$prior, NULL, NULL))
+    settings$penalty <- if (none) "none" else "learn"
+  }
+  list(rows = rows, settings = settings, response = response, selected = selected, nested = nested)
 }
 
 # As that of the coefficients, in units of the response, but for what was given.
@@ -111,16 +127,6 @@ prior_in_units <- function(prior, rows, open) {
   if (open[["noise_rate"]]) prior$noise_rate <- prior$noise_rate * prior$size^2
   if (!open[["sd_scale"]]) prior$sd_scale <- prior$sd_scale / prior$size
   prior
-}
-
-# The priors of probabilities are no flat ones: there is nothing to learn from unless the user wants
-# that. One variance is that of predictors that are alike: it would hold products of predictors that
-# are far from 0 at 0.
-default_penalty <- function(rows, settings, selected, nested) {
-  parts <- length(rows$random) + length(rows$smooths) + selected
-  if (parts > 0 || !(settings$family %in% c("hinge", "gaussian"))) return("none")
-  if (is_least_squares(rows$levels, rows$n, ncol(rows$x))) return("none")
-  if (knows_nested(rows, "none", settings$prior, NULL, NULL) && length(nested)) "none" else "learn"
 }
 
 first_law <- function(rows, settings) {
