@@ -116,9 +116,9 @@ refuse_others <- function(...) {
   if (...length()) check_no_dots(..., has = names(formals(sys.function(sys.parent()))))
 }
 
-# Arguments of a function of this package by its name; NULL if there is none.
+# Arguments of a function of this package, or of what it is called; NULL if there is none.
 own_formals <- function(maker) {
-  maker <- get0(maker, topenv(), mode = "function")
+  if (is.character(maker)) maker <- get0(maker, topenv(), mode = "function")
   if (!is.null(maker)) formals(maker)[names(formals(maker)) != "..."]
 }
 
