@@ -7,6 +7,7 @@ fixed_positions <- function(object) {
   seq_len(if (is.null(wide)) length(object$transform$scale) else wide$first + ncol(wide$basis))
 }
 
+# Means of the fixed coefficients of a linear model, by name.
 linear_coefficients <- function(object, scale) {
   posterior <- object$posterior
   wide <- posterior$wide
