@@ -397,13 +397,11 @@ seqkr_control <- function(ess = 0.5,
   new_control("seqkr", environment())
 }
 
-control_maker <- function(name) get0(paste0(name, "_control"), topenv(), mode = "function")
-
 # The values as they were typed, once they have passed the checks that read_settings() makes of
 # them.
 new_control <- function(name, front) {
-  checks <- argument_checks(get(paste0(name, "_model"), topenv()))
-  defaults <- own_formals(control_maker(name))
+  checks <- utils::modifyList(house_arguments, get(paste0(name, "_model"), topenv())$arguments)
+  defaults <- own_formals(paste0(name, "_control"))
   values <- mget(names(defaults), front)
   for (entry in names(values)) {
     open <- is.null(values[[entry]]) && is.null(defaults[[entry]])
@@ -412,20 +410,15 @@ new_control <- function(name, front) {
   structure(values, class = c(paste0(name, "_control"), "bayeskernel_control"))
 }
 
-# The entries of the control of a fit, by name, all of them.
-# model, front: see read_settings().
-read_control <- function(model, front) {
-  make <- control_maker(model$name)
-  if (is.null(make)) return(list())
-  # A front without the argument has the defaults.
-  control <- if ("control" %in% ls(front)) front$control else list()
-  maker <- paste0(model$name, "_control")
+# The entries of a control that was given; `entries`: all that the model has.
+read_control <- function(control, model, entries) {
+  maker <- paste0(model, "_control")
   plain <- is.list(control) && !is.object(control)
   if (!plain && !inherits(control, maker)) {
     abort_argument(control, "control", sprintf("what %s() makes, or a named list", maker))
   }
   control <- unclass(control)
-  known <- names(own_formals(make))
+  known <- names(entries)
   alien <- setdiff(names(control) %||% rep("", length(control)), known)
   if (length(alien) || anyDuplicated(names(control))) {
     bk_abort(
@@ -442,15 +435,13 @@ read_control <- function(model, front) {
       column = "control", found = alien, expected = known
     )
   }
-  out <- lapply(own_formals(make), eval, topenv())
-  out[names(control)] <- control
-  out
+  control
 }
 
 # Entries of a control that differ from their defaults.
 typed_entries <- function(control, name) {
   if (!is.object(control)) return(control)
-  defaults <- unclass(control_maker(name)())
+  defaults <- unclass(get(paste0(name, "_control"))())
   control <- unclass(control)
   control[!mapply(identical, control, defaults[names(control)])]
 }
@@ -466,8 +457,7 @@ changed_control <- function(control, ...) {
 # What an argument is called now, as text for a message: `control`'s entries, and those that have
 # another name.
 moved_arguments <- function(model) {
-  maker <- control_maker(model$name)
-  known <- if (!is.null(maker)) names(own_formals(maker))
+  known <- names(own_formals(paste0(model$name, "_control")))
   text <- stats::setNames(sprintf("`control = %s_control(%s = )`", model$name, known), known)
   renamed <- c(
     draws = "`ndraws`", start = unname(text["resume"]),

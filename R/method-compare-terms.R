@@ -125,6 +125,6 @@ print.bayeskernel_terms <- function(x, digits = 1, ...) {
   cat("\n")
   shown <- as.data.frame(lapply(x, formatC, format = "f", digits = digits))
   rownames(shown) <- make.unique(abbreviate_middle(rownames(x), 40L))
-  print_text(as.matrix(shown))
+  print(as.matrix(shown), quote = FALSE, right = TRUE)
   invisible(x)
 }

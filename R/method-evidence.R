@@ -174,14 +174,14 @@ need_same_rows <- function(first, other, name) {
 }
 
 #' @export
-print.bayeskernel_anova <- function(x, digits = default_digits(), ...) {
-  digits <- check_digits(digits)
+print.bayeskernel_anova <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
+  digits <- check_count(digits, 1L, 22L)
   cat("Models of the same responses\n")
   for (line in attr(x, "heading")) writeLines(strwrap(line, text_width(), exdent = 2))
   shown <- as.data.frame(lapply(x, function(column) {
     if (is.double(column)) formatC(column, format = "f", digits = 2) else column
   }), row.names = abbreviate_middle(rownames(x)))
-  print_text(as.matrix(shown))
+  print(as.matrix(shown), quote = FALSE, right = TRUE)
   if (length(unique(x$family)) > 1L) {
     print_line(paste(
       "Logit and probit compare by evidence only where their priors mean the",

@@ -139,8 +139,8 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = 
     kept = if (!is.null(terms) || !is.null(exclude)) kept_terms(object, terms, exclude)
   )
   ask$latent <- type == "link" || is_regression(object)
-  ask$joint <- draws_classes(object) && !ask$latent &&
-    (ask$interval != "none" || (ask$se.fit && length(object$levels) > 2L))
+  ask$joint <- !ask$latent && (ask$interval != "none" ||
+    (ask$se.fit && length(object$levels) > 2L)) && draws_classes(object)
   # Engines of one model share one meaning: limits are normal unless all sample.
   always <- all(model_of(object)$methods == "sampler")
   ask$sampled <- draws || (ask$interval != "none" && always)
@@ -164,7 +164,7 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = 
 known_types <- function(object) {
   if (is_regression(object)) {
     c("response", "link")
-  } else if (are_counts(object)) {
+  } else if (!is.null(object$units)) {
     c("response", "prob", "link")
   } else {
     c("class", "prob", "link", "response", if (inherits(object, "mkprobit")) "logprob")
@@ -192,6 +192,7 @@ prediction_type <- function(object, type, draws) {
     )
   }
   if (is.null(type)) return(if (draws && !is_regression(object)) "link" else known[1])
+  if (is.character(type) && isTRUE(type %in% known)) return(as.vector(type))
   check_choice(type, c(known, if (is_linear(object)) "terms"), "type")
 }
 
@@ -255,22 +256,28 @@ check_prediction <- function(object, ask) {
     "Prediction intervals are of numeric responses and of counts.",
     "Accepted: interval = \"credible\", of the latent function."
   )
+  if (length(object$levels) > 2L) refuse_for_classes(object, ask)
+}
+
+# What cannot be asked of more than two classes.
+refuse_for_classes <- function(object, ask) {
   several <- has_machines(object)
   joint <- draws_classes(object)
+  interval <- ask$interval != "none"
   asked <- c("threshold", "draws", "interval", "se.fit")[c(
     !is.null(ask$threshold), ask$draws && (several || !ask$latent) && !joint,
     interval && several && !joint, ask$se.fit && several && !ask$latent && !joint
   )]
-  refuse_if(
-    length(object$levels) > 2L && length(asked), asked[1],
-    "Some arguments need a fit with two classes.",
-    c(
+  if (length(asked)) {
+    bk_abort(
+      "argument", "Some arguments need a fit with two classes.",
       sprintf(
         "Found: `%s`, and %d classes.", paste(asked, collapse = "`, `"), length(object$levels)
       ),
-      "Accepted: type = \"class\", \"prob\" or \"link\"."
+      "Accepted: type = \"class\", \"prob\" or \"link\".",
+      column = asked[1], found = ask[[asked[1]]]
     )
-  )
+  }
 }
 
 # The rows of the fit, of which it keeps moments; for other answers they are predicted from its

@@ -11,11 +11,12 @@ rows_fact <- function(object, classes = ", ") {
   levels <- object$levels
   if (length(levels) == 0L) return(sprintf("%.0f", object$n))
   if (length(levels) == 2L) {
-    share <- resolve_threshold("prevalence", object)
-    trials <- if (!is.null(object$units)) sprintf(" of %.0f trials", sum(object$weights))
+    counts <- !is.null(object$units)
     return(sprintf(
-      "%.0f%s, %s %% of class \"%s\" (the positive one)", stats::nobs(object), trials %||% "",
-      format(100 * share, digits = 3), levels[2]
+      "%.0f%s, %s %% of class \"%s\" (the positive one)",
+      if (counts) max(object$units) else object$n,
+      if (counts) sprintf(" of %.0f trials", sum(object$weights)) else "",
+      format(100 * resolve_threshold("prevalence", object), digits = 3), levels[2]
     ))
   }
   sprintf(
@@ -44,7 +45,7 @@ selection_fact <- function(inclusion, prior, what) {
 # --- bsvm() and bkm() --------------------------------------------------------
 
 linear_title <- function(object) {
-  family <- linear_family(object)
+  family <- object$family %||% "hinge"
   model <- if (family == "hinge") {
     "Bayesian support vector machine"
   } else {
@@ -169,7 +170,8 @@ facts.bsvm <- function(object, only = NULL) {
     Smooths = if (length(smooths)) smooths,
     Processes = if (length(object$design$smooths)) process_fact(object),
     Missing = if (length(missing)) missing_fact(object, missing),
-    Penalty = penalty_fact(object), Link = link_fact(object),
+    Penalty = if (!identical(object$penalty, "none")) penalty_fact(object),
+    Link = link_fact(object),
     Noise = if (is_regression(object)) sprintf("sd %s", format(stats::sigma(object), digits = 4))
   )
 }
@@ -471,21 +473,17 @@ fit_quality <- function(object) {
 
 # Sum of log probabilities of the rows, each given the others, by the link of predict().
 left_out_score <- function(object) {
-  if (!is.null(object$loo) && !is.null(left_out_rows(object))) sum(cavity_elpd(object))
-}
-
-# Fits of before 0.12.0 have in `loo` what the link "probit" says.
-left_out_rows <- function(object) {
-  if (is_calibrated(object)) object$link$log_prob else object$loo
+  elpd <- if (!is.null(object$loo)) cavity_elpd(object)
+  if (length(elpd)) sum(elpd)
 }
 
 # Of each row, as often as it counts. That of a unit of trials is known as a whole, and stands with
 # each of its rows.
 cavity_elpd <- function(object) {
-  # Kernel machines know their rows by class.
-  rows <- left_out_rows(object)
-  calibrated <- is_calibrated(object)
-  if (is.null(object$units) || !is_linear(object) || calibrated) {
+  # Kernel machines know their rows by class. Fits of before 0.12.0 have in `loo` what the link
+  # "probit" says.
+  rows <- if (is.null(object$link$slope)) object$loo else object$link$log_prob
+  if (is.null(object$units) || !is_linear(object) || is_calibrated(object)) {
     return(rows * (object$weights %||% 1))
   }
   constant <- if (is_pseudo(object)) 0 else unit_constant(object)

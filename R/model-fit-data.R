@@ -139,13 +139,8 @@ data_parts <- function(found) {
 }
 
 count_cells <- function(x) {
-  if (is_sparse(x)) {
-    length(x@x)
-  } else if (is.list(x)) {
-    sum(vapply(x, count_cells, 0))
-  } else {
-    as.double(length(x))
-  }
+  if (is.list(x)) return(sum(vapply(x, count_cells, 0)))
+  as.double(length(if (is.atomic(x) || !is_sparse(x)) x else x@x))
 }
 
 data_digest <- function(found) vapply(data_parts(found), digest_of, "")

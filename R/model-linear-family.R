@@ -94,8 +94,8 @@ linear_family <- function(object) object$family %||% "hinge"
 
 # Ways from f to a probability, the first of them the default.
 linear_links <- function(object) {
-  switch(linear_family(object),
-    hinge = hinge_links(object), gaussian = "identity", linear_family(object)
+  switch(object$family %||% "hinge",
+    hinge = hinge_links(object), gaussian = "identity", object$family
   )
 }
 

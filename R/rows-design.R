@@ -141,9 +141,9 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
   }
   if (ncol(x) == 0L && length(random) == 0L) abort_no_columns()
   if (is.null(drop_aliased)) {
-    parts <- length(parsed$bars) + length(parsed$smooths)
-    own <- is_least_squares(levels, nrow(x), ncol(x)) || unlike_columns(info$terms, assign)
-    drop_aliased <- parts > 0L || (is.null(gaps) && own)
+    drop_aliased <- length(c(parsed$bars, parsed$smooths)) > 0L || is.null(gaps) && (
+      is_least_squares(levels, nrow(x), ncol(x)) || unlike_columns(info$terms, assign)
+    )
   }
   fixed <- fixed_columns(
     x, standardize, drop_aliased, rows, penalised = penalised,

@@ -19,7 +19,7 @@ new_rows <- function(object, newdata, groups = "as given", named = FALSE, first 
     ))
   }
   if (info$type == "spaces") return(new_space_rows(info, newdata, first))
-  if (is_sparse(newdata)) newdata <- as.matrix(newdata)
+  if (!is.data.frame(newdata) && is_sparse(newdata)) newdata <- as.matrix(newdata)
   if (groups != "as given" && length(info$random)) {
     newdata <- without_groups(info, newdata, groups == "new")
     if (groups == "none") {
@@ -29,7 +29,9 @@ new_rows <- function(object, newdata, groups = "as given", named = FALSE, first 
     }
   }
   new <- design_new(info, newdata, first = first)
-  new$random <- forget_groups(object, new$random, groups == "new")
+  if (groups == "new" || !is.null(object$draws)) {
+    new$random <- forget_groups(object, new$random, groups == "new")
+  }
   if (named) {
     for (t in seq_along(new$random)) new$random[[t]]$name <- group_names(info, newdata, t)
   }

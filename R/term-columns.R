@@ -22,7 +22,8 @@ fixed_columns <- function(x, standardize, drop_aliased, rows, moments = observed
   keep <- which(!useless)
   candidates <- which(!useless & !penalised & !apart)
   aliased <- integer()
-  if (drop_aliased && length(candidates) > 1L && length(candidates) <= nrow(x)) {
+  # One column that varies is no combination of the intercept.
+  if (drop_aliased && length(candidates) > 1L + intercept && length(candidates) <= nrow(x)) {
     aliased <- candidates[aliased_columns(x, candidates, center, scale)]
   }
   keep <- setdiff(keep, aliased)
