@@ -3,18 +3,22 @@
 
 # Of how many observations rows with counts stand.
 counts_fact <- function(object) {
-  if (!is.null(object$weights)) sprintf("rows stand for %.0f observations", sum(object$weights))
+  total <- sum(object$weights)
+  if (!is.null(object$weights) && is.null(object$units) && round(total) != object$n) {
+    sprintf("rows stand for %.0f observations", total)
+  }
 }
 
 # Rows, and what their responses are.
 rows_fact <- function(object, classes = ", ") {
   levels <- object$levels
-  if (length(levels) == 0L) return(sprintf("%.0f", object$n))
+  grown <- if (identical(object$data$absent, "extended")) " with those of extend()" else ""
+  if (length(levels) == 0L) return(sprintf("%.0f%s", object$n, grown))
   if (length(levels) == 2L) {
     share <- resolve_threshold("prevalence", object)
     trials <- if (!is.null(object$units)) sprintf(" of %.0f trials", sum(object$weights))
     return(sprintf(
-      "%.0f%s, %s %% of class \"%s\" (the positive one)", stats::nobs(object), trials %||% "",
+      "%.0f%s, %s %% of class \"%s\" (the positive one)", stats::nobs(object), trials %||% grown,
       format(100 * share, digits = 3), levels[2]
     ))
   }
@@ -28,7 +32,7 @@ selection_fact <- function(inclusion, prior, what) {
   count <- length(inclusion)
   share <- if (length(prior)) sprintf(", prior inclusion %s", format(prior[1], digits = 3)) else ""
   text <- sprintf(
-    "among %d %s%s; %d above 0.5, %s expected", count, what, share,
+    "among %d %s%s; %d above 0.5, mean number %s", count, what, share,
     sum(inclusion > 0.5), format(sum(inclusion), digits = 3)
   )
   # Nothing is found, and the prior expected nothing.
@@ -54,7 +58,11 @@ linear_title <- function(object) {
     )
   }
   c(model, switch(object$method,
-    vb = "mean-field variational Bayes",
+    vb = if (is.null(object$draws)) {
+      "mean-field variational Bayes"
+    } else {
+      "variational Bayes, then Gibbs sampler"
+    },
     svi = "stochastic variational Bayes",
     gibbs = "Gibbs sampler"
   ))
@@ -168,7 +176,7 @@ facts.bsvm <- function(object, only = NULL) {
     "Not settled" = if (!is.null(object$posterior$selection$range)) unsettled_fact(object),
     Smooths = if (length(smooths)) smooths,
     Processes = if (length(object$design$smooths)) process_fact(object),
-    Missing = if (length(missing)) missing_fact(object, missing),
+    Missing = if (length(missing)) missing_fact(object, missing), Counts = counts_fact(object),
     Penalty = penalty_fact(object), Link = link_fact(object),
     Noise = if (is_regression(object)) sprintf("sd %s", format(stats::sigma(object), digits = 4))
   )

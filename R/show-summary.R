@@ -122,6 +122,17 @@ parameter_tables <- function(object, rows) {
   tables
 }
 
+# With the formula itself where the call has its name, or what makes it.
+shown_call <- function(object) {
+  call <- object$call
+  typed <- call[["formula"]]
+  plain <- is.call(typed) && identical(typed[[1L]], as.name("~"))
+  if (!is.null(typed) && !plain && inherits(object$formula, "formula")) {
+    call$formula <- object$formula
+  }
+  call
+}
+
 # What both a fit and its summary print.
 shown_parts <- function(object, tables, only = NULL) {
   # They belong to the curve, whose table says more.
@@ -130,7 +141,7 @@ shown_parts <- function(object, tables, only = NULL) {
   tables$coefficients <- tables$coefficients[!(rownames(tables$coefficients) %in% hidden), ]
   list(
     smooths = if (curves) smooth_table(object), rows = tables, facts = facts(object, only),
-    call = object$call, levels = object$levels, diagnostics = fit_quality(object),
+    call = shown_call(object), levels = object$levels, diagnostics = fit_quality(object),
     elapsed = object$elapsed
   )
 }
@@ -167,7 +178,7 @@ print.summary.bayeskernel_fit <- function(x, digits = x$digits %||% default_digi
   invisible(x)
 }
 
-# Title with how the posterior was found, the call, and the rows: four lines.
+# Title with how the posterior was found, the call, and the rows.
 print_head <- function(x) {
   # A check that went well is a detail.
   how <- sub("; importance check .*: ok$", "", x$facts$Posterior %||% "")
@@ -175,8 +186,7 @@ print_head <- function(x) {
   title <- paste(c(x$facts$title, if (nzchar(how)) how), collapse = ", ")
   groups <- if (length(x$facts$Groups)) paste("groups:", paste(x$facts$Groups, collapse = ", "))
   rows <- paste(c(x$facts$Rows, groups), collapse = "; ")
-  used <- length(strwrap(title, text_width())) + length(strwrap(rows, text_width() - 6L))
-  print_header(title, x$call, lines = max(1L, 4L - used))
+  print_header(title, x$call)
   print_facts(list(Rows = rows))
   cat("\n")
 }
@@ -367,13 +377,15 @@ sampler_line <- function(d) {
   )
 }
 
+# As anova() has them.
+two_decimals <- function(x) format(round(x, 2), nsmall = 2)
+
 variational_line <- function(d) {
   # What iterates says whether it converged.
   if (is.null(d$converged)) {
     if (!is.null(d$particles)) {
       return(sprintf(
-        "%d particles over %d rows, log evidence %s", d$particles, d$rows,
-        format(d$log_evidence, nsmall = 2, digits = 6)
+        "%d particles over %d rows, log evidence %s", d$particles, d$rows, two_decimals(d$log_evidence)
       ))
     }
     return("Exact")
@@ -389,16 +401,14 @@ variational_line <- function(d) {
   )
   value <- if (!is.null(d$loo)) {
     c(
-      if (!is.null(d$log_evidence)) {
-        sprintf("log evidence %s", format(d$log_evidence, nsmall = 2, digits = 6))
-      },
-      sprintf("leave-one-out %s", format(d$loo, nsmall = 2, digits = 6))
+      if (!is.null(d$log_evidence)) paste0("log~evidence~", two_decimals(d$log_evidence)),
+      paste0("leave-one-out~log~score~", two_decimals(d$loo))
     )
   } else if (isTRUE(d$no_bound)) {
     # It is loose, and bounds of other kernels are not compared with it.
     NULL
   } else if (!is.na(d$elbo)) {
-    sprintf("bound %s", format(d$elbo, nsmall = 2, digits = 7))
+    paste("bound", two_decimals(d$elbo))
   } else if (!is.na(d$objective)) {
     sprintf("objective %s", format(d$objective, digits = 7))
   } else {
