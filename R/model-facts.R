@@ -124,8 +124,8 @@ missing_note <- function(object) {
 # comes out too small.
 one_class_note <- function(object) {
   sprintf(paste(
-    "%.0f %% of the groups have rows of one class only: this method takes",
-    "their variance for smaller than method = \"gibbs\" does."
+    "%.0f %% of the groups have rows of one class only: their sd is larger by",
+    "method = \"gibbs\"."
   ), 100 * object$check$one_class)
 }
 
@@ -225,6 +225,13 @@ penalty_fact <- function(object) {
       format(rows["sd(penalty)", "estimate"], digits = 3)
     )
   }
+}
+
+# Of a fit of any model.
+group_sizes <- function(object) {
+  own <- object$posterior$process$groups
+  if (length(own)) return(stats::setNames(lengths(own$levels), own$labels))
+  group_counts(object$posterior$random)
 }
 
 group_counts <- function(random) {

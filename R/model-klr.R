@@ -486,7 +486,7 @@ print.klr_projection <- function(x, digits = 3, ...) {
   q <- apply(x$angles, 2, stats::quantile, c(0.5, 0.9), names = FALSE)
   cat(sprintf(
     "Principal angles of the draws to it: median %s, 90 %% below %s degrees\n",
-    toString(format(q[1, ], digits = 2)), toString(format(q[2, ], digits = 2))
+    toString(round(q[1, ], 1)), toString(round(q[2, ], 1))
   ))
   invisible(x)
 }

@@ -330,12 +330,13 @@ print_chosen <- function(title, rows, digits, max_rows) {
 }
 
 print_smooths <- function(smooths) {
-  cat("Smooth terms, effective degrees of freedom:\n")
+  known <- !all(is.na(smooths[, "edf"]))
+  cat(if (known) "Smooth terms, effective degrees of freedom:\n" else "Smooth terms:\n")
   text <- cbind(edf = ifelse(
     is.na(smooths[, "edf"]), "-", formatC(smooths[, "edf"], format = "f", digits = 1)
   ), Columns = format(smooths[, "columns"]))
   rownames(text) <- rownames(smooths)
-  print_text(text)
+  print_text(if (known) text else text[, "Columns", drop = FALSE])
   cat("\n")
 }
 
@@ -385,7 +386,8 @@ variational_line <- function(d) {
   if (is.null(d$converged)) {
     if (!is.null(d$particles)) {
       return(sprintf(
-        "%d particles over %d rows, log evidence %s", d$particles, d$rows, two_decimals(d$log_evidence)
+        "%d particles over %d rows, log evidence %s", d$particles, d$rows,
+        two_decimals(d$log_evidence)
       ))
     }
     return("Exact")

@@ -102,5 +102,6 @@ test_that("data that are gone are an error of the package", {
   })
   expect_bk_error(update(fit, . ~ . + I(x^2)), "argument", "Argument `data` cannot be computed")
   expect_bk_error(bkm(y ~ x, nowhere), "argument", "object 'nowhere' not found")
-  expect_bk_error(bkm(data.frame(x = 1:9), formula = y ~ x), "argument", "a formula as the first argument")
+  rows <- data.frame(x = 1:9)
+  expect_bk_error(bkm(rows, formula = y ~ x), "argument", "a formula as the first argument")
 })
