@@ -9,7 +9,7 @@ recover_data.bayeskernel_fit <- function(object, data = NULL, ...) {
   if (is.null(data)) data <- fit_data(object)
   if (is.null(data)) {
     return(paste(
-      "The data of the fit are not to be had any more: give them as `data`.",
+      "The data of the fit are gone: give them as `data`.",
       training_data(object)$absent
     ))
   }

@@ -36,7 +36,7 @@
 #'   [fit-arguments]. Fields of use are `family`, `method`, `levels` (the classes), `n`, `formula`,
 #'   `log_evidence` and `loo` (with `"ep"`), and `draws` (with `"gibbs"`).
 #' @details Default of `penalty`: `"none"`, with estimates near those of [stats::lm()] and
-#'   [stats::glm()]. It is `"learn"` if all terms are fixed effects, for `"hinge"` and for
+#'   [stats::glm()]. If all terms are fixed effects it is `"learn"` for `"hinge"`, and for
 #'   `"gaussian"` with fewer than two rows for each column. The coefficients are then shrunk towards
 #'   0, as in a ridge regression, and the printed table says so. With many predictors
 #'   `penalty = "learn"` predicts better. Products of predictors far from 0 are never penalized
