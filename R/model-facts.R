@@ -87,7 +87,7 @@ posterior_fact <- function(object) {
   } else {
     "not trustworthy: use method = \"gibbs\""
   }
-  sprintf("%s; importance check k = %.2f: %s", line, check$k, word)
+  sprintf("%s; Pareto k = %.2f, %s", line, check$k, word)
 }
 
 # Variances are integrated over by "ep" up to a number of them.

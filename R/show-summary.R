@@ -181,7 +181,7 @@ print.summary.bayeskernel_fit <- function(x, digits = x$digits %||% default_digi
 # Title with how the posterior was found, the call, and the rows.
 print_head <- function(x) {
   # A check that went well is a detail.
-  how <- sub("; importance check .*: ok$", "", x$facts$Posterior %||% "")
+  how <- sub("; Pareto k = .*, ok$", "", x$facts$Posterior %||% "")
   how <- sub(", [0-9]+ pass(es)?", "", how)
   title <- paste(c(x$facts$title, if (nzchar(how)) how), collapse = ", ")
   groups <- if (length(x$facts$Groups)) paste("groups:", paste(x$facts$Groups, collapse = ", "))
