@@ -2,7 +2,7 @@
 #'
 #' The methods of a glm, for fits of every model.
 #'
-#' @param object,x,formula A fit by [bkm()], [bsvm()], [gpsvm()] or [bark()].
+#' @param object,x,formula A fit.
 #' @param type Type of residuals. `"response"`, the default: the response less its fitted value; of
 #'   classes the label, 0 or 1, less the fitted probability. `"pearson"`: that divided by its
 #'   standard deviation, and multiplied by the root of the weight. With more than two classes the

@@ -66,8 +66,7 @@
 #'
 #' @section Large data: See [bayeskernel-large] for rows in a [row_source()] and for a cluster.
 #'
-#' @section Errors: All inherit from `bayeskernel_error`: `_response`, `_missing`, `_dimension`,
-#'   `_prior`, `_argument`, `_numeric`, `_cluster`. A constant column is dropped with a warning.
+#' @section Errors: See `?bayeskernel`. A constant column is dropped with a warning.
 #'   `bayeskernel_warning_separation`: the classes are separated and the prior is nearly flat.
 #'
 #' @references Rasmussen, C. E. and Williams, C. K. I. (2006). *Gaussian Processes for Machine

@@ -67,9 +67,7 @@
 #'   * `P[name]`: the share of a predictor in the learned directions. It is the squared length of
 #'     its row of U, between 0 and 1; all add up to r.
 #'
-#' @section Errors: All inherit from `bayeskernel_error`: `_response`, `_missing`, `_dimension`,
-#'   `_prior`, `_argument` (among them a `rank` above the number of predictors), `_numeric`,
-#'   `_cluster`. A constant column is dropped with a warning.
+#' @section Errors: See `?bayeskernel`. A constant column is dropped with a warning.
 #'
 #' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
 #'   thesis, Duke University, chapter 2.
