@@ -110,8 +110,7 @@ klr.default <- function(x, y, rank = NULL, folds = 5, prior = klr_prior(), stand
 
 check_ranks <- function(rank, name) {
   good <- is.numeric(rank) && length(rank) > 0L && is.null(dim(rank)) &&
-    all(is.finite(rank)) && all(rank == trunc(rank)) && all(rank >= 1) &&
-    !anyDuplicated(rank)
+    all(is.finite(rank)) && all(rank == trunc(rank)) && all(rank >= 1) && !anyDuplicated(rank)
   if (!good) abort_argument(rank, name, "a whole number of at least 1, or several different ones")
   as.integer(rank)
 }
@@ -218,8 +217,7 @@ klr_draws <- function(core, job, rows) {
 # Variables on which chains have to agree: where classes can be told apart without error the data
 # hardly bound f, whose law has no mean there, nor the scales of kernels that it is made of.
 klr_watched <- function(draws) {
-  names <- dimnames(draws)[[3]]
-  names[names %in% c("intercept", "J", "log_lik") | startsWith(names, "P[")]
+  grep("^(intercept|J|log_lik)$|^P\\[", dimnames(draws)[[3]], value = TRUE)
 }
 
 klr_collect <- function(fit, core, job, rows) {
@@ -237,7 +235,6 @@ klr_collect <- function(fit, core, job, rows) {
   fit
 }
 
-# Those of some draws.
 take_klr_kernels <- function(kernels, take, rank) {
   size <- kernels$size[take]
   at <- sequence(size, cumsum(kernels$size)[take] - size + 1L)
@@ -279,8 +276,7 @@ latent.klr <- function(object, rows = NULL, links = "logit",
 latent_draws.klr <- function(object, rows = NULL, take = NULL, response = FALSE,
                              threads = getOption("bayeskernel.threads", 2L)) {
   core <- klr_core_draws(object, taken_draws(object, take))
-  x <- rows_or_own(object, rows)
-  f <- core_call(klr_latent_cpp(core, object$posterior$x, x, threads))
+  f <- core_call(klr_latent_cpp(core, object$posterior$x, rows_or_own(object, rows), threads))
   list(f = f, mean = colMeans(f))
 }
 
@@ -331,12 +327,10 @@ facts.klr <- function(object, only = NULL) {
         stats::median(largest), stats::quantile(largest, 0.9, names = FALSE)
       )
     },
-    Agreement = if (!is.null(apart)) {
-      sprintf(
-        "probabilities of %d rows differ by at most %.2f between chains",
-        length(object$reference), apart
-      )
-    },
+    Agreement = if (!is.null(apart)) sprintf(
+      "probabilities of %d rows differ by at most %.2f between chains",
+      length(object$reference), apart
+    ),
     Kernels = sprintf(
       "%.1f (mean), %s expected by the prior, which is %s", mean(object$draws[, , "J"]),
       format(klr_kernels_cpp(object$prior), digits = 3), object$prior$coefficients
@@ -467,11 +461,8 @@ warn_unknown_directions <- function(fit) {
   paste(
     "New rows may be predicted no better than by the shares of the classes,",
     "even where the rows of the fit are met."
-  ),
-  paste(
-    "Select predictors first, as by `inclusion(bsvm(x, y, select = TRUE))`: section Many",
-    "predictors of ?klr."
-  ), agreement = agreement)
+  ), "Select first, as by `inclusion(bsvm(x, y, select = TRUE))`: Many predictors in ?klr.",
+  agreement = agreement)
 }
 
 #' @rdname projection

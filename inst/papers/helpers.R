@@ -84,7 +84,7 @@ by_sign <- function(fit, new, levels) {
 # Linear support vector machine, cost by two grids of hold-outs --------------
 
 fit_svm <- function(x, y, cost) {
-  e1071::svm(x, y, kernel = "linear", cost = cost, scale = FALSE)
+  e1071::svm(x, y, kernel = "linear", cost = cost, scale = FALSE, fitted = FALSE)
 }
 
 # Luts and Ormerod, section 4.1; their costs are not given.
