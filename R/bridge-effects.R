@@ -42,8 +42,8 @@
 #'   effects as `sigma` comes near those of the population, for which
 #'   `marginaleffects::avg_predictions()` has the exact integral. A support
 #'   vector machine has the calibrated link by default, see `link` of
-#'   [predict()][predict.bayeskernel_fit]. Fits by a sampler hand over the draws of their coefficients, except that a support
-#'   vector machine does so only with `vcov. = "posterior"`.
+#'   [predict()][predict.bayeskernel_fit]. Fits by a sampler hand over the draws of their
+#'   coefficients, except that a support vector machine does so only with `vcov. = "posterior"`.
 #'
 #' @section insight: `find_formula()`, `get_data()`, `model_info()`, `get_parameters()`, `n_obs()`
 #'   and what follows from them, such as `find_predictors()`, `find_random()` or `get_response()`.
