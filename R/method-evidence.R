@@ -183,10 +183,10 @@ print.bayeskernel_anova <- function(x, digits = max(3L, getOption("digits") - 3L
   }), row.names = abbreviate_middle(rownames(x)))
   print(as.matrix(shown), quote = FALSE, right = TRUE)
   if (length(unique(x$family)) > 1L) {
-    print_line(paste(
-      "Logit and probit compare by evidence only where their priors mean the",
-      "same, as the defaults do."
-    ))
+    print_line("Logit and probit compare by evidence only under priors that mean the same.")
+  }
+  if (length(unique(x$columns)) > 1L) {
+    print_line("The evidence depends on how wide the priors are; elpd_loo hardly does.")
   }
   invisible(x)
 }

@@ -2,7 +2,7 @@
 #'
 #' The methods of a glm, for fits of every model.
 #'
-#' @param object,x,formula A fit by [bkm()], [bsvm()], [gpsvm()] or [bark()].
+#' @param object,x,formula A fit.
 #' @param type Type of residuals. `"response"`, the default: the response less its fitted value; of
 #'   classes the label, 0 or 1, less the fitted probability. `"pearson"`: that divided by its
 #'   standard deviation, and multiplied by the root of the weight. With more than two classes the
@@ -274,16 +274,14 @@ simulated_counts <- function(object, nsim, seed) {
 #' @exportS3Method lme4::ngrps
 ngrps.bayeskernel_fit <- function(object, ...) {
   check_whole(object)
-  random <- object$posterior$random
-  if (length(random) == 0L) {
+  sizes <- group_sizes(object)
+  if (length(sizes) == 0L) {
     bk_abort(
       "argument", "The model has no random effects, hence no groups.",
       "Random terms stand in bars in the formula, as in y ~ x + (1 | g)."
     )
   }
-  sizes <- lapply(random, function(term) length(term$levels))
-  names(sizes) <- vapply(random, `[[`, "", "label")
-  unlist(sizes[!duplicated(names(sizes))])
+  sizes
 }
 
 #' @rdname fit-methods

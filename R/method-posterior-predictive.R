@@ -45,7 +45,7 @@
 #'   `posterior_predict()`, `pp_check()` and `log_lik()` are errors;
 #'   [bkm()] has the same models with a likelihood.
 #' @section Errors: `bayeskernel_error_argument`, as [predict()][predict.bayeskernel_fit]; also if
-#'   the data of the fit are not to be had, and for `log_lik()` of a pseudo-likelihood, `loo()` of
+#'   the data of the fit are gone, and for `log_lik()` of a pseudo-likelihood, `loo()` of
 #'   one without `"ep"` or of counts.
 #' @references Gelman, A., Goodrich, B., Gabry, J. and Vehtari, A. (2019). R-squared for Bayesian
 #'   regression models. *The American Statistician* 73, 307-309.

@@ -290,7 +290,7 @@ need_data <- function(object, cure = "give the rows as `newdata`") {
 
 abort_no_data <- function(found, cure = "give the rows as `newdata`") {
   bk_abort(
-    "argument", "The data of the fit are not to be had any more.", found$absent,
+    "argument", "The data of the fit are gone.", found$absent,
     if (isTRUE(found$never)) {
       paste0(toupper(substr(cure, 1, 1)), substring(cure, 2), ".")
     } else {

@@ -276,12 +276,19 @@ refuse_missing <- function(frame, names, rows, choice) {
   count <- stats::setNames(lengths(bad), sub("^\\((.*)\\)$", "\\1", names))
   first <- vapply(bad, `[`, 1L, 1L)
   fixed <- c(names(frame)[1L], "(weights)", "(offset)")
-  if (!choice || any(names %in% fixed)) abort_missing(count, first, rows)
+  if (!choice) abort_missing(count, first, rows)
   abort_missing(
-    count, first, rows, cure = paste(
-      "Drop such rows by `missing = \"omit\"`, average over them by",
-      "`missing = \"model\"`, or impute them."
-    )
+    count, first, rows, cure = if (any(names %in% fixed)) {
+      paste(
+        "Omit such rows with `na.action = na.omit`; with `missing = \"model\"` rows stay in which",
+        "only predictors are missing."
+      )
+    } else {
+      paste(
+        "Drop such rows by `missing = \"omit\"`, average over them by `missing = \"model\"`,",
+        "or impute them."
+      )
+    }
   )
 }
 

@@ -57,6 +57,7 @@ response_kinds <- local({
 #   0 for "many" and from 1 for the families "binomial" and "ordinal" and for "declared", and the
 #   response for "gaussian", without levels.
 read_response <- function(y, name, kind = "two", rows = NULL) {
+  y <- one_column(y)
   if (kind == "any") kind <- if (is_measured(y)) "number" else "binary"
   if (kind %in% c("gaussian", "number")) {
     return(list(y = read_numbers(y, name, rows, kind), levels = NULL))
@@ -71,6 +72,9 @@ read_response <- function(y, name, kind = "two", rows = NULL) {
   out$y <- switch(kind, two = , pair = , binary = 2 * out$y - 3, many = out$y - 1, as.double(out$y))
   out
 }
+
+# scale() and as.matrix() make matrices of one column.
+one_column <- function(y) if (is.matrix(y) && is.atomic(y) && ncol(y) == 1L) as.vector(y) else y
 
 # Numbers that cannot be codes of two classes.
 is_measured <- function(y) {

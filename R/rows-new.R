@@ -57,6 +57,8 @@ forget_groups <- function(object, random, all = FALSE) {
 without_groups <- function(info, newdata, new) {
   if (!is.list(newdata)) return(newdata)
   alone <- group_variables(info, !new)
+  lacking <- setdiff(info$variables, c(names(newdata), alone))
+  if (length(lacking)) abort_lacking(lacking, names(newdata))
   absent <- setdiff(alone, names(newdata))
   if (!new) {
     newdata[absent] <- NA
