@@ -147,9 +147,10 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, ma
 #'     add up to 1.
 #'   * `"map"`: the mode of the weights given the rest, pass by pass.
 #'   * `"is"`: their posterior in the bound, by importance sampling. It has standard deviations and
-#'     limits. With `tune` the length-scales have a posterior, too.
+#'     limits. With `tune` the length-scales have a posterior, too. All subsets of at
+#'     most ten kernels are weighed within one fit.
 #'   * `"slice"`: the same for a sum, by steps of a sampler.
-#'   * `"enumerate"`: subsets (`combine = "binary"`) by the bound.
+#'   * `"enumerate"`: subsets (`combine = "binary"`), with a fit each, by the bound.
 #' @param class_weights For a process: `"none"` (default), `"balanced"`, which gives every class
 #'   the same share of the likelihood, or positive numbers named by classes. The likelihood of a row
 #'   is raised to the weight of its class. With `method = "vb"`.
@@ -178,7 +179,7 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, ma
 #'   large constants, and they are 1e-6 and 2000 passes.
 #' @param collapsed For `"gibbs"`: draw weights and length-scales with the
 #'   coefficients integrated out, which mixes far better. Default `TRUE`.
-#' @param allow_empty For `"enumerate"`: count the empty subset, too.
+#' @param allow_empty Count the empty subset, too.
 #' @param force Tune length-scales together with learned weights of a product. The data do not
 #'   distinguish the two.
 #' @inherit bkm_control return
@@ -223,13 +224,15 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, ma
 #'   rho; pi, chi \tab B.4 \tab by importance sampling; in closed form given E log beta \tab with
 #'     log E beta: `is_target = "point"` \cr
 #'   rho; pi, chi held \tab 3.1 \tab `mkprobit_prior(weight_hyper = "fixed")` \tab \cr
-#'   Subsets \tab 3.1 \tab `combine = "binary"`, `weights_method = "enumerate"` \tab \cr
+#'   Subsets \tab 3.1, B.4 \tab `combine = "binary"`, `weights_method = "is"`,
+#'     `is_target = "exact"` \tab `is_target = "point"` \cr
 #'   Prediction \tab (12), D.3 \tab predictive variances \tab their inverses: not available \cr
 #'   Bound \tab E.5 to E.7 \tab with every constant; rises in every pass \tab given the precisions:
 #'     not available
 #'   }
 #'   With `"point"` many points have no weight, a warning says so, and the bound rises in no
-#'   particular way.
+#'   particular way. Given the coefficients one subset has nearly all weight. With `"point"` it is
+#'   the one where the fit begins, all kernels, because the coefficients suit it.
 #'
 #' @export
 mkprobit_control <- function(warmup = 1000, thin = 1, resume = NULL, weights_method = NULL,

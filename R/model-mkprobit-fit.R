@@ -91,7 +91,8 @@ kernel_regressors <- function(found, points, plain, settings) {
       learn = settings$learn, prior_weights = settings$prior_weights,
       held_hyper = settings$held_hyper, prior_theta = settings$prior$theta,
       weights_method = if (settings$learn || (by == "is" && settings$tune)) by else "fixed",
-      is_target = settings$is_target, states = settings$learn && settings$combine == "binary",
+      is_target = settings$is_target,
+      states = settings$learn && settings$combine == "binary" && by != "is",
       own = is.null(settings$inducing) && !any(kinds == "basis")
     )
   )
@@ -258,6 +259,13 @@ settle_composite <- function(spaces, settings) {
       "argument", "The weight of a single kernel cannot be learned.",
       "Accepted: kernel_weights = \"fixed\", or more than one space.",
       column = "kernel_weights", found = given
+    )
+  }
+  if (settings$learn && combine == "binary" && settings$weights_method == "is" && count > 10L) {
+    bk_abort(
+      "argument", "There are too many subsets to weigh them all.",
+      sprintf("Found: %d kernels. Accepted: at most 10, or weights_method = \"loo\".", count),
+      column = "weights_method", found = "is", expected = "loo"
     )
   }
   # A product of many kernels is nothing but a diagonal, from which no search finds its way.

@@ -183,7 +183,7 @@ settle_mkprobit <- function(settings) {
   settings$learn <- identical(settings$kernel_weights, "learn")
   by <- settings$weights_method
   known <- switch(combine,
-    binary = c("loo", "enumerate"), product = c("loo", "profile", "map", "is"),
+    binary = c("loo", "enumerate", "is"), product = c("loo", "profile", "map", "is"),
     sum = c("loo", "profile", "map", "is", "slice")
   )
   # Length-scales take many fits by differences.
