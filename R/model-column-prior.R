@@ -236,16 +236,6 @@ prior_weights <- function(design) {
   if (is.null(weights)) rep(1, length(design$y)) else weights
 }
 
-# Mean and standard deviation. A whole weight is so many rows.
-weighted_moments <- function(x, weights) {
-  total <- sum(weights)
-  mean <- sum(weights * x) / total
-  squares <- sum(weights * (x - mean)^2)
-  n <- sum(weights > 0)
-  left <- if (all(weights == trunc(weights))) total - 1 else total * (n - 1) / n
-  c(mean, sqrt(squares / left))
-}
-
 # Where all but few values are equal, what values as far from these as the others are would give if
 # they had the least share; else 0.
 rare_spread <- function(x, weights) {
