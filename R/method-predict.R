@@ -471,5 +471,8 @@ answer_draws <- function(object, rows, ask, n) {
 prediction <- function(x, newdata, type, link = NULL, ...) {
   asked <- list(x, newdata = newdata, type = type, link = link, ...)
   out <- do.call(stats::predict, Filter(Negate(is.null), asked))
-  if (is.null(newdata)) without_zero(x, out) else out
+  if (!is.null(newdata)) return(out)
+  out <- without_zero(x, out)
+  if (is.null(x$repeats)) return(out)
+  each_part(out, FALSE, function(part) values_at(part, x$repeats))
 }

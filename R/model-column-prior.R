@@ -72,7 +72,7 @@ nested_term <- function(design, x, own, lower, share) {
   some <- spread_over(nrow(x), 50000L)
   weights <- prior_weights(design)[some]
   place <- function(at) if (is.null(design$lean)) at else match(at, design$lean$at)
-  left <- sum(weights > 0) - length(lower) - 1L
+  left <- sum(several_copies(weights) %||% (weights > 0)) - length(lower) - 1L
   if (left < 4L) return(NULL)
   spread <- function(values) sqrt(colSums(weights * values^2) / sum(weights))
   # Of unit spread, without their means where there is an intercept.

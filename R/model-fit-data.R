@@ -46,7 +46,7 @@ data_places <- function(rows) if (is.null(rows$repeats)) unique(rows$rows) else 
 # where they stand among the rows that fitted() answers for.
 keep_zero <- function(fit, rows, given) {
   if (length(rows$zero) == 0L) return(NULL)
-  found <- data_of_call(fit, given, rows$zero)
+  found <- data_of_call(fit, given, rows$zero, unique(rows$rows))
   out <- rows$na.action
   padded <- if (inherits(out, "exclude")) as.integer(names(out))
   list(
@@ -79,8 +79,9 @@ count_rows <- function(rows) {
   NROW(rows)
 }
 
-# What keep_data() keeps, of the arguments as they were typed and their values.
-data_of_call <- function(object, given, at) {
+# What keep_data() keeps, of the arguments as they were typed and their values. `objects`: those
+# that the rows of a kernel matrix have values with.
+data_of_call <- function(object, given, at, objects = at) {
   found <- if (is.null(object$formula)) {
     given[c("x", "y", "weights", "offset")]
   } else {
@@ -95,7 +96,7 @@ data_of_call <- function(object, given, at) {
   if (!is.null(object$repeats)) found["weights"] <- NULL
   if (is.null(at)) return(found)
   others <- names(found)[-1L]
-  found$rows <- rows_at_places(found$rows, at, object$design$type)
+  found$rows <- rows_at_places(found$rows, at, object$design$type, objects)
   found[others] <- lapply(found[others], rows_at_places, at)
   found
 }
@@ -133,16 +134,13 @@ fit_variables <- function(object) {
 }
 
 # Of what predict() takes; of a square kernel its rows and columns, of spaces those of each.
-rows_at_places <- function(x, at, type = "matrix") {
+rows_at_places <- function(x, at, type = "matrix", objects = at) {
   if (type == "spaces" && is.list(x) && !is.data.frame(x)) {
-    lapply(x, function(space) {
-      square <- NROW(space) == NCOL(space) && NROW(space) > 1L
-      rows_at_places(space, at, if (square) "kernel" else "matrix")
-    })
+    lapply(x, rows_at_places, at, type, objects)
   } else if (length(dim(x)) != 2L) {
     x[at]
-  } else if (type == "kernel") {
-    x[at, at, drop = FALSE]
+  } else if (type == "kernel" || type == "spaces" && nrow(x) == ncol(x) && nrow(x) > 1L) {
+    x[at, objects, drop = FALSE]
   } else {
     x[at, , drop = FALSE]
   }
