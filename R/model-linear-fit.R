@@ -97,7 +97,8 @@ linear_job <- function(rows, settings, law = NULL) {
 default_penalty <- function(rows, settings, selected, nested) {
   parts <- length(rows$random) + length(rows$smooths) + selected
   if (parts > 0 || !(settings$family %in% c("hinge", "gaussian"))) return("none")
-  if (is_least_squares(rows$levels, sum(several_copies(rows$weights) %||% rows$n), ncol(rows$x))) return("none")
+  count <- sum(several_copies(rows$weights) %||% rows$n)
+  if (is_least_squares(rows$levels, count, ncol(rows$x))) return("none")
   if (knows_nested(rows, "none", settings$prior, NULL, NULL) && length(nested)) "none" else "learn"
 }
 

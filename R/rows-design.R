@@ -228,18 +228,11 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
   counted <- spread_counts(y, "y", nrow(x), kind, weights)
   if (!is.null(counted)) {
     if (missing == "model") abort_counted_missing("y")
-    out <- design_from_matrix(
+    return(counted_design(counted, weights, design_from_matrix(
       x[counted$at, , drop = FALSE], counted$y, counted$weights,
       if (is.null(offset)) NULL else offset[counted$at], standardize,
       na.action, drop_aliased, missing, indicators, kind
-    )
-    out$counted <- TRUE
-    at <- if (is.null(out$rows)) counted$at else counted$at[out$rows]
-    out$units <- match(at, unique(at))
-    out$rows <- at
-    out$zero <- unique(counted$at[out$zero])
-    out$powers <- are_powers(weights)
-    return(out)
+    )))
   }
   columns <- predictor_names(x)
   named <- !is.null(colnames(x))
@@ -303,7 +296,7 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
     moments <- counted_moments(x, moments, copies)
   }
   fixed <- fixed_columns(
-    x, standardize, drop_aliased %||% (!modelled && 
+    x, standardize, drop_aliased %||% (!modelled &&
         is_least_squares(response$levels, sum(copies %||% n), ncol(x))),
     rows, moments,
     apart = c(FALSE, rep(isTRUE(indicators), length(columns))), holes = modelled
@@ -330,6 +323,16 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
       counted = FALSE, powers = are_powers(weights)
     )
   )
+}
+
+# The design of rows of counts that were spread, by spread_counts().
+counted_design <- function(counted, weights, out) {
+  out$rows <- if (is.null(out$rows)) counted$at else counted$at[out$rows]
+  out$zero <- unique(counted$at[out$zero])
+  out$units <- match(out$rows, unique(out$rows))
+  out$counted <- TRUE
+  out$powers <- are_powers(weights)
+  out
 }
 
 # Every column of a matrix is a predictor of its own.
@@ -383,7 +386,7 @@ incomplete_copies <- function(frame, names) {
   total <- sum(copies)
   if (total > most_repeated) {
     bk_abort(
-      "argument", "Weights beside missing predictors are too many rows.",
+      "argument", "Missing predictors and weights make too many rows.",
       sprintf("Found: weights that add up to %.0f.", total),
       sprintf("Accepted: at most %.0f, for each copy has values of its own.", most_repeated),
       "Drop incomplete rows by `missing = \"omit\"`, or impute their values.",

@@ -577,4 +577,3 @@ unit_frame <- function(design, frame) {
   rownames(out) <- NULL
   out
 }
-

@@ -42,7 +42,8 @@ robust_places <- function(x, center, scale, copies = NULL) {
     center[j] <- wild$center
     scale[j] <- wild$scale
     warn_wild(
-      colnames(x)[j], unique(x[there[wild$far], j]), wild$range, "The column is scaled by the others."
+      colnames(x)[j], unique(x[there[wild$far], j]), wild$range,
+      "The column is scaled by the others."
     )
   }
   list(center = center, scale = scale)
