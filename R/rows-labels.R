@@ -531,10 +531,18 @@ by_unit <- function(object, x, draws = FALSE) {
   each_part(x, draws, function(part) values_at(part, at))
 }
 
+# Parts of an answer for the rows of the fit, once for rows that are repeated.
+by_row <- function(object, x, draws = FALSE) {
+  if (is.null(object$repeats)) return(by_unit(object, x, draws))
+  at <- which(!duplicated(object$repeats))
+  each_part(x, draws, function(part) values_at(part, at))
+}
+
 # Numbers of the rows, added up.
 sum_by_unit <- function(object, x) {
-  if (is.null(object$units)) return(x)
-  c(rowsum(as.double(x), object$units, reorder = TRUE))
+  unit <- object$units %||% object$repeats
+  if (is.null(unit)) return(x)
+  c(rowsum(as.double(x), unit, reorder = TRUE))
 }
 
 # Trials and successes of each unit, its weight included.
@@ -572,10 +580,4 @@ unit_frame <- function(design, frame) {
   attr(out, "terms") <- attr(frame, "terms")
   rownames(out) <- NULL
   out
-}
-
-# Rows that stand for several equal ones: counts, and whole weights.
-row_copies <- function(weights, counted = FALSE) {
-  whole <- length(weights) > 0L && all(weights == trunc(weights))
-  if (isTRUE(counted) || whole) weights else 1
 }

@@ -160,7 +160,9 @@ take_term <- function(term, at) {
   term
 }
 
-take_process <- function(own, at) list(x = own$x[at, , drop = FALSE], inside = own$inside[at])
+take_process <- function(own, at) {
+  list(x = own$x[at, , drop = FALSE], inside = own$inside[at], copies = own$copies[at])
+}
 
 # The part of `holes` of some rows, counted anew.
 take_missing <- function(holes, rows) {
