@@ -29,8 +29,16 @@
 #'   Functions that need the rows then look for the data under their name in the call. Data that
 #'   have changed since are refused. A fit to a [row_source()], or after [extend()], has no data.
 #' @section Weights: If all weights are whole numbers, they are counts: a row of weight 2 is the
-#'   same as two rows. What leaves a row out leaves out one of its copies, and numbers of rows are
-#'   sums of weights. Weights of [bark()] divide the variance of the noise, as in [stats::lm()].
+#'   same as two rows, also where columns are standardized. What leaves a row out leaves out one of
+#'   its copies. The choice of a kernel by [gpsvm()] leaves out all of them: a kernel is not judged
+#'   by how well copies of a row tell the row. It leaves out one in a table of counts, where nearly
+#'   all copies have rows of another class at their place. With `missing = "model"` each copy has
+#'   missing values of its own. Expectation propagation takes all copies in one step, which is
+#'   nearer to the posterior than repeated rows are.
+#'
+#'   Other weights are powers of the likelihood. A row of weight 0 has no influence; it has a fitted
+#'   value and a residual, as in [stats::glm()]. Weights of a regression by [bark()] divide the
+#'   variance of the noise, as in [stats::lm()]. A [row_source()] has no weights.
 #' @section Methods of a fit: [print()], [summary()], [plot()], [predict()], [fitted()],
 #'   [residuals()], [nobs()], [weights()], [formula()], [terms()], [model.frame()], [update()],
 #'   [anova()], [coef()], [vcov()], [confint()], [fixef()], [ranef()], [VarCorr()], [logLik()],

@@ -24,7 +24,7 @@
 #'   one below about four is small whatever its standard error (Sivula and others). With two
 #'   redundant terms each has a small value, because the other replaces it.
 #' @section Errors: `bayeskernel_error_argument` for fits without a formula, of a pseudo-likelihood,
-#'   or without terms, for unknown `terms`, for data that are not to be had any more, and where rows
+#'   or without terms, for unknown `terms`, for data that are gone, and where rows
 #'   with missing predictors drop out of one model and not of the other.
 #' @references Vehtari, A., Gelman, A. and Gabry, J. (2017). Practical Bayesian model evaluation
 #'   using leave-one-out cross-validation and WAIC. *Statistics and Computing* 27, 1413-1432.

@@ -291,7 +291,27 @@ predict_own <- function(object, ask) {
   } else {
     by_unit(object, answer(object, NULL, ask, object$n), ask$draws)
   }
-  fill_excluded(out, object$na.action, ask$draws)
+  if (!is.null(object$repeats)) out <- by_row(object, out, ask$draws)
+  out <- fill_excluded(out, object$na.action, ask$draws)
+  with_zero(object, out, predict_slices(object, object$zero$rows, ask), ask$draws)
+}
+
+# Answers for the rows of the fit with those for its rows of weight 0 among them.
+with_zero <- function(object, own, zero, draws = FALSE) {
+  at <- object$zero$at
+  if (length(at) == 0L) return(own)
+  each_part(join_predictions(list(own, zero), draws), draws, function(part) {
+    n <- NROW(part)
+    place <- integer(n)
+    place[at] <- seq(n - length(at) + 1L, n)
+    place[-at] <- seq_len(n - length(at))
+    values_at(part, place)
+  })
+}
+
+without_zero <- function(object, x) {
+  if (length(object$zero$at) == 0L) return(x)
+  each_part(x, FALSE, function(part) values_at(part, -object$zero$at))
 }
 
 fill_excluded <- function(x, action, draws = FALSE) {
@@ -457,5 +477,9 @@ answer_draws <- function(object, rows, ask, n) {
 # predict() with those arguments that were given.
 prediction <- function(x, newdata, type, link = NULL, ...) {
   asked <- list(x, newdata = newdata, type = type, link = link, ...)
-  do.call(stats::predict, Filter(Negate(is.null), asked))
+  out <- do.call(stats::predict, Filter(Negate(is.null), asked))
+  if (!is.null(newdata)) return(out)
+  out <- without_zero(x, out)
+  if (is.null(x$repeats)) return(out)
+  each_part(out, FALSE, function(part) values_at(part, x$repeats))
 }

@@ -13,10 +13,10 @@ linear_coefficients <- function(object, scale) {
   wide <- posterior$wide
   theta <- posterior$theta_mean
   if (!is.null(posterior$gamma)) theta <- posterior$gamma * theta
-  theta <- theta[fixed_positions(object)]
-  if (!is.null(wide)) {
-    kept <- seq_len(wide$first)
-    theta <- c(theta[kept], wide$basis %*% theta[-seq_len(wide$first)])
+  theta <- if (is.null(wide)) {
+    theta[seq_along(object$transform$scale)]
+  } else {
+    c(theta[seq_len(wide$first)], wide$basis %*% theta[wide$first + seq_len(ncol(wide$basis))])
   }
   if (scale == "data") theta <- drop(theta_to_data(object, t(theta)))
   stats::setNames(theta, names(object$transform$center))

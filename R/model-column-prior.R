@@ -72,7 +72,7 @@ nested_term <- function(design, x, own, lower, share) {
   some <- spread_over(nrow(x), 50000L)
   weights <- prior_weights(design)[some]
   place <- function(at) if (is.null(design$lean)) at else match(at, design$lean$at)
-  left <- sum(weights > 0) - length(lower) - 1L
+  left <- sum(several_copies(weights) %||% (weights > 0)) - length(lower) - 1L
   if (left < 4L) return(NULL)
   spread <- function(values) sqrt(colSums(weights * values^2) / sum(weights))
   # Of unit spread, without their means where there is an intercept.
@@ -229,16 +229,6 @@ column_spread <- function(design, at, standardize) {
 # As the user gave them: those of classes are no numbers of rows.
 prior_weights <- function(design) {
   design$weights_given %||% design$weights %||% rep(1, length(design$y))
-}
-
-# Mean and standard deviation. A whole weight is so many rows.
-weighted_moments <- function(x, weights) {
-  total <- sum(weights)
-  mean <- sum(weights * x) / total
-  squares <- sum(weights * (x - mean)^2)
-  n <- sum(weights > 0)
-  left <- if (all(weights == trunc(weights))) total - 1 else total * (n - 1) / n
-  c(mean, sqrt(squares / left))
 }
 
 # Where all but few values are equal, what values as far from these as the others are would give if

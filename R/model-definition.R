@@ -288,6 +288,7 @@ new_fit <- function(model, call, rows, settings, ...) {
     list(version = utils::packageVersion("bayeskernel"))
   )
   common$units <- rows$units
+  common$repeats <- rows$repeats
   common$declared <- rows$declared
   given <- list(...)
   common[names(given)] <- given

@@ -3,19 +3,23 @@
 
 # Of how many observations rows with counts stand.
 counts_fact <- function(object) {
-  if (!is.null(object$weights)) sprintf("rows stand for %.0f observations", sum(object$weights))
+  total <- sum(object$weights)
+  if (!is.null(object$weights) && is.null(object$units) && round(total) != object$n) {
+    sprintf("rows stand for %.0f observations", total)
+  }
 }
 
 # Rows, and what their responses are.
 rows_fact <- function(object, classes = ", ") {
   levels <- object$levels
-  if (length(levels) == 0L) return(sprintf("%.0f", object$n))
+  grown <- if (identical(object$data$absent, "extended")) " with those of extend()" else ""
+  if (length(levels) == 0L) return(sprintf("%.0f%s", object$n, grown))
   if (length(levels) == 2L) {
     counts <- !is.null(object$units)
     return(sprintf(
       "%.0f%s, %s %% of class \"%s\" (the positive one)",
       if (counts) max(object$units) else object$n,
-      if (counts) sprintf(" of %.0f trials", sum(object$weights)) else "",
+      if (counts) sprintf(" of %.0f trials", sum(object$weights)) else grown,
       format(100 * resolve_threshold("prevalence", object), digits = 3), levels[2]
     ))
   }
@@ -29,7 +33,7 @@ selection_fact <- function(inclusion, prior, what) {
   count <- length(inclusion)
   share <- if (length(prior)) sprintf(", prior inclusion %s", format(prior[1], digits = 3)) else ""
   text <- sprintf(
-    "among %d %s%s; %d above 0.5, %s expected", count, what, share,
+    "among %d %s%s; %d above 0.5, mean number %s", count, what, share,
     sum(inclusion > 0.5), format(sum(inclusion), digits = 3)
   )
   # Nothing is found, and the prior expected nothing.
@@ -55,7 +59,11 @@ linear_title <- function(object) {
     )
   }
   c(model, switch(object$method,
-    vb = "mean-field variational Bayes",
+    vb = if (is.null(object$draws)) {
+      "mean-field variational Bayes"
+    } else {
+      "variational Bayes, then Gibbs sampler"
+    },
     svi = "stochastic variational Bayes",
     gibbs = "Gibbs sampler"
   ))
@@ -80,7 +88,7 @@ posterior_fact <- function(object) {
   } else {
     "not trustworthy: use method = \"gibbs\""
   }
-  sprintf("%s; importance check k = %.2f: %s", line, check$k, word)
+  sprintf("%s; Pareto k = %.2f, %s", line, check$k, word)
 }
 
 # Variances are integrated over by "ep" up to a number of them.
@@ -117,8 +125,8 @@ missing_note <- function(object) {
 # comes out too small.
 one_class_note <- function(object) {
   sprintf(paste(
-    "%.0f %% of the groups have rows of one class only: this method takes",
-    "their variance for smaller than method = \"gibbs\" does."
+    "%.0f %% of the groups have rows of one class only: their sd is larger by",
+    "method = \"gibbs\"."
   ), 100 * object$check$one_class)
 }
 
@@ -169,7 +177,7 @@ facts.bsvm <- function(object, only = NULL) {
     "Not settled" = if (!is.null(object$posterior$selection$range)) unsettled_fact(object),
     Smooths = if (length(smooths)) smooths,
     Processes = if (length(object$design$smooths)) process_fact(object),
-    Missing = if (length(missing)) missing_fact(object, missing),
+    Missing = if (length(missing)) missing_fact(object, missing), Counts = counts_fact(object),
     Penalty = if (!identical(object$penalty, "none")) penalty_fact(object),
     Link = link_fact(object),
     Noise = if (is_regression(object)) sprintf("sd %s", format(stats::sigma(object), digits = 4))
@@ -219,6 +227,13 @@ penalty_fact <- function(object) {
       format(rows["sd(penalty)", "estimate"], digits = 3)
     )
   }
+}
+
+# Of a fit of any model.
+group_sizes <- function(object) {
+  own <- object$posterior$process$groups
+  if (length(own)) return(stats::setNames(lengths(own$levels), own$labels))
+  group_counts(object$posterior$random)
 }
 
 group_counts <- function(random) {

@@ -67,9 +67,7 @@
 #'   * `P[name]`: the share of a predictor in the learned directions. It is the squared length of
 #'     its row of U, between 0 and 1; all add up to r.
 #'
-#' @section Errors: All inherit from `bayeskernel_error`: `_response`, `_missing`, `_dimension`,
-#'   `_prior`, `_argument` (among them a `rank` above the number of predictors), `_numeric`,
-#'   `_cluster`. A constant column is dropped with a warning.
+#' @section Errors: See `?bayeskernel`. A constant column is dropped with a warning.
 #'
 #' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
 #'   thesis, Duke University, chapter 2.
@@ -477,7 +475,7 @@ print.klr_projection <- function(x, digits = 3, ...) {
   q <- apply(x$angles, 2, stats::quantile, c(0.5, 0.9), names = FALSE)
   cat(sprintf(
     "Principal angles of the draws to it: median %s, 90 %% below %s degrees\n",
-    toString(format(q[1, ], digits = 2)), toString(format(q[2, ], digits = 2))
+    toString(round(q[1, ], 1)), toString(round(q[2, ], 1))
   ))
   invisible(x)
 }

@@ -134,7 +134,7 @@ core_family <- function(settings, prior) {
 # intercept to take that up.
 linear_response_scale <- function(rows, settings) {
   if (!is.null(rows$y_sd)) return(NULL)
-  moments <- response_scale((rows$y - rows$offset)[rows$weights > 0])
+  moments <- response_scale(rows$y - rows$offset, several_copies(rows$weights))
   if (!settings$standardize) moments <- 0:1
   c(center = if (has_intercept(rows)) moments[[1]] else 0, scale = moments[[2]])
 }

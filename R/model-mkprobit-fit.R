@@ -157,7 +157,7 @@ open_spaces <- function(rows, settings) {
       sprintf("Found: %d, and %d rows.", m, n), column = "inducing", found = m, expected = n
     )
   }
-  take <- if (!is.null(m)) chosen_objects(spaces, points, m, settings)
+  take <- if (!is.null(m)) chosen_objects(spaces, points, m, rows$weights, settings)
   kept <- settings$coefficients == "process" && !process_is_basis(spaces, settings)
   spaces <- Map(function(space, points) {
     if (space$kind != "matrix" || (kept && space$kernel$kind == "basis")) {
@@ -193,9 +193,9 @@ formula_space <- function(rows, kernel) {
 
 # Objects nearest to the centres of clusters in all spaces, of at most some thousand evenly spaced
 # rows; kernel matrices alone have no such places.
-chosen_objects <- function(spaces, points, m, settings) {
-  n <- ncol(points[[1]])
-  at <- spread_over(n, max(10000L, 2L * m))
+chosen_objects <- function(spaces, points, m, copies, settings) {
+  most <- max(10000L, 2L * m)
+  at <- if (is.null(copies)) spread_over(ncol(points[[1]]), most) else repeated_rows(copies, most)
   numbers <- vapply(spaces, function(space) {
     !is_precomputed(space$kernel) && space$kind != "category"
   }, NA)
@@ -209,12 +209,12 @@ chosen_objects <- function(spaces, points, m, settings) {
     ))$z
     nearest_columns(joint, centres)
   }
-  picked <- unique(picked)
-  rest <- setdiff(seq_along(at), picked)
+  picked <- unique(at[picked])
+  rest <- setdiff(at, picked)
   more <- with_seed(settings$seed, {
     rest[sample.int(length(rest), m - length(picked))]
   })
-  sort(at[c(picked, more)])
+  sort(c(picked, more))
 }
 
 nearest_columns <- function(x, centres) {

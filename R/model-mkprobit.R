@@ -73,10 +73,7 @@
 #'   whose probit is the probability of the second. There is no intercept unless
 #'   `bias = TRUE`.
 #'
-#' @section Errors: All inherit from `bayeskernel_error`: `_dimension`, for spaces with different
-#'   numbers of rows; `_kernel`, for a matrix that is no kernel; `_argument`, for learned weights of
-#'   one space; `_response`, `_missing`, `_prior`, `_numeric`. A constant column is dropped with a
-#'   warning.
+#' @section Errors: See `?bayeskernel`. A constant column is dropped with a warning.
 #'
 #' @references Damoulas, T. and Girolami, M. A. (2009). Combining feature spaces
 #'   for classification. *Pattern Recognition* 42, 2671-2683.

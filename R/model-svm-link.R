@@ -654,7 +654,7 @@ latent_by_link <- function(object, rows = NULL, links,
   if ("calibrated" %in% links) {
     link <- object$link
     if (!is.null(link$new)) link <- link_of_rows(link, rows)
-    at <- moments_of_link(link, out)
+    at <- if (isTRUE(link$robust)) moments_of_link(link, out) else out
     out$prob$calibrated <- calibrated_probability(link, at$mean, at$var)
   }
   out

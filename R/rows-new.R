@@ -57,6 +57,8 @@ forget_groups <- function(object, random, all = FALSE) {
 without_groups <- function(info, newdata, new) {
   if (!is.list(newdata)) return(newdata)
   alone <- group_variables(info, !new)
+  lacking <- setdiff(info$variables, c(names(newdata), alone))
+  if (length(lacking)) abort_lacking(lacking, names(newdata))
   absent <- setdiff(alone, names(newdata))
   if (!new) {
     newdata[absent] <- NA
@@ -158,7 +160,9 @@ take_term <- function(term, at) {
   term
 }
 
-take_process <- function(own, at) list(x = own$x[at, , drop = FALSE], inside = own$inside[at])
+take_process <- function(own, at) {
+  list(x = own$x[at, , drop = FALSE], inside = own$inside[at], copies = own$copies[at])
+}
 
 # The part of `holes` of some rows, counted anew.
 take_missing <- function(holes, rows) {

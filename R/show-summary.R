@@ -100,6 +100,17 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
   )
 }
 
+# With the formula itself where the call has its name, or what makes it.
+shown_call <- function(object) {
+  call <- object$call
+  typed <- call[["formula"]]
+  plain <- is.call(typed) && identical(typed[[1L]], as.name("~"))
+  if (!is.null(typed) && !plain && inherits(object$formula, "formula")) {
+    call$formula <- object$formula
+  }
+  call
+}
+
 # What both a fit and its summary print: `tables`, rows of parameters() by the table that they are
 # in; `rows`, those that are shown. Scales of kernels do not tell how much a predictor matters, so
 # they come with the range of its partial effect. The coefficients of a smooth mean nothing one by
@@ -125,7 +136,7 @@ shown_parts <- function(object, rows, only = NULL) {
   shown$coefficients <- shown$coefficients[!(rownames(shown$coefficients) %in% hidden), ]
   list(
     tables = tables, smooths = if (length(object$smooths)) smooth_table(object), rows = shown,
-    facts = facts(object, only), call = object$call, levels = object$levels,
+    facts = facts(object, only), call = shown_call(object), levels = object$levels,
     diagnostics = fit_quality(object), elapsed = object$elapsed
   )
 }
@@ -166,16 +177,15 @@ print.summary.bayeskernel_fit <- function(
   invisible(x)
 }
 
-# Title with how the posterior was found, the call, and the rows: four lines.
+# Title with how the posterior was found, the call, and the rows.
 print_head <- function(x) {
   # A check that went well is a detail.
-  how <- sub("; importance check .*: ok$", "", x$facts$Posterior %||% "")
+  how <- sub("; Pareto k = .*, ok$", "", x$facts$Posterior %||% "")
   how <- sub(", [0-9]+ pass(es)?", "", how)
   title <- paste(c(x$facts$title, if (nzchar(how)) how), collapse = ", ")
   groups <- if (length(x$facts$Groups)) paste("groups:", paste(x$facts$Groups, collapse = ", "))
   rows <- paste(c(x$facts$Rows, groups), collapse = "; ")
-  used <- length(strwrap(title, text_width())) + length(strwrap(rows, text_width() - 6L))
-  print_header(title, x$call, lines = max(1L, 4L - used))
+  print_header(title, x$call)
   print_facts(list(Rows = rows), "\n")
 }
 
@@ -308,11 +318,13 @@ print_chosen <- function(title, rows, digits, max_rows) {
 }
 
 print_smooths <- function(smooths) {
-  cat("Smooth terms, effective degrees of freedom:\n")
+  known <- !all(is.na(smooths[, "edf"]))
+  cat(if (known) "Smooth terms, effective degrees of freedom:\n" else "Smooth terms:\n")
   text <- cbind(edf = ifelse(
     is.na(smooths[, "edf"]), "-", formatC(smooths[, "edf"], format = "f", digits = 1)
   ), Columns = format(smooths[, "columns"]))
   rownames(text) <- rownames(smooths)
+  if (!known) text <- text[, "Columns", drop = FALSE]
   print(text, quote = FALSE, right = TRUE)
   cat("\n")
 }
@@ -354,13 +366,16 @@ sampler_line <- function(d) {
   )
 }
 
+# As anova() has them.
+two_decimals <- function(x) format(round(x, 2), nsmall = 2)
+
 variational_line <- function(d) {
   # What iterates says whether it converged.
   if (is.null(d$converged)) {
     if (!is.null(d$particles)) {
       return(sprintf(
         "%d particles over %d rows, log evidence %s", d$particles, d$rows,
-        format(d$log_evidence, nsmall = 2, digits = 6)
+        two_decimals(d$log_evidence)
       ))
     }
     return("Exact")
@@ -376,16 +391,14 @@ variational_line <- function(d) {
   )
   value <- if (!is.null(d$loo)) {
     c(
-      if (!is.null(d$log_evidence)) {
-        sprintf("log evidence %s", format(d$log_evidence, nsmall = 2, digits = 6))
-      },
-      sprintf("leave-one-out %s", format(d$loo, nsmall = 2, digits = 6))
+      if (!is.null(d$log_evidence)) paste0("log~evidence~", two_decimals(d$log_evidence)),
+      paste0("leave-one-out~log~score~", two_decimals(d$loo))
     )
   } else if (isTRUE(d$no_bound)) {
     # It is loose, and bounds of other kernels are not compared with it.
     NULL
   } else if (!is.na(d$elbo)) {
-    sprintf("bound %s", format(d$elbo, nsmall = 2, digits = 7))
+    paste("bound", two_decimals(d$elbo))
   } else if (!is.na(d$objective)) {
     sprintf("objective %s", format(d$objective, digits = 7))
   } else {

@@ -274,7 +274,14 @@ plain_model_matrix <- function(terms, frame) {
     }, NA))
   if (!numbers) {
     attr(frame, "row.names") <- integer()
-    return(stats::model.matrix.default(terms, frame))
+    return(tryCatch(stats::model.matrix.default(terms, frame), error = function(e) {
+      bk_abort(
+        "argument", "The columns of the formula cannot be made.", conditionMessage(e),
+        if (any(vapply(frame, is.ordered, NA))) {
+          "An ordered factor with many levels: (1 | g), or factor(g, ordered = FALSE)."
+        }
+      )
+    }))
   }
   # What binds the matrix makes no functions, which would keep it: the caller may change it without
   # a copy.

@@ -79,6 +79,11 @@ given_names <- function(newdata) {
   if (is.character(names) && anyNA(suppressWarnings(as.numeric(names)))) names
 }
 
+# Numbers that stand as text among names of levels, as option `OutDec` writes them.
+text_numbers <- function(text) {
+  suppressWarnings(as.numeric(sub(getOption("OutDec"), ".", text, fixed = TRUE)))
+}
+
 # `facts` is a named vector or list; entries that are NULL are left out. `after` follows them.
 print_facts <- function(facts, after = "") {
   facts <- Filter(length, as.list(facts))
@@ -95,13 +100,15 @@ print_facts <- function(facts, after = "") {
   cat(after)
 }
 
-# Title, the call in at most `lines` lines, and facts in aligned "name: value" lines.
-print_header <- function(title, call = NULL, facts = NULL, lines = 8L) {
+# Title, the call in at most `lines` lines, and facts in aligned "name: value" lines. No line of the
+# call ends in "=".
+print_header <- function(title, call = NULL, facts = NULL, lines = 4L) {
   print_line(title)
   if (!is.null(call)) {
     # Names that are no text of their encoding cannot be deparsed.
     text <- tryCatch(deparse(call), error = function(e) paste0(deparse1(call[[1L]]), "(...)"))
-    text <- strwrap(paste(trimws(text), collapse = " "), text_width() - 7L)
+    text <- gsub(" = ", "#=#", paste(trimws(text), collapse = " "), fixed = TRUE)
+    text <- gsub("#=#", " = ", strwrap(text, text_width() - 7L), fixed = TRUE)
     if (length(text) > lines) {
       text <- c(text[seq_len(lines - 1L)], strtrim(text[lines], text_width() - 12L))
       text[lines] <- paste(text[lines], "...")
