@@ -200,7 +200,7 @@ latent_draws_completed <- function(object, rows, take, response, threads) {
 
 # Of the atoms' answers those of the rows, and the values that were missing.
 collect_completed <- function(core, job) {
-  core <- move_shared(widen_completed(core, job), job)
+  core <- collect_missing(core, job)
   rows <- job$data$atoms$row
   own <- pool_completed(list(mean = core$mean, var = core$variance_f), core$share, rows)
   core$mean <- own$mean
@@ -229,6 +229,10 @@ imputed_numbers <- function(core, job) {
   for (j in seq_along(design$holes$predictors)) {
     mean[, j] <- over_completed(x[, j], core$share, row)
     square[, j] <- over_completed((x[, j] - mean[row, j])^2, core$share, row)
+  }
+  if (!is.null(core$completed)) {
+    mean[, core$completed$where] <- core$completed$mean
+    square[, core$completed$where] <- core$completed$var
   }
   cell <- cbind(at$row, at$predictor)
   scale <- design$holes$scale_x[at$predictor]
