@@ -230,9 +230,11 @@ imputed_numbers <- function(core, job) {
     mean[, j] <- over_completed(x[, j], core$share, row)
     square[, j] <- over_completed((x[, j] - mean[row, j])^2, core$share, row)
   }
-  if (!is.null(core$completed)) {
-    mean[, core$completed$where] <- core$completed$mean
-    square[, core$completed$where] <- core$completed$var
+  known <- core$completed
+  if (!is.null(known$move)) mean[, known$where] <- mean[, known$where] + known$move
+  if (!is.null(known$mean)) {
+    mean[, known$where] <- known$mean
+    square[, known$where] <- known$var
   }
   cell <- cbind(at$row, at$predictor)
   scale <- design$holes$scale_x[at$predictor]

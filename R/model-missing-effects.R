@@ -319,7 +319,8 @@ apart_score <- function(at, theta, precision) {
   second <- crossprod(mean) + matrix(colSums(matrix(solve_groups(1 / s), at$groups)), r)
   list(
     theta = score_of_columns(at, x, share * gap / s, spread * (share * (gap^2 / total - 1)) / s),
-    scale = (sum(precision * second) - at$groups * r) / 2, effects = mean
+    scale = (sum(precision * second) - at$groups * r) / 2, effects = mean,
+    completed = at$mean + extra + spread * gap / total
   )
 }
 
@@ -366,7 +367,8 @@ shared_step <- function(at, job, theta, precision, held) {
   scale <- phi[p + 1L]
   list(
     theta = theta, scale = scale, noise = 0,
-    moved = shared_score(at, theta, psi * exp(-scale), 1)$effects - alone$effects
+    moved = shared_score(at, theta, psi * exp(-scale), 1)$effects - alone$effects,
+    completed = shared_completions(at, theta, psi * exp(-scale), 1)$mean - alone$completed
   )
 }
 

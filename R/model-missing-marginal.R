@@ -145,7 +145,9 @@ collect_missing <- function(core, job) {
     at <- normal_responses(at, core, job)
     found <- shared_step(at, job, best$theta_mean, best$precision, !lattice)
     if (is.null(found)) return(core)
-    return(shift_shared(core, job, found, lattice, best, at))
+    core <- shift_shared(core, job, found, lattice, best, at)
+    core$completed <- list(where = at$where, move = found$completed)
+    return(core)
   }
   noise <- if (lattice) best$noise else core$noise$rate / core$noise$shape
   if (length(noise) == 0L) noise <- 1 / core$noise$precision
