@@ -421,7 +421,9 @@ shift_variances <- function(core, block, found) {
     scaled(point)
   })
   core <- scaled(core)
-  core$log_variance$mean[place[known]] <- core$log_variance$mean[place[known]] + move[known]
+  if (any(known)) {
+    core$log_variance$mean[place[known]] <- core$log_variance$mean[place[known]] + move[known]
+  }
   gamma <- function(own, move) {
     if (!is.null(own$rate)) own$rate <- own$rate * exp(move)
     own

@@ -139,19 +139,20 @@ collect_missing <- function(core, job) {
   at <- if (isTRUE(core$usable) && length(core$basis) == 0L) shared_effects(job)
   lattice <- length(core$points) > 0L && length(core$points[[1L]]$place) > 0L
   best <- if (lattice) core$points[[1L]] else core
+  held <- length(core$points) > 0L && !lattice
   if (is.null(at)) return(widen_completed(core, job))
   if (job$settings$family != "gaussian") {
     core <- widen_completed(core, job)
     at <- normal_responses(at, core, job)
-    found <- shared_step(at, job, best$theta_mean, best$precision, !lattice)
+    found <- shared_step(at, job, best$theta_mean, best$precision, held)
     if (is.null(found)) return(core)
-    core <- shift_shared(core, job, found, lattice, best, at)
+    core <- shift_shared(core, job, found, !held, best, at)
     core$completed <- list(where = at$where, move = found$completed)
     return(core)
   }
   noise <- if (lattice) best$noise else core$noise$rate / core$noise$shape
   if (length(noise) == 0L) noise <- 1 / core$noise$precision
-  target <- shared_target(at, job, best$precision, noise, length(core$points) > 0L && !lattice)
+  target <- shared_target(at, job, best$precision, noise, held)
   found <- shared_maximum(target, best$theta_mean)
   if (is.null(found)) return(widen_completed(core, job))
   own <- target$state(found$phi)
@@ -164,7 +165,7 @@ collect_missing <- function(core, job) {
     shift_shared(widen_completed(core, job), job, list(
       theta = own$theta, scale = found$phi[target$p + 1L], noise = found$phi[target$p + 2L],
       effects = target$look(found$phi)$effects
-    ), lattice, best, at)
+    ), !held, best, at)
   }
   core$completed <- completed
   core
@@ -176,13 +177,13 @@ weighs <- function(index, target) {
 }
 
 # Where points are not those of such a lattice, they all move as the maximum does.
-shift_shared <- function(core, job, found, lattice, best, at) {
+shift_shared <- function(core, job, found, moves, best, at) {
   theta <- found$theta - best$theta_mean
   effects <- t(found$moved %||% (found$effects - t(best$group_mean)))
   core$mean <- core$mean + moved_rows(job, theta, effects)
   core <- shift_answer(core, theta, effects)
   core$points <- lapply(core$points, shift_answer, theta, effects)
-  if (lattice) shift_variances(core, at$block, found) else core
+  if (moves) shift_variances(core, at$block, found) else core
 }
 
 # Points of a lattice, moved with the maximum: each has the coefficients of its variances and counts
