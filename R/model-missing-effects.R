@@ -3,9 +3,8 @@
 # the other has not. Atoms complete each row by itself and know nothing of that;
 # slopes, and variances of groups, come out small by it. Where the response is
 # Gaussian and linear in what is missing, the likelihood of a group with its
-# missing values and all effects integrated out is a normal density. Its maximum
-# is where the posterior goes, from where it has the maximum without what is
-# shared.
+# missing values and all effects integrated out is a normal density, of which
+# the posterior is made (model-missing-marginal.R). Classes go one step toward it.
 #
 # Of row i: y = x0'theta + z'u + b'(M c + e) + noise,  b the slopes of what is
 # missing, x0 the row at the mean of that given what is seen of the predictors,
@@ -19,7 +18,7 @@ shared_effects <- function(job) {
   holes <- job$design$holes
   data <- job$data
   if (!(job$settings$family %in% c("gaussian", "logit", "probit")) || is.null(model$seen) ||
-    length(model$share) > 1L || length(holes$levels) > 0L ||
+    !is.null(model$mechanism) || length(model$share) > 1L || length(holes$levels) > 0L ||
     length(job$design$processes) > 0L || ncol(data$z) == 0L ||
     length(data$crossed) > 0L || length(job$design$units) > 0L ||
     length(job$blocks$precision) > most_shared_columns ||
@@ -93,9 +92,11 @@ missing_of_rows <- function(x, holes, model, design, place) {
   # What atoms have: effects by row, with the others' responses in view.
   by_row <- model$by_row
   toward <- matrix(0, nrow(x), width)
-  toward[by_row$row, ] <- t(by_row$mean) - shift[by_row$row, ]
   apart <- matrix(0, nrow(x), width^2)
-  apart[by_row$row, ] <- t(by_row$var)
+  if (!is.null(by_row)) {
+    toward[by_row$row, ] <- t(by_row$mean) - shift[by_row$row, ]
+    apart[by_row$row, ] <- t(by_row$var)
+  }
   list(
     patterns = patterns, use = use, width = width, toward = toward, apart = apart,
     mean = mean[, where, drop = FALSE], where = where,

@@ -187,7 +187,8 @@ shift_shared <- function(core, job, found, moves, best, at) {
 }
 
 # Points of a lattice, moved with the maximum: each has the coefficients of its variances and counts
-# by the posterior density there; others that count for nothing are left out. Their covariances change as that at the maximum does.
+# by the posterior density there; those that count for nothing are left out. Their covariances
+# change as that at the maximum does.
 weigh_points <- function(core, job, target, found) {
   index <- core$log_variance$index
   block <- target$at$block
