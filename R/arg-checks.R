@@ -31,6 +31,24 @@ check_count <- function(x, lower = 1L, upper = .Machine$integer.max, name = depa
   as.integer(x)
 }
 
+check_learning_rate <- function(x, name) {
+  if (is.null(x) || identical(x, "calibrated")) return(x)
+  if (!is_finite_scalar(x) || x <= 0 || x > 10) {
+    abort_argument(x, name, "a number above 0 and at most 10, or \"calibrated\"")
+  }
+  as.double(x)
+}
+
+check_class_weights <- function(x, name) {
+  if (is.null(x) || identical(x, "none") || identical(x, c("none", "balanced"))) return("none")
+  if (identical(x, "balanced")) return(x)
+  good <- is.numeric(x) && length(x) > 0L && !is.null(names(x)) &&
+    all(nzchar(names(x))) && !anyDuplicated(names(x)) && all(is.finite(x)) &&
+    all(x > 0)
+  if (!good) abort_argument(x, name, "\"none\", \"balanced\", or positive numbers named by classes")
+  x
+}
+
 check_choice <- function(x, choices, name = deparse1(substitute(x))) {
   # A default of the form `method = c("vb", "gibbs")` means its first element.
   if (identical(x, choices)) return(choices[1])
@@ -98,9 +116,10 @@ refuse_others <- function(...) {
   if (...length()) check_no_dots(..., has = names(formals(sys.function(sys.parent()))))
 }
 
+# Arguments of a function of this package, or of what it is called; NULL if there is none.
 own_formals <- function(maker) {
-  out <- formals(maker)
-  out[names(out) != "..."]
+  if (is.character(maker)) maker <- get0(maker, topenv(), mode = "function")
+  if (!is.null(maker)) formals(maker)[names(formals(maker)) != "..."]
 }
 
 # An object as its constructor makes it from the arguments that it holds, so that what was changed
@@ -170,8 +189,6 @@ as_frame <- function(newdata) {
   }
   as.data.frame(newdata)
 }
-
-check_digits <- function(digits) check_count(digits, 1L, 22L, "digits")
 
 # The value of an argument, whose expression may be no value at all.
 given <- function(value, name) {

@@ -94,6 +94,12 @@ user_frame <- function() {
   outermost
 }
 
+called_name <- function(call) {
+  name <- call[[1]]
+  if (is.call(name) && length(name) == 3L) name <- name[[3]]
+  if (is.symbol(name)) as.character(name) else ""
+}
+
 # UseMethod() runs the method in the frame after its generic, with the name of the method in the
 # call; users typed the generic.
 generic_frame <- function(frame) {

@@ -147,9 +147,10 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, ma
 #'     add up to 1.
 #'   * `"map"`: the mode of the weights given the rest, pass by pass.
 #'   * `"is"`: their posterior in the bound, by importance sampling. It has standard deviations and
-#'     limits. With `tune` the length-scales have a posterior, too.
+#'     limits. With `tune` the length-scales have a posterior, too. All subsets of at
+#'     most ten kernels are weighed within one fit.
 #'   * `"slice"`: the same for a sum, by steps of a sampler.
-#'   * `"enumerate"`: subsets (`combine = "binary"`) by the bound.
+#'   * `"enumerate"`: subsets (`combine = "binary"`), with a fit each, by the bound.
 #' @param class_weights For a process: `"none"` (default), `"balanced"`, which gives every class
 #'   the same share of the likelihood, or positive numbers named by classes. The likelihood of a row
 #'   is raised to the weight of its class. With `method = "vb"`.
@@ -178,7 +179,7 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, ma
 #'   large constants, and they are 1e-6 and 2000 passes.
 #' @param collapsed For `"gibbs"`: draw weights and length-scales with the
 #'   coefficients integrated out, which mixes far better. Default `TRUE`.
-#' @param allow_empty For `"enumerate"`: count the empty subset, too.
+#' @param allow_empty Count the empty subset, too.
 #' @param force Tune length-scales together with learned weights of a product. The data do not
 #'   distinguish the two.
 #' @inherit bkm_control return
@@ -223,13 +224,15 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, ma
 #'   rho; pi, chi \tab B.4 \tab by importance sampling; in closed form given E log beta \tab with
 #'     log E beta: `is_target = "point"` \cr
 #'   rho; pi, chi held \tab 3.1 \tab `mkprobit_prior(weight_hyper = "fixed")` \tab \cr
-#'   Subsets \tab 3.1 \tab `combine = "binary"`, `weights_method = "enumerate"` \tab \cr
+#'   Subsets \tab 3.1, B.4 \tab `combine = "binary"`, `weights_method = "is"`,
+#'     `is_target = "exact"` \tab `is_target = "point"` \cr
 #'   Prediction \tab (12), D.3 \tab predictive variances \tab their inverses: not available \cr
 #'   Bound \tab E.5 to E.7 \tab with every constant; rises in every pass \tab given the precisions:
 #'     not available
 #'   }
 #'   With `"point"` many points have no weight, a warning says so, and the bound rises in no
-#'   particular way.
+#'   particular way. Given the coefficients one subset has nearly all weight. With `"point"` it is
+#'   the one where the fit begins, all kernels, because the coefficients suit it.
 #'
 #' @export
 mkprobit_control <- function(warmup = 1000, thin = 1, resume = NULL, weights_method = NULL,
@@ -394,13 +397,11 @@ seqkr_control <- function(ess = 0.5,
   new_control("seqkr", environment())
 }
 
-control_maker <- function(name) get0(paste0(name, "_control"), topenv(), mode = "function")
-
 # The values as they were typed, once they have passed the checks that read_settings() makes of
 # them.
 new_control <- function(name, front) {
-  checks <- argument_checks(get(paste0(name, "_model"), topenv()))
-  defaults <- own_formals(control_maker(name))
+  checks <- utils::modifyList(house_arguments, get(paste0(name, "_model"), topenv())$arguments)
+  defaults <- own_formals(paste0(name, "_control"))
   values <- mget(names(defaults), front)
   for (entry in names(values)) {
     open <- is.null(values[[entry]]) && is.null(defaults[[entry]])
@@ -409,20 +410,15 @@ new_control <- function(name, front) {
   structure(values, class = c(paste0(name, "_control"), "bayeskernel_control"))
 }
 
-# The entries of the control of a fit, by name, all of them.
-# model, front: see read_settings().
-read_control <- function(model, front) {
-  make <- control_maker(model$name)
-  if (is.null(make)) return(list())
-  # A front without the argument has the defaults.
-  control <- if ("control" %in% ls(front)) front$control else list()
-  maker <- paste0(model$name, "_control")
+# The entries of a control that was given; `entries`: all that the model has.
+read_control <- function(control, model, entries) {
+  maker <- paste0(model, "_control")
   plain <- is.list(control) && !is.object(control)
   if (!plain && !inherits(control, maker)) {
     abort_argument(control, "control", sprintf("what %s() makes, or a named list", maker))
   }
   control <- unclass(control)
-  known <- names(own_formals(make))
+  known <- names(entries)
   alien <- setdiff(names(control) %||% rep("", length(control)), known)
   if (length(alien) || anyDuplicated(names(control))) {
     bk_abort(
@@ -439,15 +435,13 @@ read_control <- function(model, front) {
       column = "control", found = alien, expected = known
     )
   }
-  out <- lapply(own_formals(make), eval, topenv())
-  out[names(control)] <- control
-  out
+  control
 }
 
 # Entries of a control that differ from their defaults.
 typed_entries <- function(control, name) {
   if (!is.object(control)) return(control)
-  defaults <- unclass(control_maker(name)())
+  defaults <- unclass(get(paste0(name, "_control"))())
   control <- unclass(control)
   control[!mapply(identical, control, defaults[names(control)])]
 }
@@ -463,8 +457,7 @@ changed_control <- function(control, ...) {
 # What an argument is called now, as text for a message: `control`'s entries, and those that have
 # another name.
 moved_arguments <- function(model) {
-  maker <- control_maker(model$name)
-  known <- if (!is.null(maker)) names(own_formals(maker))
+  known <- names(own_formals(paste0(model$name, "_control")))
   text <- stats::setNames(sprintf("`control = %s_control(%s = )`", model$name, known), known)
   renamed <- c(
     draws = "`ndraws`", start = unname(text["resume"]),

@@ -29,8 +29,16 @@
 #'   Functions that need the rows then look for the data under their name in the call. Data that
 #'   have changed since are refused. A fit to a [row_source()], or after [extend()], has no data.
 #' @section Weights: If all weights are whole numbers, they are counts: a row of weight 2 is the
-#'   same as two rows. What leaves a row out leaves out one of its copies, and numbers of rows are
-#'   sums of weights. Weights of [bark()] divide the variance of the noise, as in [stats::lm()].
+#'   same as two rows, also where columns are standardized. What leaves a row out leaves out one of
+#'   its copies. The choice of a kernel by [gpsvm()] leaves out all of them: a kernel is not judged
+#'   by how well copies of a row tell the row. It leaves out one in a table of counts, where nearly
+#'   all copies have rows of another class at their place. With `missing = "model"` each copy has
+#'   missing values of its own. Expectation propagation takes all copies in one step, which is
+#'   nearer to the posterior than repeated rows are.
+#'
+#'   Other weights are powers of the likelihood. A row of weight 0 has no influence; it has a fitted
+#'   value and a residual, as in [stats::glm()]. Weights of a regression by [bark()] divide the
+#'   variance of the noise, as in [stats::lm()]. A [row_source()] has no weights.
 #' @section Methods of a fit: [print()], [summary()], [plot()], [predict()], [fitted()],
 #'   [residuals()], [nobs()], [weights()], [formula()], [terms()], [model.frame()], [update()],
 #'   [anova()], [coef()], [vcov()], [confint()], [fixef()], [ranef()], [VarCorr()], [logLik()],
@@ -70,92 +78,4 @@ one_of <- function(...) {
 
 or_null <- function(check) {
   function(x, name) if (!is.null(x)) check(x, name)
-}
-
-# Its own checks, or in place of those of all models.
-argument_checks <- function(model) utils::modifyList(house_arguments, model$arguments)
-
-# Checked settings of a fit.
-# model: the facts of the model.
-# front: the frame of the method that was called. Arguments that it does not have get the default
-#   that the formula method documents. Entries of `control` stand beside them.
-# Returns a list by name.
-read_settings <- function(model, front) {
-  checks <- argument_checks(model)
-  control <- read_control(model, front)
-  has <- ls(front)
-  method <- get0(paste0(model$name, ".formula"), topenv())
-  maker <- control_maker(model$name)
-  defaults <- c(if (!is.null(method)) formals(method), if (!is.null(maker)) own_formals(maker))
-  checks <- checks[names(checks) %in% c(has, names(defaults))]
-  out <- list(method = if (!("method" %in% has)) {
-    names(model$methods)[1]
-  } else if (!is.null(front$method)) {
-    # NULL: the model chooses by the size of the data.
-    check_choice(front$method, names(model$methods), "method")
-  })
-  for (name in names(checks)) {
-    value <- if (name %in% names(control)) {
-      control[[name]]
-    } else if (name %in% has) {
-      get(name, front)
-    } else {
-      eval(defaults[[name]], topenv())
-    }
-    open <- is.null(value) && is.null(defaults[[name]])
-    out[name] <- list(if (!open) checks[[name]](value, name))
-  }
-  # What the core and fits call it.
-  if ("ndraws" %in% names(checks)) out["draws"] <- out["ndraws"]
-  out$ndraws <- NULL
-  out["prior"] <- list(read_prior(model, front, defaults))
-  if (is.null(out$family) && !is.null(model$families)) {
-    out["family"] <- list(response_family(typed_response(front), model$families))
-  }
-  if (!is.null(model$settle)) out <- model$settle(out)
-  seed <- get0("seed", front, inherits = FALSE)
-  # R's generator stays as it is where nothing is random.
-  exact <- method_is(model, out$method, "exact")
-  out["seed"] <- list(if (!is.null(seed) || !exact) check_seed(seed))
-  out
-}
-
-# The response before the rows are read; NULL where it cannot be had, which is said later.
-typed_response <- function(front) {
-  if (!("formula" %in% ls(front))) return(if (!eval(quote(missing(y)), front)) front$y)
-  formula <- front$formula
-  if (!inherits(formula, "formula") || length(formula) != 3L) return(NULL)
-  tryCatch({
-    data <- if (!eval(quote(missing(data)), front)) front$data
-    eval(formula[[2L]], if (is.list(data)) data, environment(formula) %||% globalenv())
-  }, error = function(e) NULL)
-}
-
-read_prior <- function(model, front, defaults) {
-  prior <- get0("prior", front, inherits = FALSE)
-  # Of a fit by an earlier version.
-  if (inherits(prior, c("bsvm_prior", "bkm_prior")) && is.list(prior)) {
-    if (!("inclusion" %in% names(prior))) prior$inclusion <- "column"
-  }
-  # Where NULL is the default, other settings say what it is.
-  if (is.null(prior) && is.null(defaults$prior)) return(NULL)
-  maker <- paste0(model$name, "_prior")
-  if (!exists(maker, topenv(), inherits = FALSE)) return(prior)
-  if (!inherits(prior, maker)) {
-    abort_argument(prior, "prior", sprintf("a prior made by %s()", maker), kind = "prior")
-  }
-  remade(prior, "prior", maker)
-}
-
-method_is <- function(model, method, kind) {
-  kind %in% model$methods[match(method, names(model$methods))]
-}
-
-# The family that a response says; NULL: numbers, which may be codes.
-response_family <- function(y, families) {
-  if (is.ordered(y) && nlevels(y) > 2L && "ordinal" %in% families) {
-    "ordinal"
-  } else if (is.factor(y) || is.character(y) || is.logical(y)) {
-    "binomial"
-  }
 }

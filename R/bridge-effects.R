@@ -41,9 +41,9 @@
 #'   group; `bias.adjust = TRUE` with the standard deviation of the random
 #'   effects as `sigma` comes near those of the population, for which
 #'   `marginaleffects::avg_predictions()` has the exact integral. A support
-#'   vector machine has the probit link by default; `link = "hinge"` takes the
-#'   other one. Fits by a sampler hand over the draws of their coefficients, except that a support
-#'   vector machine does so only with `vcov. = "posterior"`.
+#'   vector machine has the calibrated link by default, see `link` of
+#'   [predict()][predict.bayeskernel_fit]. Fits by a sampler hand over the draws of their
+#'   coefficients, except that a support vector machine does so only with `vcov. = "posterior"`.
 #'
 #' @section insight: `find_formula()`, `get_data()`, `model_info()`, `get_parameters()`, `n_obs()`
 #'   and what follows from them, such as `find_predictors()`, `find_random()` or `get_response()`.

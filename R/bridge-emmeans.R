@@ -9,11 +9,17 @@ recover_data.bayeskernel_fit <- function(object, data = NULL, ...) {
   if (is.null(data)) data <- fit_data(object)
   if (is.null(data)) {
     return(paste(
-      "The data of the fit are not to be had any more: give them as `data`.",
+      "The data of the fit are gone: give them as `data`.",
       training_data(object)$absent
     ))
   }
-  emmeans::recover_data(object$call, grid_terms(object), object$na.action, data = data, ...)
+  call <- object$call
+  # What makes classes, as y > 1, is no transformation of the response.
+  if (!is_regression(object) && !is.null(object$formula)) {
+    call$formula <- object$formula
+    call$formula[[2L]] <- as.name("response")
+  }
+  emmeans::recover_data(call, grid_terms(object), object$na.action, data = data, ...)
 }
 
 # Terms with the variables of the fixed part, of its smooths and of its offset.

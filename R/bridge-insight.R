@@ -19,7 +19,7 @@ get_data.bayeskernel_fit <- function(x, effects = "all", verbose = TRUE,
   data <- if (is.null(additional_variables)) fit_data(x) else whole_data(x)
   if (is.null(data)) {
     if (verbose) {
-      bk_warn("effects", "The data of the fit are not to be had any more.", training_data(x)$absent)
+      bk_warn("effects", "The data of the fit are gone.", training_data(x)$absent)
     }
     return(NULL)
   }

@@ -108,19 +108,7 @@ need_linear <- function(object) {
 }
 
 #' @exportS3Method
-coefficient_mean.bsvm <- function(object, scale) {
-  posterior <- object$posterior
-  wide <- posterior$wide
-  theta <- posterior$theta_mean
-  if (!is.null(posterior$gamma)) theta <- posterior$gamma * theta
-  theta <- theta[fixed_positions(object)]
-  if (!is.null(wide)) {
-    kept <- seq_len(wide$first)
-    theta <- c(theta[kept], wide$basis %*% theta[-seq_len(wide$first)])
-  }
-  if (scale == "data") theta <- drop(theta_to_data(object, t(theta)))
-  stats::setNames(theta, fixed_names(object))
-}
+coefficient_mean.bsvm <- function(object, scale) linear_coefficients(object, scale)
 
 #' @exportS3Method
 coefficient_mean.bkm <- coefficient_mean.bsvm
@@ -128,12 +116,13 @@ coefficient_mean.bkm <- coefficient_mean.bsvm
 #' @exportS3Method
 coefficient_cov.bsvm <- function(object, scale) {
   wide <- object$posterior$wide
-  out <- as.matrix(fixed_cov(object))
+  sandwich <- vcov_type(object) == "sandwich"
+  out <- as.matrix(if (sandwich) object$sandwich$cov else fixed_cov(object))
   if (!is.null(wide)) {
     rows <- wide_rows(wide)
     out <- rows %*% out %*% t(rows)
     # The rows say nothing of what is hidden, and do not move it.
-    if (vcov_type(object) == "posterior") {
+    if (!sandwich) {
       hidden <- diag(rep(0:1, c(wide$first, nrow(wide$basis))))
       block <- wide$first + seq_len(nrow(wide$basis))
       hidden[block, block] <- hidden[block, block] - tcrossprod(wide$basis)
@@ -214,8 +203,8 @@ ranef.bayeskernel_fit <- function(object, condVar = TRUE, ...) {
 }
 
 #' @export
-print.ranef_bayeskernel <- function(x, digits = default_digits(), n = 10, ...) {
-  digits <- check_digits(digits)
+print.ranef_bayeskernel <- function(x, digits = max(3L, getOption("digits") - 3L), n = 10, ...) {
+  digits <- check_count(digits, 1L, 22L)
   for (label in names(x)) {
     cat("Random effects of ", label, ", posterior means\n", sep = "")
     frame <- x[[label]]
@@ -253,14 +242,15 @@ slice_sd <- function(v) vapply(seq_len(dim(v)[1]), function(k) sqrt(v[k, k, ]), 
 VarCorr.bayeskernel_fit <- function(x, sigma = 1, ...) {
   check_whole(x)
   need_random(x)
+  group_covariances(x)
+}
+
+group_covariances <- function(x) {
   # Of random terms first, of each the lower triangle by columns.
-  rows <- random_parameters(x, NULL)
-  if (is_linear(x)) {
-    rows <- rbind(
-      rows, if (length(x$smooths)) component_parameters(x, NULL),
-      if (is_regression(x)) noise_parameters(x, NULL)
-    )
-  }
+  rows <- rbind(
+    random_parameters(x, NULL), if (length(x$smooths)) component_parameters(x, NULL),
+    if (is_regression(x) && is_linear(x)) noise_parameters(x, NULL)
+  )
   covariances <- list()
   done <- 0L
   for (term in x$posterior$random) {

@@ -24,7 +24,7 @@
 #'   one below about four is small whatever its standard error (Sivula and others). With two
 #'   redundant terms each has a small value, because the other replaces it.
 #' @section Errors: `bayeskernel_error_argument` for fits without a formula, of a pseudo-likelihood,
-#'   or without terms, for unknown `terms`, for data that are not to be had any more, and where rows
+#'   or without terms, for unknown `terms`, for data that are gone, and where rows
 #'   with missing predictors drop out of one model and not of the other.
 #' @references Vehtari, A., Gelman, A. and Gabry, J. (2017). Practical Bayesian model evaluation
 #'   using leave-one-out cross-validation and WAIC. *Statistics and Computing* 27, 1413-1432.
@@ -125,6 +125,6 @@ print.bayeskernel_terms <- function(x, digits = 1, ...) {
   cat("\n")
   shown <- as.data.frame(lapply(x, formatC, format = "f", digits = digits))
   rownames(shown) <- make.unique(abbreviate_middle(rownames(x), 40L))
-  print_text(as.matrix(shown))
+  print(as.matrix(shown), quote = FALSE, right = TRUE)
   invisible(x)
 }

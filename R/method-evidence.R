@@ -26,7 +26,7 @@
 #'   and `se_diff`, the standard error of that difference. It prints the formula of each model above
 #'   the table.
 #' @section What can be compared: Models of the same responses in the same units, by a normalized
-#'   likelihood and without likelihood powers. Logit and probit models can stand in one table while
+#'   likelihood; weights are whole numbers. Logit and probit models can stand in one table while
 #'   their priors mean the same, as the defaults do. The hinge is not normalized: its evidence
 #'   cannot be compared with another. The evidence depends on the width of the priors, however wide:
 #'   under flat ones it falls without end. `elpd_loo` hardly does.
@@ -67,7 +67,7 @@ need_evidence <- function(object, name = NULL) {
     bk_abort(
       "argument", sprintf("The evidence%s is not one.", told),
       "Likelihood powers, `weights`, are not normalized over y.",
-      "Rows that occur more than once: repeat them, or give counts.", column = "weights"
+      "Accepted: whole weights, how often each row occurs.", column = "weights"
     )
   }
   if (!is.null(object$shared)) {
@@ -174,19 +174,19 @@ need_same_rows <- function(first, other, name) {
 }
 
 #' @export
-print.bayeskernel_anova <- function(x, digits = default_digits(), ...) {
-  digits <- check_digits(digits)
+print.bayeskernel_anova <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
+  digits <- check_count(digits, 1L, 22L)
   cat("Models of the same responses\n")
   for (line in attr(x, "heading")) writeLines(strwrap(line, text_width(), exdent = 2))
   shown <- as.data.frame(lapply(x, function(column) {
     if (is.double(column)) formatC(column, format = "f", digits = 2) else column
   }), row.names = abbreviate_middle(rownames(x)))
-  print_text(as.matrix(shown))
+  print(as.matrix(shown), quote = FALSE, right = TRUE)
   if (length(unique(x$family)) > 1L) {
-    print_line(paste(
-      "Logit and probit compare by evidence only where their priors mean the",
-      "same, as the defaults do."
-    ))
+    print_line("Logit and probit compare by evidence only under priors that mean the same.")
+  }
+  if (length(unique(x$columns)) > 1L) {
+    print_line("The evidence depends on how wide the priors are; elpd_loo hardly does.")
   }
   invisible(x)
 }

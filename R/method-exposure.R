@@ -425,8 +425,8 @@ exposure_title <- function(info) {
 
 #' @rdname exposure
 #' @export
-print.bayeskernel_exposure <- function(x, digits = default_digits(), ...) {
-  digits <- check_digits(digits)
+print.bayeskernel_exposure <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
+  digits <- check_count(digits, 1L, 22L)
   info <- attr(x, "exposure")
   if (is.null(info)) return(invisible(NextMethod()))
   print_line(exposure_title(info))
@@ -438,7 +438,7 @@ print.bayeskernel_exposure <- function(x, digits = default_digits(), ...) {
   cat("\n")
   table <- as.data.frame(x)
   shown <- utils::head(table, 40L)
-  print_text(as.matrix(format(shown, digits = digits)))
+  print(as.matrix(format(shown, digits = digits)), quote = FALSE, right = TRUE)
   if (nrow(table) > nrow(shown)) cat(sprintf("... and %d rows more\n", nrow(table) - nrow(shown)))
   invisible(x)
 }

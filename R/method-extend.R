@@ -42,7 +42,7 @@
 #'   which names the response.
 #' @param y The response of these rows, if it is not a column of `newdata`: one value for each, of
 #'   `log(y) ~ x` the logarithm.
-#' @param weights Likelihood powers of the new rows, one for each; default 1. For [bkm()] and
+#' @param weights How often each new row counts, as in the fit; default 1. For [bkm()] and
 #'   [bsvm()].
 #' @param retune For [seqkr()]: whether to fit anew by rows of the whole stream,
 #'   after these have come, see below; of no rows, at once.

@@ -2,7 +2,7 @@
 #'
 #' The methods of a glm, for fits of every model.
 #'
-#' @param object,x,formula A fit by [bkm()], [bsvm()], [gpsvm()] or [bark()].
+#' @param object,x,formula A fit.
 #' @param type Type of residuals. `"response"`, the default: the response less its fitted value; of
 #'   classes the label, 0 or 1, less the fitted probability. `"pearson"`: that divided by its
 #'   standard deviation, and multiplied by the root of the weight. With more than two classes the
@@ -16,13 +16,13 @@
 #' @param seed Whole number, or `NULL` for R's generator.
 #' @param ... `update()`: arguments to change or to add. Otherwise none.
 #' @return Vectors in the order of the rows of the fit; rows that `na.action = na.exclude` left out
-#'   are `NA`, rows of weight zero are not in the fit.
+#'   are `NA`. Rows of weight 0 have fitted values and residuals, as in [stats::glm()].
 #' * With `cbind(successes, failures)` a row is one unit: `weights()` are its trials, `residuals()`
 #'   use the share of successes as t, and `simulate()` gives pairs of counts.
 #' * `fitted()`: the mean of the response of a regression; the probability of the positive class;
 #'   with more classes a matrix, n x classes.
 #' * `residuals()`: see `type`.
-#' * `nobs()`: number of rows used. `weights()`: likelihood powers; of a
+#' * `nobs()`: number of rows used, without those of weight 0. `weights()`: likelihood powers; of a
 #'   [bark()] what the variance of the noise is divided by.
 #' * `formula()`, `terms()`: of the formula interface. `model.frame()`: made from
 #'   the data that the fit keeps, or from those of its call, if they are still
@@ -64,8 +64,24 @@ fitted.bayeskernel_fit <- function(object, ...) {
   link <- prediction_link(object, NULL)
   moments <- latent_by_link(object, NULL, link)
   out <- if (is_regression(object)) moments$mean else moments$prob[[link]]
-  out <- fill_excluded(by_unit(object, out), object$na.action)
-  if (is_regression(object)) out else with_declared(object, out)
+  out <- fill_excluded(by_row(object, out), object$na.action)
+  if (!is_regression(object)) out <- with_declared(object, out)
+  with_zero(object, out, fitted_zero(object))
+}
+
+fitted_zero <- function(object) {
+  rows <- object$zero$rows
+  if (is_regression(object)) return(stats::predict(object, rows))
+  prob <- stats::predict(object, rows, "prob")
+  if (length(object$levels) == 2L) prob[, object$levels[2L]] else prob
+}
+
+# The response of rows of weight 0, as residuals() has it of the others.
+response_of_zero <- function(object) {
+  y <- object$zero$y %||% response_at(object, object$zero$rows)
+  if (are_counts(object)) return(unname(y[, 1L] / rowSums(y)))
+  y <- new_response(object, object$zero$rows, y, NROW(y))
+  if (is_regression(object) || length(object$levels) > 2L) y else y - 1
 }
 
 #' @rdname fit-methods
@@ -75,18 +91,18 @@ residuals.bayeskernel_fit <- function(object, type = c("response", "pearson"), .
   type <- check_choice(type, c("response", "pearson"), "type")
   p <- stats::fitted(object)
   if (is_regression(object)) {
-    out <- stats::napredict(object$na.action, object$y) - p
+    y <- stats::napredict(object$na.action, by_row(object, object$y))
+    out <- with_zero(object, y, response_of_zero(object)) - p
     return(if (type == "pearson") {
       sqrt(stats::weights(object)) * out / stats::sigma(object)
     } else {
       out
     })
   }
-  y <- stats::napredict(object$na.action, if (is.matrix(p)) {
-    own_classes(object)
-  } else {
-    unit_shares(object)
-  })
+  y <- if (is.matrix(p)) own_classes(object) else unit_shares(object)
+  if (!is.null(object$repeats)) y <- by_row(object, y)
+  y <- stats::napredict(object$na.action, y)
+  y <- with_zero(object, y, response_of_zero(object))
   if (is.matrix(p)) {
     p <- p[cbind(seq_along(y), match(object$levels, class_levels(object))[y])]
     y <- 1
@@ -100,7 +116,8 @@ residuals.bayeskernel_fit <- function(object, type = c("response", "pearson"), .
 #' @export
 nobs.bayeskernel_fit <- function(object, ...) {
   check_whole(object)
-  if (is.null(object$units)) object$n else max(object$units)
+  unit <- object$units %||% object$repeats
+  if (is.null(unit)) object$n else length(unique(unit))
 }
 
 #' @rdname fit-methods
@@ -110,7 +127,7 @@ weights.bayeskernel_fit <- function(object, ...) {
   weights <- object$weights
   if (is.null(weights)) weights <- rep(1, object$n)
   weights <- sum_by_unit(object, weights)
-  stats::napredict(object$na.action, weights)
+  with_zero(object, stats::napredict(object$na.action, weights), numeric(length(object$zero$at)))
 }
 
 #' @rdname fit-methods
@@ -274,16 +291,14 @@ simulated_counts <- function(object, nsim, seed) {
 #' @exportS3Method lme4::ngrps
 ngrps.bayeskernel_fit <- function(object, ...) {
   check_whole(object)
-  random <- object$posterior$random
-  if (length(random) == 0L) {
+  sizes <- group_sizes(object)
+  if (length(sizes) == 0L) {
     bk_abort(
       "argument", "The model has no random effects, hence no groups.",
       "Random terms stand in bars in the formula, as in y ~ x + (1 | g)."
     )
   }
-  sizes <- lapply(random, function(term) length(term$levels))
-  names(sizes) <- vapply(random, `[[`, "", "label")
-  unlist(sizes[!duplicated(names(sizes))])
+  sizes
 }
 
 #' @rdname fit-methods

@@ -39,7 +39,7 @@ balanced_error <- function(truth, predicted) {
   if (any(strange %in% predicted)) {
     bk_abort(
       "argument", "`predicted` has classes that `truth` does not have.",
-      paste("Found:", paste(quoted(strange), collapse = ", ")),
+      paste("Found:", list_some(quoted(strange), 4L)),
       paste("Accepted:", paste(quoted(known), collapse = ", ")),
       column = "predicted", found = strange, expected = known
     )

@@ -45,7 +45,7 @@
 #'   `posterior_predict()`, `pp_check()` and `log_lik()` are errors;
 #'   [bkm()] has the same models with a likelihood.
 #' @section Errors: `bayeskernel_error_argument`, as [predict()][predict.bayeskernel_fit]; also if
-#'   the data of the fit are not to be had, and for `log_lik()` of a pseudo-likelihood, `loo()` of
+#'   the data of the fit are gone, and for `log_lik()` of a pseudo-likelihood, `loo()` of
 #'   one without `"ep"` or of counts.
 #' @references Gelman, A., Goodrich, B., Gabry, J. and Vehtari, A. (2019). R-squared for Bayesian
 #'   regression models. *The American Statistician* 73, 307-309.
@@ -135,7 +135,11 @@ predict_counts <- function(object, newdata, ask, re.form) {
   trials <- if (is.null(newdata)) unit_trials(object)$all else new_trials(object, newdata)
   draws <- count_draws(object, ask$ndraws, re.form, ask$link, ask$seed, newdata, trials)
   own <- function(x) if (is.null(newdata)) fill_excluded(x, object$na.action, ask$draws) else x
-  if (ask$draws) return(own(draws))
+  whole <- function(x) {
+    if (!is.null(newdata)) return(x)
+    with_zero(object, x, predict_counts(object, object$zero$rows, ask, re.form), ask$draws)
+  }
+  if (ask$draws) return(whole(own(draws)))
   known <- colSums(is.na(draws)) == 0
   limits <- matrix(NA_real_, ncol(draws), 2L, dimnames = list(NULL, c("lwr", "upr")))
   ends <- column_quantiles(draws[, known, drop = FALSE] + 0, c(1 - ask$level, 1 + ask$level) / 2)
@@ -143,7 +147,8 @@ predict_counts <- function(object, newdata, ask, re.form) {
   rate <- stats::predict(
     object, newdata, "response", ask$link, re.form = re.form, threads = ask$threads
   )
-  cbind(fit = rate * own(trials), own(limits))
+  if (is.null(newdata)) rate <- without_zero(object, rate)
+  whole(cbind(fit = rate * own(trials), own(limits)))
 }
 
 # The trials of new rows of counts.

@@ -4,14 +4,15 @@ predict_slices <- function(object, newdata, ask) {
   # What is found of the whole holds in every part.
   if (object$design$type == "kernel") newdata <- new_kernel_values(object$design, newdata)
   n <- NROW(newdata)
-  whole <- !(is.data.frame(newdata) || is.matrix(newdata) ||
-    is_sparse(newdata)) || (ask$sampled && length(object$posterior$random))
-  slices <- if (!whole) row_slices(n, 1 + length(object$design$columns) + NCOL(newdata))
-  if (length(slices) < 2L) return(predict_rows(object, newdata, ask))
+  width <- 1 + length(object$design$columns) + NCOL(newdata)
+  whole <- n < 2L || n * width <= slice_size ||
+    !(is.data.frame(newdata) || is.matrix(newdata) || is_sparse(newdata)) ||
+    (ask$sampled && length(object$posterior$random))
+  if (whole) return(predict_rows(object, newdata, ask))
   if (ask$draws) check_answer_size(n, draw_count(object, ask$ndraws))
   with_seed(if (ask$sampled) ask$seed, {
     ask["seed"] <- list(NULL)
-    join_predictions(lapply(slices, function(at) {
+    join_predictions(lapply(row_slices(n, width), function(at) {
       predict_rows(object, newdata[at, , drop = FALSE], ask, at[1] - 1)
     }), ask$draws)
   })

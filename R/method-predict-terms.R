@@ -148,15 +148,21 @@ predict_terms <- function(object, newdata, ask) {
   refuse_source_rows(newdata)
   names <- setdiff(ask$kept %||% names(terms_of_fit(object)), "(Intercept)")
   if (ask$groups == "none") names <- setdiff(names, names(random_terms_of_fit(object$design)))
-  own <- is.null(newdata)
-  if (own) newdata <- own_data(object)
-  newdata <- with_unneeded(object, newdata, names)
-  slices <- row_slices(NROW(newdata), 1 + length(object$design$columns))
-  parts <- lapply(slices, function(at) {
-    one_slice_of_terms(object, newdata[at, , drop = FALSE], ask, names, at[1] - 1)
-  })
-  out <- join_predictions(parts)
-  if (own) out <- fill_excluded(out, object$na.action)
+  terms_at <- function(rows) {
+    rows <- with_unneeded(object, rows, names)
+    slices <- row_slices(NROW(rows), 1 + length(object$design$columns))
+    join_predictions(lapply(slices, function(at) {
+      one_slice_of_terms(object, rows[at, , drop = FALSE], ask, names, at[1] - 1)
+    }))
+  }
+  out <- if (is.null(newdata)) {
+    own <- terms_at(own_data(object))
+    if (!is.null(object$repeats)) own <- by_row(object, own)
+    own <- fill_excluded(own, object$na.action)
+    with_zero(object, own, terms_at(object$zero$rows))
+  } else {
+    terms_at(newdata)
+  }
   if (!ask$se.fit) out <- out$fit
   constant <- if ("(Intercept)" %in% names(terms_of_fit(object))) {
     stats::coef(object)[["(Intercept)"]]

@@ -139,8 +139,8 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = 
     kept = if (!is.null(terms) || !is.null(exclude)) kept_terms(object, terms, exclude)
   )
   ask$latent <- type == "link" || is_regression(object)
-  ask$joint <- draws_classes(object) && !ask$latent &&
-    (ask$interval != "none" || (ask$se.fit && length(object$levels) > 2L))
+  ask$joint <- !ask$latent && (ask$interval != "none" ||
+    (ask$se.fit && length(object$levels) > 2L)) && draws_classes(object)
   # Engines of one model share one meaning: limits are normal unless all sample.
   always <- all(model_of(object)$methods == "sampler")
   ask$sampled <- draws || (ask$interval != "none" && always)
@@ -164,7 +164,7 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = 
 known_types <- function(object) {
   if (is_regression(object)) {
     c("response", "link")
-  } else if (are_counts(object)) {
+  } else if (!is.null(object$units)) {
     c("response", "prob", "link")
   } else {
     c("class", "prob", "link", "response", if (inherits(object, "mkprobit")) "logprob")
@@ -192,6 +192,7 @@ prediction_type <- function(object, type, draws) {
     )
   }
   if (is.null(type)) return(if (draws && !is_regression(object)) "link" else known[1])
+  if (is.character(type) && isTRUE(type %in% known)) return(as.vector(type))
   check_choice(type, c(known, if (is_linear(object)) "terms"), "type")
 }
 
@@ -255,22 +256,28 @@ check_prediction <- function(object, ask) {
     "Prediction intervals are of numeric responses and of counts.",
     "Accepted: interval = \"credible\", of the latent function."
   )
+  if (length(object$levels) > 2L) refuse_for_classes(object, ask)
+}
+
+# What cannot be asked of more than two classes.
+refuse_for_classes <- function(object, ask) {
   several <- has_machines(object)
   joint <- draws_classes(object)
+  interval <- ask$interval != "none"
   asked <- c("threshold", "draws", "interval", "se.fit")[c(
     !is.null(ask$threshold), ask$draws && (several || !ask$latent) && !joint,
     interval && several && !joint, ask$se.fit && several && !ask$latent && !joint
   )]
-  refuse_if(
-    length(object$levels) > 2L && length(asked), asked[1],
-    "Some arguments need a fit with two classes.",
-    c(
+  if (length(asked)) {
+    bk_abort(
+      "argument", "Some arguments need a fit with two classes.",
       sprintf(
         "Found: `%s`, and %d classes.", paste(asked, collapse = "`, `"), length(object$levels)
       ),
-      "Accepted: type = \"class\", \"prob\" or \"link\"."
+      "Accepted: type = \"class\", \"prob\" or \"link\".",
+      column = asked[1], found = ask[[asked[1]]]
     )
-  )
+  }
 }
 
 # The rows of the fit, of which it keeps moments; for other answers they are predicted from its
@@ -284,7 +291,27 @@ predict_own <- function(object, ask) {
   } else {
     by_unit(object, answer(object, NULL, ask, object$n), ask$draws)
   }
-  fill_excluded(out, object$na.action, ask$draws)
+  if (!is.null(object$repeats)) out <- by_row(object, out, ask$draws)
+  out <- fill_excluded(out, object$na.action, ask$draws)
+  with_zero(object, out, predict_slices(object, object$zero$rows, ask), ask$draws)
+}
+
+# Answers for the rows of the fit with those for its rows of weight 0 among them.
+with_zero <- function(object, own, zero, draws = FALSE) {
+  at <- object$zero$at
+  if (length(at) == 0L) return(own)
+  each_part(join_predictions(list(own, zero), draws), draws, function(part) {
+    n <- NROW(part)
+    place <- integer(n)
+    place[at] <- seq(n - length(at) + 1L, n)
+    place[-at] <- seq_len(n - length(at))
+    values_at(part, place)
+  })
+}
+
+without_zero <- function(object, x) {
+  if (length(object$zero$at) == 0L) return(x)
+  each_part(x, FALSE, function(part) values_at(part, -object$zero$at))
 }
 
 fill_excluded <- function(x, action, draws = FALSE) {
@@ -450,5 +477,9 @@ answer_draws <- function(object, rows, ask, n) {
 # predict() with those arguments that were given.
 prediction <- function(x, newdata, type, link = NULL, ...) {
   asked <- list(x, newdata = newdata, type = type, link = link, ...)
-  do.call(stats::predict, Filter(Negate(is.null), asked))
+  out <- do.call(stats::predict, Filter(Negate(is.null), asked))
+  if (!is.null(newdata)) return(out)
+  out <- without_zero(x, out)
+  if (is.null(x$repeats)) return(out)
+  each_part(out, FALSE, function(part) values_at(part, x$repeats))
 }

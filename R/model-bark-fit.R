@@ -143,8 +143,8 @@ core_precision <- function(phi, weight) {
 }
 
 # Mean and standard deviation.
-response_scale <- function(y) {
-  moments <- column_moments_cpp(cbind(y))
+response_scale <- function(y, copies = NULL) {
+  moments <- counted_moments(cbind(y), column_moments_cpp(cbind(y)), copies)
   check_columns(moments, cbind(y), "y", NULL)
   # Unlike a predictor, which may be computed, it is what was measured: digits that a large mean
   # leaves count.

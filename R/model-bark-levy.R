@@ -66,9 +66,8 @@ print.levy <- function(x, digits = 4, ...) {
   ))
   table <- cbind("Expected kernels" = x$kernels, "Squared L2 error" = x$error)
   rownames(table) <- c("continuous (bark)", "truncated")
-  print_text(array(
-    format(signif(table, digits), trim = TRUE, drop0trailing = TRUE), dim(table), dimnames(table)
-  ))
+  text <- format(signif(table, digits), trim = TRUE, drop0trailing = TRUE)
+  print(array(text, dim(table), dimnames(table)), quote = FALSE, right = TRUE)
   invisible(x)
 }
 

@@ -75,9 +75,8 @@
 #'   prediction. More chains lower that error. Chains that agree may have missed a mode.
 #'   See [bark_control()] and [bayeskernel-diagnostics].
 #'
-#' @section Errors: All inherit from `bayeskernel_error`: `_response`, `_missing`, `_dimension`,
-#'   `_prior`, `_argument`, `_numeric`, `_cluster`. A constant column is dropped with a warning; a
-#'   constant response is not scaled, with a warning.
+#' @section Errors: See `?bayeskernel`. A constant column is dropped with a warning; a constant
+#'   response is not scaled, with a warning.
 #'
 #' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
 #'   thesis, Duke University, chapters 3 and 4.

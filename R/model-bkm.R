@@ -36,7 +36,7 @@
 #'   [fit-arguments]. Fields of use are `family`, `method`, `levels` (the classes), `n`, `formula`,
 #'   `log_evidence` and `loo` (with `"ep"`), and `draws` (with `"gibbs"`).
 #' @details Default of `penalty`: `"none"`, with estimates near those of [stats::lm()] and
-#'   [stats::glm()]. It is `"learn"` if all terms are fixed effects, for `"hinge"` and for
+#'   [stats::glm()]. If all terms are fixed effects it is `"learn"` for `"hinge"`, and for
 #'   `"gaussian"` with fewer than two rows for each column. The coefficients are then shrunk towards
 #'   0, as in a ridge regression, and the printed table says so. With many predictors
 #'   `penalty = "learn"` predicts better. Products of predictors far from 0 are never penalized
@@ -66,8 +66,7 @@
 #'
 #' @section Large data: See [bayeskernel-large] for rows in a [row_source()] and for a cluster.
 #'
-#' @section Errors: All inherit from `bayeskernel_error`: `_response`, `_missing`, `_dimension`,
-#'   `_prior`, `_argument`, `_numeric`, `_cluster`. A constant column is dropped with a warning.
+#' @section Errors: See `?bayeskernel`. A constant column is dropped with a warning.
 #'   `bayeskernel_warning_separation`: the classes are separated and the prior is nearly flat.
 #'
 #' @references Rasmussen, C. E. and Williams, C. K. I. (2006). *Gaussian Processes for Machine

@@ -72,8 +72,7 @@
 #' @section Crossed random terms: Terms with up to 500 levels in all are exact. See
 #'   [bayeskernel-large] for more levels.
 #'
-#' @section Errors: All inherit from `bayeskernel_error`: `_response`, `_missing`, `_dimension`,
-#'   `_prior`, `_argument`, `_numeric`, `_cluster`. A constant column is dropped with a warning.
+#' @section Errors: See `?bayeskernel`. A constant column is dropped with a warning.
 #'
 #' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
 #'   Bayesian inference for support vector machine classification.

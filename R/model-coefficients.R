@@ -7,6 +7,21 @@ fixed_positions <- function(object) {
   seq_len(if (is.null(wide)) length(object$transform$scale) else wide$first + ncol(wide$basis))
 }
 
+# Means of the fixed coefficients of a linear model, by name.
+linear_coefficients <- function(object, scale) {
+  posterior <- object$posterior
+  wide <- posterior$wide
+  theta <- posterior$theta_mean
+  if (!is.null(posterior$gamma)) theta <- posterior$gamma * theta
+  theta <- if (is.null(wide)) {
+    theta[seq_along(object$transform$scale)]
+  } else {
+    c(theta[seq_len(wide$first)], wide$basis %*% theta[wide$first + seq_len(ncol(wide$basis))])
+  }
+  if (scale == "data") theta <- drop(theta_to_data(object, t(theta)))
+  stats::setNames(theta, names(object$transform$center))
+}
+
 # Square roots of the diagonal of vcov(), without forming it.
 fixed_sd <- function(object, scale = "data") {
   sandwich <- vcov_type(object) == "sandwich"
@@ -17,7 +32,7 @@ fixed_sd <- function(object, scale = "data") {
   }
   wide <- object$posterior$wide
   if (sandwich) wide$hidden_var <- if (!is.null(wide)) 0
-  cov <- fixed_cov(object)
+  cov <- if (sandwich) object$sandwich$cov else fixed_cov(object)
   var <- if (is.null(wide)) {
     unname(cov_diagonal(cov))
   } else {
@@ -28,7 +43,7 @@ fixed_sd <- function(object, scale = "data") {
   if (scale == "model") return(sqrt(var))
   transform <- object$transform
   var <- var / transform$scale^2
-  if (fit_has_intercept(object)) {
+  if (identical(names(transform$center)[1L], "(Intercept)")) {
     at_zero <- matrix(-transform$center / transform$scale, 1)
     at_zero[1] <- 1
     var[1] <- if (is.null(wide)) {

@@ -72,7 +72,7 @@ nested_term <- function(design, x, own, lower, share) {
   some <- spread_over(nrow(x), 50000L)
   weights <- prior_weights(design)[some]
   place <- function(at) if (is.null(design$lean)) at else match(at, design$lean$at)
-  left <- sum(weights > 0) - length(lower) - 1L
+  left <- sum(several_copies(weights) %||% (weights > 0)) - length(lower) - 1L
   if (left < 4L) return(NULL)
   spread <- function(values) sqrt(colSums(weights * values^2) / sum(weights))
   # Of unit spread, without their means where there is an intercept.
@@ -108,14 +108,10 @@ knows_nested <- function(design, penalty, prior, selected, crossed) {
     length(selected) == 0L && length(crossed) == 0L && is.null(design$holes)
 }
 
-# `nested`: by nested_columns(), without which there is none at a smaller share.
-warn_nested <- function(design, settings, blocks, nested) {
+# Of a design that has nested columns.
+warn_nested <- function(design, settings, blocks) {
   labels <- vapply(blocks$blocks, `[[`, "", "label")
   if ("nested" %in% labels) return(invisible())
-  if (is.null(design$terms) || identical(design$data$type, "file")) {
-    return(warn_combined(design, settings))
-  }
-  if (length(nested) == 0L) return(invisible())
   # A prior of no penalty is wide beside what a number's rows say.
   wide <- settings$family == "gaussian" && identical(settings$penalty, "none") &&
     isFALSE(settings$select %||% FALSE) && isTRUE(settings$prior$by_column)
@@ -232,18 +228,7 @@ column_spread <- function(design, at, standardize) {
 
 # As the user gave them: those of classes are no numbers of rows.
 prior_weights <- function(design) {
-  weights <- design$weights_given %||% design$weights
-  if (is.null(weights)) rep(1, length(design$y)) else weights
-}
-
-# Mean and standard deviation. A whole weight is so many rows.
-weighted_moments <- function(x, weights) {
-  total <- sum(weights)
-  mean <- sum(weights * x) / total
-  squares <- sum(weights * (x - mean)^2)
-  n <- sum(weights > 0)
-  left <- if (all(weights == trunc(weights))) total - 1 else total * (n - 1) / n
-  c(mean, sqrt(squares / left))
+  design$weights_given %||% design$weights %||% rep(1, length(design$y))
 }
 
 # Where all but few values are equal, what values as far from these as the others are would give if
@@ -280,6 +265,6 @@ family_prior <- function(prior, family) {
   }
   prior$sd_scale <- prior$sd_scale %||% sds[["random"]]
   prior$separable <- family != "gaussian"
-  if (family == "gaussian") prior$noise_rate <- prior$noise_rate %||% vague_rate("noise")
+  if (family == "gaussian") prior$noise_rate <- prior$noise_rate %||% vague_rates[["noise"]]
   prior
 }

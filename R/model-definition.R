@@ -48,7 +48,7 @@ fit_model <- function(model, call, front, ...) {
   if (...length()) {
     check_no_dots(..., has = ls(front, sorted = FALSE), moved = moved_arguments(model))
   }
-  settings <- read_settings(model, front)
+  settings <- read_settings(model, front, names(call))
   if (!is.null(settings$resume)) check_resume(settings$resume, model, settings)
   rows <- read_rows(model, front, settings)
   if (!is.null(rows$release)) on.exit(rows$release())
@@ -58,13 +58,13 @@ fit_model <- function(model, call, front, ...) {
   shared <- if (!is.null(rows$holes) && !is.null(model$shared)) model$shared(rows, settings)
   done <- once_each(if (is.null(shared)) {
     fit_rows(model, rows, settings, call)
-  } else if (method_is(model, settings$method, "sampler")) {
+  } else if ("sampler" %in% model$methods[settings$method]) {
     sample_shared(model, rows, settings, call, shared)
   } else {
     fit_shared(model, rows, settings, call, shared)
   })
   settings <- done$job$settings
-  sampled <- method_is(model, settings$method, "sampler")
+  sampled <- "sampler" %in% model$methods[settings$method]
   fit <- done$fit
   if (!is.null(done$left_out)) fit <- add_link(fit, done$left_out)
   interrupted <- isTRUE(fit$diagnostics$interrupted)
@@ -92,11 +92,97 @@ fit_model <- function(model, call, front, ...) {
   stamped(fit)
 }
 
+# Checked settings of a fit.
+# model: the facts of the model.
+# front: the frame of the method that was called. Arguments that it does not have get the default
+#   that the formula method documents. Entries of `control` stand beside them.
+# typed: names of the arguments that were given.
+# Returns a list by name.
+read_settings <- function(model, front, typed) {
+  has <- ls(front)
+  entries <- own_formals(paste0(model$name, "_control"))
+  control <- if ("control" %in% typed) read_control(front$control, model$name, entries)
+  method <- get0(paste0(model$name, ".formula"), topenv())
+  defaults <- c(if (!is.null(method)) formals(method), entries)
+  # Its own checks, or in place of those of all models.
+  checks <- utils::modifyList(house_arguments, model$arguments)
+  checks <- checks[names(checks) %in% c(has, names(defaults))]
+  out <- list(method = if (!("method" %in% has)) {
+    names(model$methods)[1]
+  } else if (!is.null(front$method)) {
+    # NULL: the model chooses by the size of the data.
+    check_choice(front$method, names(model$methods), "method")
+  })
+  for (name in names(checks)) {
+    value <- if (name %in% names(control)) {
+      control[[name]]
+    } else if (name %in% has) {
+      get(name, front)
+    } else {
+      eval(defaults[[name]], topenv())
+    }
+    open <- is.null(value) && is.null(defaults[[name]])
+    out[name] <- list(if (!open) checks[[name]](value, name))
+  }
+  # What the core and fits call it.
+  if ("ndraws" %in% names(checks)) out["draws"] <- out["ndraws"]
+  out$ndraws <- NULL
+  out["prior"] <- list(if ("prior" %in% typed) {
+    read_prior(front$prior, model, defaults)
+  } else if ("prior" %in% has) {
+    front$prior
+  })
+  if (is.null(out$family) && !is.null(model$families)) {
+    out["family"] <- list(response_family(typed_response(front), model$families))
+  }
+  if (!is.null(model$settle)) out <- model$settle(out)
+  seed <- get0("seed", front, inherits = FALSE)
+  # R's generator stays as it is where nothing is random.
+  exact <- "exact" %in% model$methods[out$method]
+  out["seed"] <- list(if (!is.null(seed) || !exact) check_seed(seed))
+  out
+}
+
+# The response before the rows are read; NULL where it cannot be had, which is said later.
+typed_response <- function(front) {
+  if (!("formula" %in% ls(front))) return(if (!eval(quote(missing(y)), front)) front$y)
+  formula <- front$formula
+  if (!inherits(formula, "formula") || length(formula) != 3L) return(NULL)
+  tryCatch({
+    data <- if (!eval(quote(missing(data)), front)) front$data
+    eval(formula[[2L]], if (is.list(data)) data, environment(formula) %||% globalenv())
+  }, error = function(e) NULL)
+}
+
+read_prior <- function(prior, model, defaults) {
+  # Of a fit by an earlier version.
+  if (inherits(prior, c("bsvm_prior", "bkm_prior")) && is.list(prior)) {
+    if (!("inclusion" %in% names(prior))) prior$inclusion <- "column"
+  }
+  # Where NULL is the default, other settings say what it is.
+  if (is.null(prior) && is.null(defaults$prior)) return(NULL)
+  maker <- paste0(model$name, "_prior")
+  if (!exists(maker, topenv(), inherits = FALSE)) return(prior)
+  if (!inherits(prior, maker)) {
+    abort_argument(prior, "prior", sprintf("a prior made by %s()", maker), kind = "prior")
+  }
+  remade(prior, "prior", maker)
+}
+
+# The family that a response says; NULL: numbers, which may be codes.
+response_family <- function(y, families) {
+  if (is.ordered(y) && nlevels(y) > 2L && "ordinal" %in% families) {
+    "ordinal"
+  } else if (is.factor(y) || is.character(y) || is.logical(y)) {
+    "binomial"
+  }
+}
+
 # The fit, before its link is calibrated: by `left_out`. With the core's answer and what it read.
 fit_rows <- function(model, rows, settings, call) {
   job <- model$job(rows, settings)
   settings <- job$settings
-  sampled <- method_is(model, settings$method, "sampler")
+  sampled <- "sampler" %in% model$methods[settings$method]
   if (sampled) {
     core <- sample_chains(model, job, rows)
     settings$seed <- core$seed
@@ -165,8 +251,8 @@ warn_iteration <- function(fit, max_iter) {
       "Raise `max_iter` of `control`, or `tol` if less accuracy is enough."
     })
   }
-  bound <- last(fit$trace$elbo %||% 0)
-  if (isTRUE(d$largest_fall > 1e-8 * (1 + abs(bound)))) {
+  fell <- isTRUE(d$largest_fall > 1e-8)
+  if (fell && d$largest_fall > 1e-8 * (1 + abs(last(fit$trace$elbo %||% 0)))) {
     bk_warn(
       "convergence", "The bound fell, which it must not.",
       sprintf("Largest fall: %.3g. Please report this.", d$largest_fall)
@@ -202,6 +288,7 @@ new_fit <- function(model, call, rows, settings, ...) {
     list(version = utils::packageVersion("bayeskernel"))
   )
   common$units <- rows$units
+  common$repeats <- rows$repeats
   common$declared <- rows$declared
   given <- list(...)
   common[names(given)] <- given

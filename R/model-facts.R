@@ -3,19 +3,24 @@
 
 # Of how many observations rows with counts stand.
 counts_fact <- function(object) {
-  if (!is.null(object$weights)) sprintf("rows stand for %.0f observations", sum(object$weights))
+  total <- sum(object$weights)
+  if (!is.null(object$weights) && is.null(object$units) && round(total) != object$n) {
+    sprintf("rows stand for %.0f observations", total)
+  }
 }
 
 # Rows, and what their responses are.
 rows_fact <- function(object, classes = ", ") {
   levels <- object$levels
-  if (length(levels) == 0L) return(sprintf("%.0f", object$n))
+  grown <- if (identical(object$data$absent, "extended")) " with those of extend()" else ""
+  if (length(levels) == 0L) return(sprintf("%.0f%s", object$n, grown))
   if (length(levels) == 2L) {
-    share <- resolve_threshold("prevalence", object)
-    trials <- if (!is.null(object$units)) sprintf(" of %.0f trials", sum(object$weights))
+    counts <- !is.null(object$units)
     return(sprintf(
-      "%.0f%s, %s %% of class \"%s\" (the positive one)", stats::nobs(object), trials %||% "",
-      format(100 * share, digits = 3), levels[2]
+      "%.0f%s, %s %% of class \"%s\" (the positive one)",
+      if (counts) max(object$units) else object$n,
+      if (counts) sprintf(" of %.0f trials", sum(object$weights)) else grown,
+      format(100 * resolve_threshold("prevalence", object), digits = 3), levels[2]
     ))
   }
   sprintf(
@@ -28,7 +33,7 @@ selection_fact <- function(inclusion, prior, what) {
   count <- length(inclusion)
   share <- if (length(prior)) sprintf(", prior inclusion %s", format(prior[1], digits = 3)) else ""
   text <- sprintf(
-    "among %d %s%s; %d above 0.5, %s expected", count, what, share,
+    "among %d %s%s; %d above 0.5, mean number %s", count, what, share,
     sum(inclusion > 0.5), format(sum(inclusion), digits = 3)
   )
   # Nothing is found, and the prior expected nothing.
@@ -44,7 +49,7 @@ selection_fact <- function(inclusion, prior, what) {
 # --- bsvm() and bkm() --------------------------------------------------------
 
 linear_title <- function(object) {
-  family <- linear_family(object)
+  family <- object$family %||% "hinge"
   model <- if (family == "hinge") {
     "Bayesian support vector machine"
   } else {
@@ -54,7 +59,11 @@ linear_title <- function(object) {
     )
   }
   c(model, switch(object$method,
-    vb = "mean-field variational Bayes",
+    vb = if (is.null(object$draws)) {
+      "mean-field variational Bayes"
+    } else {
+      "variational Bayes, then Gibbs sampler"
+    },
     svi = "stochastic variational Bayes",
     gibbs = "Gibbs sampler"
   ))
@@ -79,7 +88,7 @@ posterior_fact <- function(object) {
   } else {
     "not trustworthy: use method = \"gibbs\""
   }
-  sprintf("%s; importance check k = %.2f: %s", line, check$k, word)
+  sprintf("%s; Pareto k = %.2f, %s", line, check$k, word)
 }
 
 # Variances are integrated over by "ep" up to a number of them.
@@ -116,8 +125,8 @@ missing_note <- function(object) {
 # comes out too small.
 one_class_note <- function(object) {
   sprintf(paste(
-    "%.0f %% of the groups have rows of one class only: this method takes",
-    "their variance for smaller than method = \"gibbs\" does."
+    "%.0f %% of the groups have rows of one class only: their sd is larger by",
+    "method = \"gibbs\"."
   ), 100 * object$check$one_class)
 }
 
@@ -168,8 +177,9 @@ facts.bsvm <- function(object, only = NULL) {
     "Not settled" = if (!is.null(object$posterior$selection$range)) unsettled_fact(object),
     Smooths = if (length(smooths)) smooths,
     Processes = if (length(object$design$smooths)) process_fact(object),
-    Missing = if (length(missing)) missing_fact(object, missing),
-    Penalty = penalty_fact(object), Link = link_fact(object),
+    Missing = if (length(missing)) missing_fact(object, missing), Counts = counts_fact(object),
+    Penalty = if (!identical(object$penalty, "none")) penalty_fact(object),
+    Link = link_fact(object),
     Noise = if (is_regression(object)) sprintf("sd %s", format(stats::sigma(object), digits = 4))
   )
 }
@@ -217,6 +227,13 @@ penalty_fact <- function(object) {
       format(rows["sd(penalty)", "estimate"], digits = 3)
     )
   }
+}
+
+# Of a fit of any model.
+group_sizes <- function(object) {
+  own <- object$posterior$process$groups
+  if (length(own)) return(stats::setNames(lengths(own$levels), own$labels))
+  group_counts(object$posterior$random)
 }
 
 group_counts <- function(random) {
@@ -471,21 +488,17 @@ fit_quality <- function(object) {
 
 # Sum of log probabilities of the rows, each given the others, by the link of predict().
 left_out_score <- function(object) {
-  if (!is.null(object$loo) && !is.null(left_out_rows(object))) sum(cavity_elpd(object))
-}
-
-# Fits of before 0.12.0 have in `loo` what the link "probit" says.
-left_out_rows <- function(object) {
-  if (is_calibrated(object)) object$link$log_prob else object$loo
+  elpd <- if (!is.null(object$loo)) cavity_elpd(object)
+  if (length(elpd)) sum(elpd)
 }
 
 # Of each row, as often as it counts. That of a unit of trials is known as a whole, and stands with
 # each of its rows.
 cavity_elpd <- function(object) {
-  # Kernel machines know their rows by class.
-  rows <- left_out_rows(object)
-  calibrated <- is_calibrated(object)
-  if (is.null(object$units) || !is_linear(object) || calibrated) {
+  # Kernel machines know their rows by class. Fits of before 0.12.0 have in `loo` what the link
+  # "probit" says.
+  rows <- if (is.null(object$link$slope)) object$loo else object$link$log_prob
+  if (is.null(object$units) || !is_linear(object) || is_calibrated(object)) {
     return(rows * (object$weights %||% 1))
   }
   constant <- if (is_pseudo(object)) 0 else unit_constant(object)

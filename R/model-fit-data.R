@@ -9,7 +9,8 @@ cells_option <- "bayeskernel.model_cells"
 # fit, rows, front, settings: see fit_model().
 # Returns the fit with `data`: `rows` as predict() takes them, `y` if there is no formula, `weights`
 #   and `offset` as they were given; or `digest`, of each variable, and `at`, which rows of the data
-#   they are (`NULL` for all); or `absent`, why there are none.
+#   they are (`NULL` for all); or `absent`, why there are none. `zero`, rows of weight 0: see
+#   keep_zero().
 keep_data <- function(fit, rows, front, settings) {
   # Only a source has something to put away.
   if (!is.null(rows$release)) {
@@ -18,11 +19,15 @@ keep_data <- function(fit, rows, front, settings) {
   }
   if (is.null(fit$formula)) {
     given <- list(x = front$x, y = front$y, weights = front$weights, offset = front$offset)
-    at <- kept_rows(rows, given)
+    at <- if (!is.null(rows$rows)) {
+      data_places(rows)
+    } else if (length(rows$na.action)) {
+      setdiff(seq_len(NROW(given$y)), unclass(rows$na.action))
+    }
   } else {
     joined <- !("formula" %in% ls(front))
     given <- if (joined) joined_arguments(as.list(front)) else formula_arguments(front)
-    at <- if (!is.null(rows$rows)) unique(rows$rows)
+    at <- data_places(rows)
   }
   found <- data_of_call(fit, given, at)
   fit$data <- if (settings$model && count_cells(found) <= getOption(cells_option, 1e6)) {
@@ -30,7 +35,36 @@ keep_data <- function(fit, rows, front, settings) {
   } else {
     list(digest = data_digest(found), at = at, joined = !is.null(fit$formula) && joined)
   }
+  fit$zero <- keep_zero(fit, rows, given)
   fit
+}
+
+# Trials of a unit are one row of the data; copies of incomplete rows are rows.
+data_places <- function(rows) if (is.null(rows$repeats)) unique(rows$rows) else rows$rows
+
+# Rows of weight 0, which have fitted values: `rows` and `y` as data_of_call() has them, and `at`,
+# where they stand among the rows that fitted() answers for.
+keep_zero <- function(fit, rows, given) {
+  if (length(rows$zero) == 0L) return(NULL)
+  found <- data_of_call(fit, given, rows$zero, unique(rows$rows))
+  out <- rows$na.action
+  padded <- if (inherits(out, "exclude")) as.integer(names(out))
+  list(
+    at = match(rows$zero, sort(c(unique(rows$rows), rows$zero, padded))), y = found$y,
+    rows = without_names(found$rows)
+  )
+}
+
+# Predictions of other rows carry their names.
+without_names <- function(rows) {
+  if (is.data.frame(rows)) {
+    attr(rows, "row.names") <- .set_row_names(.row_names_info(rows, 2L))
+  } else if (is.list(rows)) {
+    rows <- lapply(rows, without_names)
+  } else if (length(dim(rows)) == 2L) {
+    rownames(rows) <- NULL
+  }
+  rows
 }
 
 # `x` and `y` that were read as data of a formula, see design_from_frame().
@@ -45,20 +79,9 @@ count_rows <- function(rows) {
   NROW(rows)
 }
 
-# Which rows of a matrix the fit has, NULL for all.
-kept_rows <- function(rows, given) {
-  if (is_sparse(given$x) && any(given$weights == 0)) return(which(given$weights > 0))
-  n <- NROW(given$y)
-  left_out <- unclass(rows$na.action)
-  if (length(dim(given$y)) < 2L && !is.null(rows$rows)) {
-    rows$rows
-  } else if (length(left_out)) {
-    setdiff(seq_len(n), left_out)
-  }
-}
-
-# What keep_data() keeps, of the arguments as they were typed and their values.
-data_of_call <- function(object, given, at) {
+# What keep_data() keeps, of the arguments as they were typed and their values. `objects`: those
+# that the rows of a kernel matrix have values with.
+data_of_call <- function(object, given, at, objects = at) {
   found <- if (is.null(object$formula)) {
     given[c("x", "y", "weights", "offset")]
   } else {
@@ -70,9 +93,10 @@ data_of_call <- function(object, given, at) {
     c(list(rows = raw_variables(object, given, scope, env)), extras)
   }
   names(found)[1L] <- "rows"
+  if (!is.null(object$repeats)) found["weights"] <- NULL
   if (is.null(at)) return(found)
   others <- names(found)[-1L]
-  found$rows <- rows_at_places(found$rows, at, object$design$type)
+  found$rows <- rows_at_places(found$rows, at, object$design$type, objects)
   found[others] <- lapply(found[others], rows_at_places, at)
   found
 }
@@ -110,16 +134,13 @@ fit_variables <- function(object) {
 }
 
 # Of what predict() takes; of a square kernel its rows and columns, of spaces those of each.
-rows_at_places <- function(x, at, type = "matrix") {
+rows_at_places <- function(x, at, type = "matrix", objects = at) {
   if (type == "spaces" && is.list(x) && !is.data.frame(x)) {
-    lapply(x, function(space) {
-      square <- NROW(space) == NCOL(space) && NROW(space) > 1L
-      rows_at_places(space, at, if (square) "kernel" else "matrix")
-    })
+    lapply(x, rows_at_places, at, type, objects)
   } else if (length(dim(x)) != 2L) {
     x[at]
-  } else if (type == "kernel") {
-    x[at, at, drop = FALSE]
+  } else if (type == "kernel" || type == "spaces" && nrow(x) == ncol(x) && nrow(x) > 1L) {
+    x[at, objects, drop = FALSE]
   } else {
     x[at, , drop = FALSE]
   }
@@ -139,13 +160,8 @@ data_parts <- function(found) {
 }
 
 count_cells <- function(x) {
-  if (is_sparse(x)) {
-    length(x@x)
-  } else if (is.list(x)) {
-    sum(vapply(x, count_cells, 0))
-  } else {
-    as.double(length(x))
-  }
+  if (is.list(x)) return(sum(vapply(x, count_cells, 0)))
+  as.double(length(if (is.atomic(x) || !is_sparse(x)) x else x@x))
 }
 
 data_digest <- function(found) vapply(data_parts(found), digest_of, "")
@@ -295,7 +311,7 @@ need_data <- function(object, cure = "give the rows as `newdata`") {
 
 abort_no_data <- function(found, cure = "give the rows as `newdata`") {
   bk_abort(
-    "argument", "The data of the fit are not to be had any more.", found$absent,
+    "argument", "The data of the fit are gone.", found$absent,
     if (isTRUE(found$never)) {
       paste0(toupper(substr(cure, 1, 1)), substring(cure, 2), ".")
     } else {

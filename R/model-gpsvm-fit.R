@@ -183,12 +183,7 @@ open_process <- function(rows, data, sample, settings) {
   # What is open is NA.
   asked <- settings$kernel_steps > 0 || has_open_scale(settings$kernel) ||
     settings$optimize_inducing || !isFALSE(settings$tune %||% FALSE)
-  # Of rows as often as they count.
-  points <- sample$x
-  if (any(data$copies > 1)) {
-    copies <- data$copies[sample$row]
-    points <- points[, repeated_rows(copies, 1e4), drop = FALSE]
-  }
+  points <- counted_points(data, sample)
   median <- if (asked && !is_precomputed(settings$kernel)) median_distance_cpp(points)
   median_of <- median_of_columns(points, median)
   kernel <- resolve_lengthscale(
@@ -201,6 +196,12 @@ open_process <- function(rows, data, sample, settings) {
   )
 }
 
+# Of rows as often as they count.
+counted_points <- function(data, sample) {
+  if (!any(data$copies > 1)) return(sample$x)
+  sample$x[, repeated_rows(data$copies[sample$row], 1e4), drop = FALSE]
+}
+
 # Clusters are those of the kernel's own distance.
 place_inducing <- function(rows, data, sample, settings, kernel) {
   given <- settings$inducing
@@ -211,7 +212,7 @@ place_inducing <- function(rows, data, sample, settings, kernel) {
   if (is.matrix(given)) return(given_inducing(given, rows))
   unit <- if (settings$seeding == "kmeans") column_lengths(kernel, nrow(sample$x)) else 1
   points <- unit * core_call(gpsvm_inducing_cpp(
-    tame_rows(sample$x / unit), settings$count, settings$seeding,
+    tame_rows(counted_points(data, sample) / unit), settings$count, settings$seeding,
     as.double(settings$seed), settings$threads
   ))$z
   warn_few_inducing(

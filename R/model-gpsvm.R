@@ -75,9 +75,7 @@
 #'   missing predictors, `y ~ gp(x1, x2) + z + (1 | id)`. It returns the fit of [bkm()] with
 #'   `family = "hinge"`. Without `gp()` random effects and smooths are an error.
 #'
-#' @section Errors: All inherit from `bayeskernel_error`: `_response`, `_missing`, `_dimension`,
-#'   `_kernel`, `_prior`, `_argument`, `_numeric`, `_cluster`. A constant column is dropped with a
-#'   warning.
+#' @section Errors: See `?bayeskernel`. A constant column is dropped with a warning.
 #'
 #' @references Wenzel, F., Galy-Fajou, T., Deutsch, M. and Kloft, M. (2017). Bayesian nonlinear
 #'   support vector machines for big data. *ECML PKDD 2017*, sections 3 and 4.

@@ -67,9 +67,7 @@
 #'   * `P[name]`: the share of a predictor in the learned directions. It is the squared length of
 #'     its row of U, between 0 and 1; all add up to r.
 #'
-#' @section Errors: All inherit from `bayeskernel_error`: `_response`, `_missing`, `_dimension`,
-#'   `_prior`, `_argument` (among them a `rank` above the number of predictors), `_numeric`,
-#'   `_cluster`. A constant column is dropped with a warning.
+#' @section Errors: See `?bayeskernel`. A constant column is dropped with a warning.
 #'
 #' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
 #'   thesis, Duke University, chapter 2.
@@ -112,8 +110,7 @@ klr.default <- function(x, y, rank = NULL, folds = 5, prior = klr_prior(), stand
 
 check_ranks <- function(rank, name) {
   good <- is.numeric(rank) && length(rank) > 0L && is.null(dim(rank)) &&
-    all(is.finite(rank)) && all(rank == trunc(rank)) && all(rank >= 1) &&
-    !anyDuplicated(rank)
+    all(is.finite(rank)) && all(rank == trunc(rank)) && all(rank >= 1) && !anyDuplicated(rank)
   if (!good) abort_argument(rank, name, "a whole number of at least 1, or several different ones")
   as.integer(rank)
 }
@@ -220,8 +217,7 @@ klr_draws <- function(core, job, rows) {
 # Variables on which chains have to agree: where classes can be told apart without error the data
 # hardly bound f, whose law has no mean there, nor the scales of kernels that it is made of.
 klr_watched <- function(draws) {
-  names <- dimnames(draws)[[3]]
-  names[names %in% c("intercept", "J", "log_lik") | startsWith(names, "P[")]
+  grep("^(intercept|J|log_lik)$|^P\\[", dimnames(draws)[[3]], value = TRUE)
 }
 
 klr_collect <- function(fit, core, job, rows) {
@@ -239,7 +235,6 @@ klr_collect <- function(fit, core, job, rows) {
   fit
 }
 
-# Those of some draws.
 take_klr_kernels <- function(kernels, take, rank) {
   size <- kernels$size[take]
   at <- sequence(size, cumsum(kernels$size)[take] - size + 1L)
@@ -281,8 +276,7 @@ latent.klr <- function(object, rows = NULL, links = "logit",
 latent_draws.klr <- function(object, rows = NULL, take = NULL, response = FALSE,
                              threads = getOption("bayeskernel.threads", 2L)) {
   core <- klr_core_draws(object, taken_draws(object, take))
-  x <- rows_or_own(object, rows)
-  f <- core_call(klr_latent_cpp(core, object$posterior$x, x, threads))
+  f <- core_call(klr_latent_cpp(core, object$posterior$x, rows_or_own(object, rows), threads))
   list(f = f, mean = colMeans(f))
 }
 
@@ -333,12 +327,10 @@ facts.klr <- function(object, only = NULL) {
         stats::median(largest), stats::quantile(largest, 0.9, names = FALSE)
       )
     },
-    Agreement = if (!is.null(apart)) {
-      sprintf(
-        "probabilities of %d rows differ by at most %.2f between chains",
-        length(object$reference), apart
-      )
-    },
+    Agreement = if (!is.null(apart)) sprintf(
+      "probabilities of %d rows differ by at most %.2f between chains",
+      length(object$reference), apart
+    ),
     Kernels = sprintf(
       "%.1f (mean), %s expected by the prior, which is %s", mean(object$draws[, , "J"]),
       format(klr_kernels_cpp(object$prior), digits = 3), object$prior$coefficients
@@ -469,11 +461,8 @@ warn_unknown_directions <- function(fit) {
   paste(
     "New rows may be predicted no better than by the shares of the classes,",
     "even where the rows of the fit are met."
-  ),
-  paste(
-    "Select predictors first, as by `inclusion(bsvm(x, y, select = TRUE))`: section Many",
-    "predictors of ?klr."
-  ), agreement = agreement)
+  ), "Select first, as by `inclusion(bsvm(x, y, select = TRUE))`: Many predictors in ?klr.",
+  agreement = agreement)
 }
 
 #' @rdname projection
@@ -482,11 +471,11 @@ warn_unknown_directions <- function(fit) {
 #' @export
 print.klr_projection <- function(x, digits = 3, ...) {
   cat("Mean space of the learned directions (standardized predictors):\n")
-  print_text(format(x$directions, digits = digits))
+  print(format(x$directions, digits = digits), quote = FALSE, right = TRUE)
   q <- apply(x$angles, 2, stats::quantile, c(0.5, 0.9), names = FALSE)
   cat(sprintf(
     "Principal angles of the draws to it: median %s, 90 %% below %s degrees\n",
-    toString(format(q[1, ], digits = 2)), toString(format(q[2, ], digits = 2))
+    toString(round(q[1, ], 1)), toString(round(q[2, ], 1))
   ))
   invisible(x)
 }

@@ -177,7 +177,7 @@ fixed_draws <- function(object, theta) {
 theta_to_data <- function(object, theta) {
   transform <- object$transform
   out <- theta / rep(transform$scale, each = nrow(theta))
-  if (fit_has_intercept(object)) {
+  if (identical(names(transform$center)[1L], "(Intercept)")) {
     shift <- out[, -1, drop = FALSE] %*% transform$center[-1]
     out[, 1] <- out[, 1] - drop(shift)
   }
@@ -187,7 +187,7 @@ theta_to_data <- function(object, theta) {
 # The way back.
 theta_to_model <- function(object, beta) {
   transform <- object$transform
-  if (fit_has_intercept(object)) {
+  if (identical(names(transform$center)[1L], "(Intercept)")) {
     shift <- beta[, -1, drop = FALSE] %*% transform$center[-1]
     beta[, 1] <- beta[, 1] + drop(shift)
   }
@@ -312,5 +312,3 @@ draws_from_posterior.bsvm <- function(object, n = 1000, seed = NULL) {
 draws_from_posterior.bkm <- draws_from_posterior.bsvm
 
 fixed_names <- function(object) names(object$transform$center)
-
-fit_has_intercept <- function(object) identical(fixed_names(object)[1], "(Intercept)")

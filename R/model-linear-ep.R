@@ -173,13 +173,13 @@ over_points <- function(object, moments, links, threads) {
 
 # Moments over the points; `visit(own, weight)` sees those at each.
 pool_points <- function(object, moments, visit = function(own, weight) NULL) {
-  if (!has_points(object)) return(moments(object))
+  fits <- at_points(object)
+  if (length(fits) == 0L) return(moments(object))
   weights <- point_weights(object)
   # Second moments are about the means at the first point: about 0 they would lose the variance of a
   # response that is far from 0.
   at <- NULL
   shift <- square <- 0
-  fits <- at_points(object)
   for (k in seq_along(fits)) {
     own <- moments(fits[[k]])
     at <- at %||% own$mean
@@ -357,7 +357,7 @@ point_variance_rows <- function(object, t, level) {
   pairs <- lower_triangle(r)
   point_rows(object, function(own) {
     map <- own$transform$random[[t]]
-    v <- map %*% vb_variance_mean(own, t) %*% t(map)
+    v <- map %*% variance_of_term(own, t)$value %*% t(map)
     to_sd_cor(matrix(v[pairs], 1L), r)
   }, level, pairs[, 1] != pairs[, 2])
 }

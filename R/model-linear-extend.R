@@ -21,6 +21,13 @@ extend_linear <- function(object, newdata, y = NULL, weights = NULL,
   n <- NROW(newdata)
   response <- new_response(object, newdata, y, n)
   weights <- extension_weights(weights, n)
+  if (any(weights == 0)) {
+    used <- weights > 0
+    newdata <- newdata[used, , drop = FALSE]
+    response <- response[used]
+    weights <- weights[used]
+    n <- sum(used)
+  }
   followed <- follow_rows(object, newdata, threads)
   grown <- grow_groups(followed$object, newdata)
   rows <- new_rows(grown, newdata)
@@ -32,15 +39,14 @@ extend_linear <- function(object, newdata, y = NULL, weights = NULL,
   core <- settled_extension(extension_core(
     grown, a, y, weights, rows$offset, open_variance(grown, rows), q, threads, progress
   ))
-  influence <- row_influence(core$influence)
+  influence <- row_influence(core$influence, row_copies(weights))
   cov <- core$root %*% core$theta_cov %*% t(core$root)
+  moves <- a * (sqrt(influence$copies) * influence$gradient / influence$share)
   out <- extended_fit(
-    grown, core, q, cov %*% crossprod(a * (influence$gradient / influence$share)) %*% cov,
-    list(
-      n = n, weight = sum(weights),
-      share = if (sum(weights) > 0) stats::weighted.mean(y > 0, weights) else 0
-    )
+    grown, core, q, cov %*% crossprod(moves) %*% cov,
+    list(n = n, weight = sum(weights), share = stats::weighted.mean(y > 0, weights))
   )
+  out$powers <- isTRUE(object$powers) || are_powers(weights)
   x <- rows$x[, watched_columns(object), drop = FALSE]
   moments <- if (length(x)) column_moments_cpp(x + 0)
   out$stream <- watch_linear(object, moments, followed$outside, n)

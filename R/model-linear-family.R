@@ -94,8 +94,8 @@ linear_family <- function(object) object$family %||% "hinge"
 
 # Ways from f to a probability, the first of them the default.
 linear_links <- function(object) {
-  switch(linear_family(object),
-    hinge = hinge_links(object), gaussian = "identity", linear_family(object)
+  switch(object$family %||% "hinge",
+    hinge = hinge_links(object), gaussian = "identity", object$family
   )
 }
 
@@ -134,7 +134,7 @@ core_family <- function(settings, prior) {
 # intercept to take that up.
 linear_response_scale <- function(rows, settings) {
   if (!is.null(rows$y_sd)) return(NULL)
-  moments <- response_scale((rows$y - rows$offset)[rows$weights > 0])
+  moments <- response_scale(rows$y - rows$offset, several_copies(rows$weights))
   if (!settings$standardize) moments <- 0:1
   c(center = if (has_intercept(rows)) moments[[1]] else 0, scale = moments[[2]])
 }

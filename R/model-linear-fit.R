@@ -5,34 +5,10 @@
 linear_job <- function(rows, settings, law = NULL) {
   given <- list(rows, settings)
   if (identical(rows$data$type, "file") && is.null(rows$sample)) rows <- source_design(rows)
-  settings$family <- settings$family %||% (if (length(rows$levels)) "logit" else "gaussian")
-  open <- vapply(settings$prior[c("sd_scale", "noise_rate")], is.null, NA)
-  settings$prior <- family_prior(settings$prior, settings$family)
-  if (settings$family == "probit" && settings$method == "gibbs") refuse_powers(rows)
-  if (length(rows$processes)) refuse_with_processes(rows, settings)
-  if (length(rows$holes$levels)) refuse_missing_factors(rows, settings)
-  weighed <- settings$family == "hinge" && !identical(settings$class_weights %||% "none", "none")
-  if (weighed) rows <- weigh_classes(rows, settings)
-  response <- if (settings$family == "gaussian") linear_response_scale(rows, settings)
-  if (!is.null(response)) rows <- scale_response(rows, response)
-  if (settings$family == "gaussian" && !settings$standardize) {
-    # As that of the coefficients, in units of the response, but for what was given.
-    size <- response_spread(rows, FALSE)$size
-    settings$prior$size <- size
-    if (open[["noise_rate"]]) settings$prior$noise_rate <- settings$prior$noise_rate * size^2
-    if (!open[["sd_scale"]]) settings$prior$sd_scale <- settings$prior$sd_scale / size
-  }
-  selected <- integer()
-  if (!isFALSE(settings$select %||% FALSE)) selected <- selected_columns(rows, settings)
-  settings <- settle_inclusion(settings, rows$assign[selected])
-  if (settings$method == "ep" && "method" %in% settings$open) {
-    settings <- settle_size(rows, settings, selected)
-  }
-  if (!(settings$method %in% c("ep", "vb"))) rows <- whole_design(rows)
-  # Where it is first asked for.
-  delayedAssign("nested", nested_columns(rows))
-  settings$penalty <- settings$penalty %||%
-    default_penalty(rows, settings, length(selected), nested)
+  at <- settle_rows(rows, settings, law)
+  rows <- at$rows
+  settings <- at$settings
+  selected <- at$selected
   prior <- settings$prior
   penalty <- settings$penalty
   if (settings$family == "gaussian" && !is.null(rows$y_sd) && settings$standardize) {
@@ -43,9 +19,16 @@ linear_job <- function(rows, settings, law = NULL) {
     rows, penalty, prior, selected,
     if (length(rows$random) > 1L) crossed_terms(rows, settings, selected),
     sampled = settings$method == "gibbs", standardize = settings$standardize,
-    family = settings$family, nested = nested
+    family = settings$family, nested = at$nested
   )
-  if (is.null(law) && settings$standardize) warn_nested(rows, settings, blocks, nested)
+  if (is.null(law) && settings$standardize) {
+    # Columns of a matrix or a source have no formula that tells what they are made of.
+    if (is.null(rows$terms) || identical(rows$data$type, "file")) {
+      warn_combined(rows, settings)
+    } else if (length(at$nested)) {
+      warn_nested(rows, settings, blocks)
+    }
+  }
   wide <- if (!is.null(rows$holes) && uses_completed(rows, settings)) {
     model <- law %||% first_law(rows, settings)
     rows_of_completions(rows, rows$info$holes$parts, model)
@@ -67,7 +50,7 @@ linear_job <- function(rows, settings, law = NULL) {
   if (identical(settings$polish, "ep") && !is.null(data$selection)) refuse_ep_polish(data, blocks)
   names <- if (settings$method == "gibbs") draw_names(rows, blocks, data, settings)
   job <- list(
-    settings = settings, blocks = blocks, data = data, design = rows, response = response,
+    settings = settings, blocks = blocks, data = data, design = rows, response = at$response,
     atoms = wide$atoms, completion_model = if (!is.null(wide)) model, names = names,
     # Also a selection by "vb" ends with draws.
     wide = if (settings$method == "gibbs" || length(selected)) {
@@ -86,19 +69,65 @@ linear_job <- function(rows, settings, law = NULL) {
     job <- add_processes(job, wide)
   }
   if (settings$family == "hinge" && !is.null(job$data$weights)) {
-    job <- settle_learning_rate(job, rows)
+    rate <- settings$learning_rate %||% if (length(selected)) "calibrated" else 1
+    plain <- identical(rate, 1) && is.null(rows$holes)
+    if (plain) job$settings$learning_rate <- rate else job <- settle_learning_rate(job, rows)
   }
   if (is.null(law) && !is.null(job$atoms)) settle_predictors(job, given[[1L]], given[[2L]]) else job
 }
 
-# The priors of probabilities are no flat ones: there is nothing to learn from unless the user wants
-# that. One variance is that of predictors that are alike: it would hold products of predictors that
-# are far from 0 at 0.
-default_penalty <- function(rows, settings, selected, nested) {
-  parts <- length(rows$random) + length(rows$smooths) + selected
-  if (parts > 0 || !(settings$family %in% c("hinge", "gaussian"))) return("none")
-  if (is_least_squares(rows$levels, rows$n, ncol(rows$x))) return("none")
-  if (knows_nested(rows, "none", settings$prior, NULL, NULL) && length(nested)) "none" else "learn"
+# What depends on the rows: the family, its prior, which columns are selected, the engine, and the
+# penalty. Returns them in `rows` and `settings`, with the `response` that the fit has, `selected`
+# and `nested` columns.
+settle_rows <- function(rows, settings, law) {
+  settings$family <- settings$family %||% (if (length(rows$levels)) "logit" else "gaussian")
+  open <- vapply(settings$prior[c("sd_scale", "noise_rate")], is.null, NA)
+  settings$prior <- family_prior(settings$prior, settings$family)
+  if (settings$family == "probit" && settings$method == "gibbs") refuse_powers(rows)
+  if (length(rows$processes)) refuse_with_processes(rows, settings)
+  if (length(rows$holes$levels)) refuse_missing_factors(rows, settings)
+  weighed <- settings$family == "hinge" && !identical(settings$class_weights %||% "none", "none")
+  if (weighed) rows <- weigh_classes(rows, settings)
+  response <- NULL
+  if (settings$family == "gaussian") {
+    response <- linear_response_scale(rows, settings)
+    if (!is.null(response)) rows <- scale_response(rows, response)
+    if (!settings$standardize) settings$prior <- prior_in_units(settings$prior, rows, open)
+  }
+  selected <- integer()
+  if (!isFALSE(settings$select %||% FALSE)) {
+    selected <- selected_columns(rows, settings)
+    # Where each term has one column there is no difference.
+    if (!anyDuplicated(rows$assign[selected])) settings$prior$inclusion <- "column"
+  }
+  large <- length(rows$y) * as.double(max(1L, ncol(rows$x))) > most_ep_cells
+  if (settings$method == "ep" && "method" %in% settings$open &&
+    (large || length(rows$random) > 1L)) {
+    settings <- settle_size(rows, settings, selected, large)
+  }
+  if (!(settings$method %in% c("ep", "vb"))) rows <- whole_design(rows)
+  # Of a law that is known the predictors have missing values, and the prior is another one.
+  nested <- if (is.null(law) && sum(rows$assign > 0L, na.rm = TRUE) > 1L) nested_columns(rows)
+  parts <- length(rows$random) + length(rows$smooths) + length(selected)
+  if (is.null(settings$penalty)) {
+    # The priors of probabilities are no flat ones: there is nothing to learn from unless the user
+    # wants that. One variance is that of predictors that are alike: it would hold products of
+    # predictors that are far from 0 at 0.
+    count <- sum(several_copies(rows$weights) %||% rows$n)
+    none <- parts > 0 || !(settings$family %in% c("hinge", "gaussian")) ||
+      is_least_squares(rows$levels, count, ncol(rows$x)) ||
+      (length(nested) && knows_nested(rows, "none", settings$prior, NULL, NULL))
+    settings$penalty <- if (none) "none" else "learn"
+  }
+  list(rows = rows, settings = settings, response = response, selected = selected, nested = nested)
+}
+
+# As that of the coefficients, in units of the response, but for what was given.
+prior_in_units <- function(prior, rows, open) {
+  prior$size <- response_spread(rows, FALSE)$size
+  if (open[["noise_rate"]]) prior$noise_rate <- prior$noise_rate * prior$size^2
+  if (!open[["sd_scale"]]) prior$sd_scale <- prior$sd_scale / prior$size
+  prior
 }
 
 first_law <- function(rows, settings) {
@@ -193,10 +222,11 @@ linear_collect <- function(fit, core, job, rows) {
   fit$smooths <- rows$smooths
   fit$design <- design$info %||% fit$design
   names <- colnames(design$x)
+  random <- which(vapply(job$blocks$blocks, `[[`, 1L, "random") > 0L)
   fit$transform <- list(
     center = stats::setNames(as.double(design$center), names),
     scale = stats::setNames(as.double(design$scale), names),
-    random = lapply(design$random, random_transform)
+    random = lapply(job$blocks$blocks[random], `[[`, "transform")
   )
   fit$transform$response <- job$response
   fit$n_omitted <- rows$n_omitted
@@ -215,7 +245,8 @@ linear_collect <- function(fit, core, job, rows) {
     if (fit$method == "ep") fit <- collect_ep(fit, core, job)
     if (!is.null(core$polished$chains)) fit <- collect_polish(fit, core, job)
   }
-  if (length(job$design$random)) warn_single_rows(fit, job)
+  levels <- vapply(design$random, function(term) length(term$levels), 1L)
+  if (any(levels >= sum(design$weights > 0))) warn_single_rows(fit, job)
   if (!is.null(core$screen)) fit <- widen_selection(fit, core, whole)
   job <- whole
   if (fit$family == "hinge") {
@@ -251,7 +282,7 @@ linear_blocks <- function(design, penalty, prior, selected, crossed = NULL, samp
   unpenalised <- unlist(lapply(design$smooths, `[[`, "fixed"))
   penalised <- if (identical(penalty, "none")) integer() else seq_len(p)
   penalised <- setdiff(penalised, c(if (has_intercept(design)) 1L, wiggly, unpenalised))
-  if (!knows_nested(design, penalty, prior, selected, crossed)) nested <- NULL
+  if (length(nested) && !knows_nested(design, penalty, prior, selected, crossed)) nested <- NULL
   fixed <- setdiff(seq_len(p), c(penalised, wiggly, selected))
   resolved <- resolve_prior(prior, length(fixed), colnames(design$x)[fixed])
   precision <- mean <- numeric(p)
@@ -338,13 +369,17 @@ smooth_blocks <- function(design, prior, sampled) {
   unlist(parts, recursive = FALSE)
 }
 
+# `transform` is the matrix T with u(data scale) = T u(model scale), for z* = (z - c) / s.
 random_block <- function(term, t, place, prior) {
   r <- length(term$columns)
+  transform <- diag(1 / term$scale, r)
+  at <- match("(Intercept)", term$columns)
+  if (!is.na(at)) transform[at, ] <- transform[at, ] - term$center / term$scale
   c(
     list(
       label = term$label, columns = term$columns, eliminated = place == "eliminated", crossed = 0L,
       first = 0L, members = length(term$levels), width = r, random = t,
-      transform = random_transform(term), kind = term$type
+      transform = transform, kind = term$type
     ),
     if (term$type == "iid") {
       random_prior(prior)
@@ -352,14 +387,6 @@ random_block <- function(term, t, place, prior) {
       covariance_prior(prior, r, sprintf("the %d effects of `%s`", r, term$label))
     }
   )
-}
-
-# The matrix T with u(data scale) = T u(model scale), for z* = (z - c) / s.
-random_transform <- function(term) {
-  out <- diag(1 / term$scale, length(term$scale))
-  at <- match("(Intercept)", term$columns)
-  if (!is.na(at)) out[at, ] <- out[at, ] - term$center / term$scale
-  out
 }
 
 linear_data <- function(design, blocks) {
@@ -418,7 +445,7 @@ collect_vb <- function(fit, core, job) {
   }
   # The margin of a row source is the smallest y f.
   sure <- if (is.null(data$path)) design$y * core$mean else status$margin
-  warn_separation(core$theta_mean, sure, fit, job)
+  if (fit$family != "gaussian") warn_separation(core$theta_mean, sure, fit, job)
   if (is.null(data$path)) fit$fitted <- list(mean = core$mean, var = core$variance_f)
   fit$trace <- list(elbo = status$bound)
   fit$diagnostics <- status[intersect(c(
@@ -437,7 +464,9 @@ vb_posterior <- function(core, job) {
     theta_mean = core$theta_mean, theta_cov = core$theta_cov, random = list(), variance = list()
   )
   if (length(core$basis) == 0) {
-    names <- theta_names(design, blocks)
+    # One term alone is eliminated.
+    names <- colnames(design$x)
+    if (length(design$random) > 1L) names <- c(names, kept_names(design, blocks))
     names(posterior$theta_mean) <- names
     dimnames(posterior$theta_cov) <- list(names, names)
   } else {
@@ -544,14 +573,14 @@ run_starts <- function(job, starts) {
   best
 }
 
-# Columns of theta: those of x, then the effects of terms that are kept.
-theta_names <- function(design, blocks) {
+# Effects of random terms that are columns of theta.
+kept_names <- function(design, blocks) {
   kept <- lapply(blocks$blocks, function(block) {
     if (block$random > 0L && !block$eliminated && block$crossed == 0L) {
       ranef_names(block$label, block$columns, design$random[[block$random]]$levels)
     }
   })
-  c(colnames(design$x), unlist(kept), if (length(design$random) > 1L) shared_names(blocks$blocks))
+  c(unlist(kept), shared_names(blocks$blocks))
 }
 
 random_posterior <- function(block, term, core) {

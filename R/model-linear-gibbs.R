@@ -34,7 +34,9 @@ collect_gibbs <- function(fit, core, job) {
     fit$fitted <- fitted_completed(fit, core, job)
   }
   fit$expected <- gibbs_expected(fit, job)
-  warn_separation(fit$posterior$theta_mean, design$y * fit$fitted$mean, fit, job)
+  if (fit$family != "gaussian") {
+    warn_separation(fit$posterior$theta_mean, design$y * fit$fitted$mean, fit, job)
+  }
   fit
 }
 

@@ -82,7 +82,9 @@ latent.bsvm <- function(object, rows = NULL, links = character(),
       out <- shared_moments(object, rows, threads)
       return(c(out, link_moments(out$mean, out$var, links)))
     }
-    return(over_points(object, function(own) gaussian_moments(own, rows, threads), links, threads))
+    moments <- function(own) linear_moments(own, rows, threads)
+    if (length(links)) return(over_points(object, moments, links, threads))
+    return(c(pool_points(object, moments), list(prob = list())))
   }
   parts <- draw_parts(object, used_levels(rows))
   robust <- isTRUE(object$link$robust)
@@ -247,13 +249,6 @@ core_draws <- function(parts) {
 
 # --- the Gaussian of a fit without draws -------------------------------------
 
-# Mean and variance of the rows.
-gaussian_moments <- function(object, rows, threads) {
-  out <- linear_moments(object, rows, threads)
-  if (length(rows$open) || length(rows$unit_open)) out$var <- out$var + open_variance(object, rows)
-  out
-}
-
 # Whether the points of a grid agree in all that linear_moments() reads: they keep variances alone,
 # which are read for groups that the fit has not seen.
 points_share_moments <- function(object, rows) {
@@ -264,13 +259,13 @@ points_share_moments <- function(object, rows) {
 
 # Then f is normal but for the residuals of processes, whose variance the points differ in.
 shared_moments <- function(object, rows, threads) {
-  shared <- linear_moments(object, rows, threads)
+  shared <- linear_moments(object, rows[setdiff(names(rows), c("open", "unit_open"))], threads)
   pool_points(object, function(own) {
     list(mean = shared$mean, var = shared$var + open_variance(own, rows))
   })
 }
 
-# Without the residuals of processes.
+# Mean and variance of the rows.
 linear_moments <- function(object, rows, threads) {
   posterior <- object$posterior
   transform <- object$transform
@@ -309,6 +304,7 @@ linear_moments <- function(object, rows, threads) {
   if (!is.null(posterior$pairs) && length(at$terms)) {
     out$var <- out$var + pair_variance(posterior, at$terms)
   }
+  if (length(rows$open) || length(rows$unit_open)) out$var <- out$var + open_variance(object, rows)
   out
 }
 

@@ -695,14 +695,14 @@ prior_scale <- function(x, name) {
 variance_prior <- function(prior, of = "var", scale = FALSE) {
   given <- prior[paste0(of, c("_shape", "_rate"))]
   size <- prior$size %||% 1
-  out <- list(shape = given[[1]] %||% 0.01, rate = given[[2]] %||% (vague_rate(of) * size^2))
+  out <- list(shape = given[[1]] %||% 0.01, rate = given[[2]] %||% (vague_rates[[of]] * size^2))
   if (scale && is.null(unlist(given))) out$half_t <- c(4, size)
   out
 }
 
 # That of the noise is smaller: the data bound it, and where it is small a larger one would be most
 # of it.
-vague_rate <- function(of) if (of == "noise") 1e-6 else 0.01
+vague_rates <- c(var = 0.01, slab = 0.01, noise = 1e-6)
 
 # That of a random effect without a covariance, and of a smooth, whose unit is `size` times that of
 # the coefficients. Where groups have one row each the data leave its scale unbounded, too.

@@ -13,7 +13,10 @@ settle_linear <- function(settings) {
   if (identical(settings$polish, "ep") && (settings$method != "vb" || !selects)) {
     refuse_polish(settings, selects)
   }
-  if (selects) refuse_terms(settings)
+  # Inclusion probabilities are those of draws, or of a variational optimum.
+  drawn <- settings$method == "gibbs" || isTRUE(settings$polish)
+  if (selects && !drawn && by_term(settings$prior)) refuse_terms(settings)
+  settings$prior$inclusion <- settings$prior$inclusion %||% if (drawn) "term" else "column"
   if (selects && ep) {
     bk_abort(
       "argument", "Method \"ep\" does not select among columns.",
@@ -35,13 +38,11 @@ settle_linear <- function(settings) {
   take_mechanism(settings)
 }
 
-settle_size <- function(design, settings, selected) {
+# What is left to the model: by "vb" where rows are `large` or grouping factors are crossed.
+settle_size <- function(design, settings, selected, large) {
   other <- settings
   other$method <- "vb"
-  large <- length(design$y) * as.double(max(1L, ncol(design$x))) > most_ep_cells
-  crossed <- !large && length(design$random) > 1L &&
-    length(crossed_terms(design, other, selected)) > 0L
-  if (!large && !crossed) return(settings)
+  if (!large && length(crossed_terms(design, other, selected)) == 0L) return(settings)
   if ("tol" %in% settings$open) other$tol <- 1e-6
   if ("max_iter" %in% settings$open) other$max_iter <- 2000
   other$chosen <- if (large) {
@@ -67,31 +68,14 @@ refuse_polish <- function(settings, selects) {
 
 # Indicators that columns share are the sampler's.
 refuse_terms <- function(settings) {
-  if (by_term(settings$prior) && !selects_by_draws(settings)) {
-    bk_abort(
-      "argument", "Selection by terms is the sampler's.",
-      sprintf(
-        "Found: a prior with inclusion = \"term\" and polish = %s.", deparse1(settings$polish)
-      ),
-      "Accepted: polish = TRUE, or inclusion = \"column\".",
-      column = "polish", found = settings$polish
-    )
-  }
-}
-
-# Whether inclusion probabilities are those of draws.
-selects_by_draws <- function(settings) settings$method == "gibbs" || isTRUE(settings$polish)
-
-# A prior that does not say so selects by terms where that can be; where each term has one column
-# there is no difference.
-settle_inclusion <- function(settings, assign) {
-  wide <- anyDuplicated(assign) > 0L
-  settings$prior$inclusion <- if (length(assign) > 0L && !wide) {
-    "column"
-  } else {
-    settings$prior$inclusion %||% if (selects_by_draws(settings)) "term" else "column"
-  }
-  settings
+  bk_abort(
+    "argument", "Selection by terms is the sampler's.",
+    sprintf(
+      "Found: a prior with inclusion = \"term\" and polish = %s.", deparse1(settings$polish)
+    ),
+    "Accepted: polish = TRUE, or inclusion = \"column\".",
+    column = "polish", found = settings$polish
+  )
 }
 
 # TRUE: by the sampler; "ep"; FALSE: not at all.

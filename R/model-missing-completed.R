@@ -123,7 +123,7 @@ rows_of_completions <- function(rows, parts, model) {
   }, rows$random, sources$z, sources$uses[-1L][terms], parts[-1L][terms])
   count <- length(rows$processes)
   rows$processes <- Map(function(own, x, uses, part) {
-    list(x = fill(x, uses, part), inside = own$inside[at])
+    list(x = fill(x, uses, part), inside = own$inside[at], copies = own$copies[at])
   }, rows$processes, sources$processes, utils::tail(sources$uses, count),
   utils::tail(parts, count))
   for (name in intersect(c("y", "weights", "offset"), names(rows))) rows[[name]] <- rows[[name]][at]

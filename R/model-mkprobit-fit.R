@@ -91,7 +91,8 @@ kernel_regressors <- function(found, points, plain, settings) {
       learn = settings$learn, prior_weights = settings$prior_weights,
       held_hyper = settings$held_hyper, prior_theta = settings$prior$theta,
       weights_method = if (settings$learn || (by == "is" && settings$tune)) by else "fixed",
-      is_target = settings$is_target, states = settings$learn && settings$combine == "binary",
+      is_target = settings$is_target,
+      states = settings$learn && settings$combine == "binary" && by != "is",
       own = is.null(settings$inducing) && !any(kinds == "basis")
     )
   )
@@ -156,7 +157,7 @@ open_spaces <- function(rows, settings) {
       sprintf("Found: %d, and %d rows.", m, n), column = "inducing", found = m, expected = n
     )
   }
-  take <- if (!is.null(m)) chosen_objects(spaces, points, m, settings)
+  take <- if (!is.null(m)) chosen_objects(spaces, points, m, rows$weights, settings)
   kept <- settings$coefficients == "process" && !process_is_basis(spaces, settings)
   spaces <- Map(function(space, points) {
     if (space$kind != "matrix" || (kept && space$kernel$kind == "basis")) {
@@ -192,9 +193,9 @@ formula_space <- function(rows, kernel) {
 
 # Objects nearest to the centres of clusters in all spaces, of at most some thousand evenly spaced
 # rows; kernel matrices alone have no such places.
-chosen_objects <- function(spaces, points, m, settings) {
-  n <- ncol(points[[1]])
-  at <- spread_over(n, max(10000L, 2L * m))
+chosen_objects <- function(spaces, points, m, copies, settings) {
+  most <- max(10000L, 2L * m)
+  at <- if (is.null(copies)) spread_over(ncol(points[[1]]), most) else repeated_rows(copies, most)
   numbers <- vapply(spaces, function(space) {
     !is_precomputed(space$kernel) && space$kind != "category"
   }, NA)
@@ -208,12 +209,12 @@ chosen_objects <- function(spaces, points, m, settings) {
     ))$z
     nearest_columns(joint, centres)
   }
-  picked <- unique(picked)
-  rest <- setdiff(seq_along(at), picked)
+  picked <- unique(at[picked])
+  rest <- setdiff(at, picked)
   more <- with_seed(settings$seed, {
     rest[sample.int(length(rest), m - length(picked))]
   })
-  sort(at[c(picked, more)])
+  sort(c(picked, more))
 }
 
 nearest_columns <- function(x, centres) {
@@ -258,6 +259,13 @@ settle_composite <- function(spaces, settings) {
       "argument", "The weight of a single kernel cannot be learned.",
       "Accepted: kernel_weights = \"fixed\", or more than one space.",
       column = "kernel_weights", found = given
+    )
+  }
+  if (settings$learn && combine == "binary" && settings$weights_method == "is" && count > 10L) {
+    bk_abort(
+      "argument", "There are too many subsets to weigh them all.",
+      sprintf("Found: %d kernels. Accepted: at most 10, or weights_method = \"loo\".", count),
+      column = "weights_method", found = "is", expected = "loo"
     )
   }
   # A product of many kernels is nothing but a diagonal, from which no search finds its way.

@@ -129,6 +129,7 @@ function_labels <- function(object) {
 #' @exportS3Method
 facts.mkprobit <- function(object, only = NULL) {
   count <- length(object$spaces)
+  groups <- group_sizes(object)
   chosen_facts(
     only, title = paste(
       if (count > 1L) "Multinomial probit on combined kernels," else "Multinomial probit,",
@@ -139,6 +140,7 @@ facts.mkprobit <- function(object, only = NULL) {
     } else {
       sprintf("%.0f in %d classes: %s", object$n, length(object$levels), list_some(object$levels))
     },
+    Groups = if (length(groups)) sprintf("%s %d", names(groups), groups),
     Counts = counts_fact(object),
     "Class weights" = if (length(object$class_weights)) class_weights_fact(object),
     Spaces = if (count > 1L) sprintf("%d, their %s", count, switch(
@@ -174,11 +176,13 @@ mkprobit_process_fact <- function(object) {
   if (is.null(found)) return(NULL)
   paste0(
     "variance ", signif(found[["variance"]], 3),
-    if (found[["intercept"]] > 0) sprintf(", constants of sd %.3g", found[["intercept"]]),
+    if (found[["intercept"]] > 0) sprintf(", sd of class constants %.3g", found[["intercept"]]),
     if (length(found) > 3L) {
-      paste(sprintf(", (1 | %s) %.3g", names(found)[-(1:3)], found[-(1:3)]), collapse = "")
+      paste(sprintf(", variance of %s %.3g", names(found)[-(1:3)], found[-(1:3)]), collapse = "")
     },
-    if (found[["sharpness"]] != 1) sprintf(", means times %.3g", found[["sharpness"]])
+    if (found[["sharpness"]] != 1) {
+      sprintf(", latent means multiplied by %.3g", found[["sharpness"]])
+    }
   )
 }
 

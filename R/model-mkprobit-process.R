@@ -113,22 +113,23 @@ new_process <- function(settings) {
 # with.
 anchor_process <- function(process, spaces, points, settings) {
   points <- points[seq_along(spaces)]
-  process$size <- space_sizes(spaces, points)
+  process$size <- space_sizes(spaces, points, settings$objects)
   if (process_is_basis(spaces, process)) {
     process$direct <- TRUE
     return(process)
   }
-  own <- Map(anchor_points, spaces, points)
+  own <- Map(anchor_points, spaces, points, MoreArgs = list(settings$objects))
   k <- process_block(process, spaces, own, points_of = own, settings$threads)
   root <- pivoted_root(k, exact_rank)
   process[c("picks", "root")] <- list(root$picks, root$root)
   process
 }
 
-# Objects that are regressors: of a kernel matrix its rows are theirs.
-anchor_points <- function(space, points) {
+# Objects that are regressors: of a kernel matrix its rows are theirs. `objects`: which one each
+# column is.
+anchor_points <- function(space, points, objects) {
   if (is_precomputed(space$kernel)) {
-    if (is.null(space$take)) points else points[, space$take, drop = FALSE]
+    points[, match(space$take %||% unique(objects), objects), drop = FALSE]
   } else {
     space$z
   }
@@ -198,9 +199,9 @@ space_diagonal <- function(space, points, size) {
   }
 }
 
-space_sizes <- function(spaces, points) {
+space_sizes <- function(spaces, points, objects = seq_len(ncol(points[[1L]]))) {
   size <- unlist(Map(function(space, points) {
-    if (is_precomputed(space$kernel)) return(mean(diag(points)))
+    if (is_precomputed(space$kernel)) return(mean(points[cbind(objects, seq_along(objects))]))
     mean(space_diagonal(space, points, 1))
   }, spaces, points), use.names = FALSE)
   replace(size, !(size > 0), 1)

@@ -73,10 +73,7 @@
 #'   whose probit is the probability of the second. There is no intercept unless
 #'   `bias = TRUE`.
 #'
-#' @section Errors: All inherit from `bayeskernel_error`: `_dimension`, for spaces with different
-#'   numbers of rows; `_kernel`, for a matrix that is no kernel; `_argument`, for learned weights of
-#'   one space; `_response`, `_missing`, `_prior`, `_numeric`. A constant column is dropped with a
-#'   warning.
+#' @section Errors: See `?bayeskernel`. A constant column is dropped with a warning.
 #'
 #' @references Damoulas, T. and Girolami, M. A. (2009). Combining feature spaces
 #'   for classification. *Pattern Recognition* 42, 2671-2683.
@@ -186,7 +183,7 @@ settle_mkprobit <- function(settings) {
   settings$learn <- identical(settings$kernel_weights, "learn")
   by <- settings$weights_method
   known <- switch(combine,
-    binary = c("loo", "enumerate"), product = c("loo", "profile", "map", "is"),
+    binary = c("loo", "enumerate", "is"), product = c("loo", "profile", "map", "is"),
     sum = c("loo", "profile", "map", "is", "slice")
   )
   # Length-scales take many fits by differences.

@@ -79,9 +79,10 @@ parameters.bkm <- parameters.bsvm
 
 fixed_parameters <- function(object, level) {
   tails <- fixed_quantiles(object, c(1 - level, 1 + level) / 2, "data")
-  table <- with_convergence(coef_table(
-    coefficient_mean(object, "data"), fixed_sd(object), tails[, 1], tails[, 2], level = level
-  ), object)
+  table <- coef_table(
+    linear_coefficients(object, "data"), fixed_sd(object), tails[, 1], tails[, 2], level = level
+  )
+  if (!is.null(object$draws)) table <- with_convergence(table, object)
   group <- inclusion <- prior <- rep(NA_real_, nrow(table))
   for (smooth in object$smooths) group[unlist(smooth$blocks)] <- smooth$label
   selection <- object$posterior$selection
@@ -95,7 +96,6 @@ fixed_parameters <- function(object, level) {
 
 # Of a sampler: R-hat and the effective sample size, which the fit has.
 with_convergence <- function(table, object, known = object$diagnostics$table) {
-  if (is.null(object$draws)) return(table)
   known <- known[match(rownames(table), known$variable), ]
   # Small counts can be constant in the tails.
   ess <- pmin(known$ess_bulk, known$ess_tail, na.rm = TRUE)
@@ -113,15 +113,15 @@ fixed_quantiles <- function(object, probs, scale) {
     }, numeric(ncol(draws)))
     return(matrix(out, ncol(draws), length(probs)))
   }
-  if (has_points(object) && vcov_type(object) == "posterior") {
+  if (vcov_type(object) == "posterior" && has_points(object)) {
     each <- lapply(at_points(object), function(own) {
-      list(mean = coefficient_mean(own, scale), sd = fixed_sd(own, scale))
+      list(mean = linear_coefficients(own, scale), sd = fixed_sd(own, scale))
     })
     return(mixture_quantiles(
       by_component(each, "mean"), by_component(each, "sd"), probs, point_weights(object)
     ))
   }
-  out <- coefficient_mean(object, scale) + outer(fixed_sd(object, scale), stats::qnorm(probs))
+  out <- linear_coefficients(object, scale) + outer(fixed_sd(object, scale), stats::qnorm(probs))
   posterior <- object$posterior
   at <- posterior$selection$columns
   if (length(at) == 0L) return(out)

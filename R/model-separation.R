@@ -6,7 +6,6 @@
 # Warns once, and names what separates. A prior that the user has typed is what he wants, unless
 # coefficients have run away under it.
 warn_separation <- function(theta, sure, fit, job, large = 30) {
-  if (is_regression(fit)) return(invisible())
   wild <- length(theta) > 0L && max(abs(theta)) >= large
   # Did the user say how large coefficients may be?
   chosen <- !isTRUE(fit$prior$by_column) || is.numeric(fit$penalty) ||
@@ -72,9 +71,10 @@ find_separation <- function(design) {
   if (!any(y[used]) || all(y[used])) return(NULL)
   levels <- list(rows = FALSE)
   if (length(design$xlevels)) levels <- separating_levels(design, y, used)
-  columns <- separating_columns(design, y, used)
+  at <- linear_columns(design)
+  columns <- separating_columns(design, y, used, at)
   rest <- used & !levels$rows & !columns$rows
-  together <- separating_together(design, y, rest)
+  together <- separating_together(design, y, rest, at)
   groups <- separating_groups(design, y, used)
   details <- c(
     levels$details, columns$details,
@@ -143,14 +143,15 @@ linear_columns <- function(design) {
 }
 
 # Columns whose values of one class lie beyond those of the other; they may meet in one.
-separating_columns <- function(design, y, used) {
+# `linear`: by linear_columns().
+separating_columns <- function(design, y, used, linear) {
   x <- design$lean$x %||% design$x
   at <- design$lean$at %||% seq_len(ncol(design$x))
   intercept <- has_intercept(design)
   known <- if (length(design$xlevels)) match(factors_alone(design), design$term_labels)
   candidates <- Filter(function(j) {
     !(intercept && at[j] == 1L) && !(design$assign[at[j]] %in% known)
-  }, linear_columns(design))
+  }, linear)
   out <- list(names = character(), details = character(), rows = logical(length(y)))
   for (j in candidates) {
     low <- range(x[used & !y, j])
@@ -208,9 +209,8 @@ separating_groups <- function(design, y, used) {
 }
 
 # Columns that separate no class alone but do together, in the rows `rest`.
-separating_together <- function(design, y, rest) {
+separating_together <- function(design, y, rest, at) {
   if (!any(y[rest]) || all(y[rest])) return(character())
-  at <- linear_columns(design)
   x <- design$lean$x %||% design$x
   names <- colnames(design$x)[(design$lean$at %||% seq_len(ncol(design$x)))[at]]
   rows <- which(rest)
@@ -302,7 +302,7 @@ warn_single_rows <- function(fit, job) {
   design <- job$design
   used <- design$weights > 0
   if (length(design$y) == 0L) return(invisible())
-  numeric <- is_regression(fit)
+  numeric <- fit$family == "gaussian"
   # Weights that differ tell the noise from the effects.
   if (numeric && length(unique(design$weights[used])) > 1L) return(invisible())
   for (term in design$random) {
@@ -326,4 +326,45 @@ warn_single_rows <- function(fit, job) {
       "Leave the term out, or give levels with more rows.", groups = term$label
     )
   }
+}
+
+# Less than a fifth of the rows of the smaller class on its own side.
+given_up_share <- 0.2
+
+# `f`: means of the latent values of the rows, a column for each class beyond two; `codes`: numbers
+# of their classes.
+warn_given_up <- function(levels, codes, f, weights) {
+  if (is.null(f)) return(invisible())
+  f <- as.matrix(f)
+  if (length(codes) == 0L || nrow(f) != length(codes) || anyNA(f)) return(invisible())
+  if (is.null(weights)) weights <- rep(1, length(codes))
+  size <- vapply(seq_along(levels), function(k) sum(weights[codes == k]), 1)
+  two <- length(levels) == 2L
+  # A class that weighs more may take all rows, too.
+  classes <- if (two) 1:2 else which(2 * size < sum(size))
+  kept <- vapply(classes, function(k) {
+    own <- codes == k
+    side <- if (two) (f[own, 1] > 0) == (k == 2L) else f[own, k] > 0
+    sum(weights[own][side])
+  }, 1)
+  lost <- which(kept < given_up_share * size[classes])
+  if (length(lost) == 0L) return(invisible())
+  bk_warn(
+    "given_up", if (length(lost) == 1L) {
+      sprintf(
+        "The boundary leaves %.0f of %.0f rows of class \"%s\" on the side of that class.",
+        kept[lost], size[classes[lost]], levels[classes[lost]]
+      )
+    } else {
+      sprintf("In %d classes the fit leaves most rows to other classes.", length(lost))
+    },
+    if (length(lost) > 1L) paste0("Classes: ", list_some(quoted(levels[classes[lost]])), "."),
+    paste(if (two) {
+      "The fit has (nearly) collapsed to one class, and slopes shrink to 0."
+    } else {
+      "Such a class is hardly ever predicted."
+    }, "Use class_weights = \"balanced\"."),
+    classes = levels[classes[lost]], kept = kept[lost]
+  )
+  invisible(levels[classes[lost]])
 }

@@ -61,9 +61,8 @@
 #' @section The printed algorithm: The algorithm of the paper, `moves = "printed"`, is not a valid
 #'   sampler, whatever the number of particles. See `vignette("streaming")`.
 #'
-#' @section Errors: All inherit from `bayeskernel_error`: `_response`, `_missing`, `_dimension`,
-#'   `_prior`, `_kernel`, `_argument`, `_numeric`. A constant column is dropped with a warning; a
-#'   constant response is not scaled, with a warning. One row that leaves fewer than two particles
+#' @section Errors: See `?bayeskernel`. A constant column is dropped with a warning; a constant
+#'   response is not scaled, with a warning. One row that leaves fewer than two particles
 #'   effective, or three that leave less than 5 %, give a warning: the log evidence is not to be
 #'   relied on.
 #'

@@ -211,9 +211,8 @@ with_vcov <- function(object, type, name = "type") {
   object
 }
 
-# Covariance of the fixed coefficients as theta has them, scale of the model.
+# Posterior covariance of the fixed coefficients as theta has them, scale of the model.
 fixed_cov <- function(object) {
-  if (vcov_type(object) == "sandwich") return(object$sandwich$cov)
   at <- fixed_positions(object)
   effect_cov(object$posterior)[at, at, drop = FALSE]
 }

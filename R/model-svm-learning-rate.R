@@ -1,23 +1,5 @@
-# The powers at which a support vector machine takes its rows: a learning rate for all, weights of
-# the classes, and what is said of a class that was given up.
-
-check_learning_rate <- function(x, name) {
-  if (is.null(x) || identical(x, "calibrated")) return(x)
-  if (!is_finite_scalar(x) || x <= 0 || x > 10) {
-    abort_argument(x, name, "a number above 0 and at most 10, or \"calibrated\"")
-  }
-  as.double(x)
-}
-
-check_class_weights <- function(x, name) {
-  if (is.null(x) || identical(x, "none") || identical(x, c("none", "balanced"))) return("none")
-  if (identical(x, "balanced")) return(x)
-  good <- is.numeric(x) && length(x) > 0L && !is.null(names(x)) &&
-    all(nzchar(names(x))) && !anyDuplicated(names(x)) && all(is.finite(x)) &&
-    all(x > 0)
-  if (!good) abort_argument(x, name, "\"none\", \"balanced\", or positive numbers named by classes")
-  x
-}
+# The powers at which a support vector machine takes its rows: a learning rate for all, and weights
+# of the classes.
 
 # --- classes ------------------------------------------------------------------
 
@@ -43,47 +25,6 @@ class_weights_of <- function(wish, levels, codes, weights, among = 2) {
   out <- stats::setNames(rep(1, length(levels)), levels)
   out[names(wish)] <- wish
   out
-}
-
-# Less than a fifth of the rows of the smaller class on its own side.
-given_up_share <- 0.2
-
-# `f`: means of the latent values of the rows, a column for each class beyond two; `codes`: numbers
-# of their classes.
-warn_given_up <- function(levels, codes, f, weights) {
-  if (is.null(f)) return(invisible())
-  f <- as.matrix(f)
-  if (length(codes) == 0L || nrow(f) != length(codes) || anyNA(f)) return(invisible())
-  if (is.null(weights)) weights <- rep(1, length(codes))
-  size <- vapply(seq_along(levels), function(k) sum(weights[codes == k]), 1)
-  two <- length(levels) == 2L
-  # A class that weighs more may take all rows, too.
-  classes <- if (two) 1:2 else which(2 * size < sum(size))
-  kept <- vapply(classes, function(k) {
-    own <- codes == k
-    side <- if (two) (f[own, 1] > 0) == (k == 2L) else f[own, k] > 0
-    sum(weights[own][side])
-  }, 1)
-  lost <- which(kept < given_up_share * size[classes])
-  if (length(lost) == 0L) return(invisible())
-  bk_warn(
-    "given_up", if (length(lost) == 1L) {
-      sprintf(
-        "The boundary leaves %.0f of %.0f rows of class \"%s\" on the side of that class.",
-        kept[lost], size[classes[lost]], levels[classes[lost]]
-      )
-    } else {
-      sprintf("In %d classes the fit leaves most rows to other classes.", length(lost))
-    },
-    if (length(lost) > 1L) paste0("Classes: ", list_some(quoted(levels[classes[lost]])), "."),
-    paste(if (two) {
-      "The fit has (nearly) collapsed to one class, and slopes shrink to 0."
-    } else {
-      "Such a class is hardly ever predicted."
-    }, "Use class_weights = \"balanced\"."),
-    classes = levels[classes[lost]], kept = kept[lost]
-  )
-  invisible(levels[classes[lost]])
 }
 
 # --- the linear machine -------------------------------------------------------

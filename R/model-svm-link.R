@@ -14,7 +14,7 @@
 most_link_rows <- 20000L
 
 # The links of a fit, its default first.
-hinge_links <- function(object) c(if (is_calibrated(object)) "calibrated", "probit", "hinge")
+hinge_links <- function(object) c(if (!is.null(object$link$slope)) "calibrated", "probit", "hinge")
 
 is_calibrated <- function(object) !is.null(object$link$slope)
 
@@ -28,8 +28,9 @@ add_link <- function(fit, left_out) {
     return(fit)
   }
   calibrated <- function(rows) calibrate_link(rows, length(fit$levels), fit$seed)
-  fit$link <- say_refused(calibrated(left_out))
-  if (!is_calibrated(fit)) return(fit)
+  link <- calibrated(left_out)
+  fit$link <- if (is.null(link$refused)) link else say_refused(link)
+  if (is.null(fit$link$slope)) return(fit)
   if (NROW(left_out$mean) == fit$n) {
     prob <- calibrated_probability(fit$link, as.matrix(left_out$mean), as.matrix(left_out$var))
     fit$link$log_prob <- log(pmax(own_probability(prob, left_out$y + 1L), 1e-300))
@@ -71,7 +72,8 @@ calibrate_link <- function(rows, classes, seed) {
       "It needs %d rows of every class, and one has %.0f.", least, min(counts)
     )))
   }
-  at <- sample_classes(y, seed)
+  at <- list(rows = seq_along(y), times = 1)
+  if (length(y) > most_link_rows) at <- sample_classes(y, seed)
   use <- use[at$rows]
   mean <- unname(mean[use, , drop = FALSE])
   var <- unname(var[use, , drop = FALSE])
@@ -104,7 +106,7 @@ judge_link <- function(link, mean, var, y, weights) {
   )
   best <- which.min(other)
   more <- loss - other[[best]]
-  probit <- link_probability(mean, var, "probit")
+  probit <- stats::pnorm(mean / sqrt(1 + var))
   if (machines > 1L) probit <- normalise_rows(matrix(probit, ncol = machines))
   probit <- mean_loss(own_probability(probit, y))
   if (total * more > refused_from[["sum"]] && more > refused_from[["mean"]] && loss > probit) {
@@ -117,7 +119,6 @@ judge_link <- function(link, mean, var, y, weights) {
 }
 
 say_refused <- function(link) {
-  if (is.null(link$refused)) return(link)
   bk_warn(
     "link", "The calibrated link is refused: \"probit\" is used instead.",
     link$why, "Use threshold = \"margin\" for classes, or bkm()."
@@ -129,7 +130,6 @@ say_refused <- function(link) {
 # stands for.
 sample_classes <- function(y, seed) {
   n <- length(y)
-  if (n <= most_link_rows) return(list(rows = seq_len(n), times = 1))
   rows <- split(seq_len(n), y)
   share <- most_link_rows %/% length(rows)
   taken <- with_seed(seed %||% 1L, lapply(rows, function(own) {
@@ -444,7 +444,7 @@ stream_left_out <- function(fit, job) {
   ), most_link_rows, fit$seed %||% 1)
   x <- matrix(1, ncol(sample$x), length(own))
   x[, own] <- t(sample$x * data$scale[own] + data$center[own])
-  at <- gaussian_moments(fit, list(x = x, offset = numeric(nrow(x)), random = list()), 1L)
+  at <- linear_moments(fit, list(x = x, offset = numeric(nrow(x)), random = list()), 1L)
   positive <- sample$labels == data_positive(data)
   out <- step_left_out(
     at$mean, at$var, 2 * positive - 1, 1,
@@ -458,7 +458,7 @@ sample_left_out <- function(fit, sample) {
   rows <- fill_processes(fit, c(
     sample[c("x", "processes")], list(offset = numeric(length(sample$y)), random = sample$random)
   ), 1L)
-  at <- gaussian_moments(fit, rows, 1L)
+  at <- linear_moments(fit, rows, 1L)
   out <- step_left_out(
     at$mean, at$var, sample$y, 1, mean_field = fit$method != "ep" || !is.null(fit$check$fallback),
     residual = open_variance(fit, rows)
@@ -524,7 +524,7 @@ calibrated_probability <- function(link, mean, var) {
 link_numbers <- c("intercept", "slope", "center", "offset")
 
 link_eta <- function(link, mean, var) {
-  link <- with_offset(link)
+  if (is.null(link$offset)) link <- with_offset(link)
   at <- function(name) if (NCOL(mean) > 1L) rep(link[[name]], each = nrow(mean)) else link[[name]]
   damped <- (mean - at("center")) / link_shrink(link$slope, var, at("offset"))
   at("intercept") + link$slope * (at("center") + damped)
@@ -652,8 +652,10 @@ latent_by_link <- function(object, rows = NULL, links,
                            threads = getOption("bayeskernel.threads", 2L)) {
   out <- latent(object, rows, setdiff(links, "calibrated"), threads)
   if ("calibrated" %in% links) {
-    at <- moments_of_link(object$link, out)
-    out$prob$calibrated <- calibrated_probability(link_of_rows(object$link, rows), at$mean, at$var)
+    link <- object$link
+    if (!is.null(link$new)) link <- link_of_rows(link, rows)
+    at <- if (isTRUE(link$robust)) moments_of_link(link, out) else out
+    out$prob$calibrated <- calibrated_probability(link, at$mean, at$var)
   }
   out
 }

@@ -219,7 +219,7 @@ gg_partial <- function(x, data) {
   data$predictor <- factor(data$predictor, unique(data$predictor))
   level <- data$predictor %in% attr(data, "points")
   text <- as.character(data$value)
-  data$at <- suppressWarnings(as.numeric(text))
+  data$at <- text_numbers(text)
   far <- 10 * max(abs(data$at[!level]), length(text))
   for (name in unique(as.character(data$predictor[level]))) {
     own <- data$predictor == name
@@ -358,7 +358,7 @@ gg_smooths <- function(x, data) {
 }
 
 gg_surfaces <- function(data, panels, label) {
-  data$by <- as.numeric(data$by)
+  data$by <- text_numbers(data$by)
   one <- length(panels) == 1L
   variables <- names(panels[[1]]$at)
   out <- gg_start(

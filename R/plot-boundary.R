@@ -140,7 +140,7 @@ no_boundary <- function(x) {
     "It has one predictor only."
   } else if (length(plane_columns(x)) < 2L) {
     paste("It has factors, or functions of predictors, among its predictors, and its data have no",
-      "two numeric predictors, or are not to be had."
+      "two numeric predictors, or are gone."
     )
   }
 }

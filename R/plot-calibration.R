@@ -3,7 +3,7 @@
 # The probability of each class given the other rows by the link of predict(), where the fit has it,
 # else NULL.
 left_out_prob <- function(x) {
-  log_prob <- left_out_rows(x)
+  log_prob <- if (is.null(x$link$slope)) x$loo else x$link$log_prob
   usable <- length(x$levels) == 2L && isTRUE(length(log_prob) == x$n) && is.null(x$units) &&
     !anyNA(log_prob)
   if (!usable) return(NULL)

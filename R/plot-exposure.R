@@ -123,7 +123,7 @@ plot_univariate <- function(info, main, most = 12L) {
     value <- if (is.null(info$points[[name]]) || name %in% info$few) {
       factor(curve$value, unique(curve$value))
     } else {
-      as.numeric(curve$value)
+      text_numbers(curve$value)
     }
     cbind(value = value, as_curve(curve))
   })

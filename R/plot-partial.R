@@ -55,7 +55,7 @@ draw_partial <- function(x, data, main) {
     curve <- data[data$predictor == name, names(data) != "predictor", drop = FALSE]
     text <- as.character(curve$value)
     points <- name %in% attr(data, "points")
-    curve$value <- if (points) factor(text, unique(text)) else as.numeric(text)
+    curve$value <- if (points) factor(text, unique(text)) else text_numbers(text)
     curve
   }), main, data)
 }

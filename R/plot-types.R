@@ -77,8 +77,8 @@
 #'   without labels, and set the range of the axes; default: those of the fit. Rows of other factor
 #'   levels than the surface's are left out. For `"partial"`: the rows to average over.
 #' @param columns For `"boundary"`: names of two numeric predictors, the axes. The others are held
-#'   at their median or most frequent level, of a fit whose data are not to be had at their mean;
-#'   the subtitle says where. Default: the two there are.
+#'   at their median or most frequent level, or at their mean if the data of the fit are gone; the
+#'   subtitle says where. Default: the two there are.
 #' @param scale For `"coef"`: `"sd"`, the change per standard deviation of a numeric predictor, and
 #'   per level of a factor; `"data"`, the coefficients as `summary()` has them; `"model"`, those of
 #'   all columns standardized.
@@ -319,7 +319,7 @@ partial_picture <- function(x) {
     function(given) {
       at_hand <- !is.null(given$newdata) || !is.null(fit_data(x))
       if (!at_hand) "newdata"
-    }, "The data of the fit are not to be had any more: give rows as `newdata`.",
+    }, "The data of the fit are gone: give rows as `newdata`.",
     data = partial_table, gg = gg_partial
   )
 }

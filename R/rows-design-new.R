@@ -161,7 +161,7 @@ check_newdata <- function(info, newdata) {
   }
   if (!is.data.frame(newdata)) newdata <- as.data.frame(newdata)
   lacking <- setdiff(info$variables, names(newdata))
-  if (length(lacking)) abort_lacking(lacking, names(newdata))
+  if (length(lacking)) abort_lacking(lacking, names(newdata), group_variables(info))
   newdata
 }
 
@@ -226,12 +226,16 @@ new_offset <- function(info, newdata, from_formula, n) {
   total
 }
 
-abort_lacking <- function(lacking, found) {
+abort_lacking <- function(lacking, found, groups = NULL) {
   bk_abort(
     "argument", fit_header("`newdata` lacks column `%s`.", lacking[1]),
     if (length(lacking) > 1L) paste("Lacking:", list_some(lacking)),
     paste("Found:", list_some(found)),
-    "Accepted: every variable of the formula except the response.", column = lacking, found = found
+    "Accepted: every variable of the formula except the response.",
+    if (all(lacking %in% groups)) {
+      "Without it: `re.form = \"new\"`, the average over groups, or `NA`, a group of effect 0."
+    },
+    column = lacking, found = found
   )
 }
 

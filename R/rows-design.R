@@ -20,7 +20,9 @@
 #   (term of each column, 0 for the intercept, NA in a smooth), `term_labels`; `smooths`, by
 #   smooth_summary(); `holes`, by missing_model(); `weights`, `offset`; `random`, a list of terms;
 #   `terms`, `xlevels`, `contrasts`, `formula`, `dropped`, `na.action`, `n_omitted`,
-#   `n_zero_weight`, `rows` (of the data, `NULL` for all), `n`, `frame`, and `info`, the part that
+#   `n_zero_weight`, `rows` and `zero` (numbers in the data of those used, `NULL` for all, and of
+#   those of weight 0), `repeats` (which rows repeat others, by incomplete_copies()), `n`, `frame`,
+#   and `info`, the part that
 #   `design_new()` reads and a fit keeps.
 bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, offset = NULL,
                         na.action = stats::na.fail, standardize = TRUE, drop_aliased = NULL,
@@ -42,6 +44,12 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
     rows <- original_rows(usable$keep, rows)
     frame <- frame_rows(frame, usable$keep)
   }
+  repeats <- if (missing == "model") incomplete_copies(frame, numeric$allowed)
+  if (!is.null(repeats)) {
+    rows <- original_rows(repeats, rows)
+    frame <- repeated_frame(frame, repeats)
+    if (length(usable$na.action)) class(usable$na.action) <- "omit"
+  }
   given <- frame[["(weights)"]]
   counted <- if (is.matrix(frame[[1L]])) spread_frame(frame, parsed$response, kind)
   if (!is.null(counted)) {
@@ -54,10 +62,10 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
   n <- .row_names_info(frame, 2L)
   weights <- as.double(frame[["(weights)"]] %||% rep(1, n))
   response <- read_response(frame[[1L]], parsed$response, kind, rows)
-  if (any(weights == 0)) check_weighted(frame[[1L]], parsed$response, weights, rows, kind)
   offset <- stats::model.offset(frame)
   columns <- design_columns(
-    parsed, frame, info, numeric, indicators, standardize, drop_aliased, rows, response$levels
+    parsed, frame, info, numeric, indicators, standardize, drop_aliased, rows, response$levels,
+    several_copies(weights, !is.null(counted))
   )
   info <- columns$info
   c(
@@ -72,10 +80,10 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
       formula = `environment<-`(parsed$formula, info$env),
       terms = `environment<-`(parsed$terms, info$env)
     ),
-    usable[c("na.action", "n_omitted", "n_zero_weight")],
+    usable[c("na.action", "n_omitted", "n_zero_weight", "zero")],
     list(
-      rows = rows, n = n, frame = frame, info = info,
-      counted = !is.null(counted), powers = any(!(given %in% c(0, 1))),
+      rows = rows, n = n, frame = frame, info = info, repeats = repeats,
+      counted = !is.null(counted), powers = are_powers(given),
       units = if (!is.null(counted)) match(counted$at, unique(counted$at))
     )
   )
@@ -91,20 +99,21 @@ unlike_columns <- function(terms, assign) {
 }
 
 # The matrices of fixed, smooth and random terms, from a frame without missing values but those that
-# are to be modelled, of the variables that modelled_variables() gives.
+# are to be modelled, of the variables that modelled_variables() gives. `copies`: how often each row
+# counts, NULL for once.
 design_columns <- function(parsed, frame, info, modelled, indicators,
-                           standardize, drop_aliased, rows, levels) {
+                           standardize, drop_aliased, rows, levels, copies = NULL) {
   gaps <- if (!is.null(modelled)) read_gaps(frame, modelled, rows)
   holes <- any(gaps$mask) || anyNA(gaps$codes)
   coded <- code_factors(gaps$frame %||% frame, parsed)
   random <- lapply(parsed$bars, function(bar) {
     environment(bar$terms) <- info$env
-    random_term(bar, coded$frame, standardize, rows, gaps)
+    random_term(bar, coded$frame, standardize, rows, gaps, copies)
   })
   smooths <- built <- list()
   if (length(parsed$smooths)) {
     smooths <- build_smooths(
-      parsed$smooths, frame, rows, standardize, attr(info$terms, "intercept") == 1L
+      parsed$smooths, frame, rows, standardize, attr(info$terms, "intercept") == 1L, copies
     )
     built <- unname(processes_of(smooths))
     inform_levels(parsed, built)
@@ -141,16 +150,17 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
   }
   if (ncol(x) == 0L && length(random) == 0L) abort_no_columns()
   if (is.null(drop_aliased)) {
-    parts <- length(parsed$bars) + length(parsed$smooths)
-    own <- is_least_squares(levels, nrow(x), ncol(x)) || unlike_columns(info$terms, assign)
-    drop_aliased <- parts > 0L || (is.null(gaps) && own)
+    drop_aliased <- length(c(parsed$bars, parsed$smooths)) > 0L || is.null(gaps) && (
+      is_least_squares(levels, sum(copies %||% nrow(x)), ncol(x)) ||
+        unlike_columns(info$terms, assign)
+    )
   }
   fixed <- fixed_columns(
-    x, standardize, drop_aliased, rows, penalised = penalised,
+    x, standardize, drop_aliased, rows, observed_moments(x, copies), penalised = penalised,
     apart = assign[seq_len(ncol(x))] %in% chosen, holes = holes
   )
   if (lean) fixed <- lean_columns(fixed, smooths, before)
-  if (length(smooths)) smooths <- place_smooths(smooths, fixed$keep, before)
+  if (length(smooths)) smooths <- place_smooths(smooths, fixed$keep, before, copies)
   info$keep <- fixed$keep
   info$columns <- colnames(fixed$x)
   info$smooths <- lapply(smooths, function(smooth) smooth[setdiff(names(smooth), c("x", "rows"))])
@@ -160,7 +170,7 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
   if (!is.null(gaps)) {
     fixed$made <- keep_columns(made, fixed$keep)
     fixed$cells <- keep_cells(cells, fixed$keep)
-    holes <- model_gaps(gaps, fixed, coded, info, random, smooths, built, x, standardize)
+    holes <- model_gaps(gaps, fixed, coded, info, random, smooths, built, x, standardize, copies)
     info$holes <- holes$info
   }
   c(
@@ -189,7 +199,7 @@ read_gaps <- function(frame, modelled, rows) {
   )
 }
 
-model_gaps <- function(gaps, fixed, coded, info, random, smooths, built, x, standardize) {
+model_gaps <- function(gaps, fixed, coded, info, random, smooths, built, x, standardize, copies) {
   numeric <- colnames(gaps$values)
   smooth_columns <- if (anyNA(gaps$codes)) {
     join_columns(x[, 0L, drop = FALSE], smooth_parts(smooths))
@@ -203,7 +213,7 @@ model_gaps <- function(gaps, fixed, coded, info, random, smooths, built, x, stan
     list(
       levels = gaps$levels, codes = gaps$codes, wide = wide,
       guides = guide_levels(coded$xlevels, names(gaps$levels)), frame = coded$frame
-    )
+    ), copies
   )
 }
 
@@ -218,16 +228,11 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
   counted <- spread_counts(y, "y", nrow(x), kind, weights)
   if (!is.null(counted)) {
     if (missing == "model") abort_counted_missing("y")
-    out <- design_from_matrix(
+    return(counted_design(counted, weights, design_from_matrix(
       x[counted$at, , drop = FALSE], counted$y, counted$weights,
       if (is.null(offset)) NULL else offset[counted$at], standardize,
       na.action, drop_aliased, missing, indicators, kind
-    )
-    out$counted <- TRUE
-    at <- if (is.null(out$rows)) counted$at else counted$at[out$rows]
-    out$units <- match(at, unique(at))
-    out$powers <- any(!(weights %in% c(0, 1)))
-    return(out)
+    )))
   }
   columns <- predictor_names(x)
   named <- !is.null(colnames(x))
@@ -270,22 +275,33 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
     frame <- frame_rows(frame, rows)
     moments <- block_moments(x, length(columns))
   }
+  if (modelled) {
+    repeats <- incomplete_copies(c(frame, list(x = x)), "x")
+    if (!is.null(repeats)) {
+      rows <- original_rows(repeats, rows)
+      frame <- repeated_frame(frame, repeats)
+      x <- x[repeats, , drop = FALSE]
+    }
+  }
   n <- nrow(x)
   weights <- as.double(frame[["(weights)"]] %||% rep(1, n))
   response <- read_response(frame$y, "y", kind, rows)
-  if (any(weights == 0)) check_weighted(frame$y, "y", weights, rows, kind)
   offset_rows <- frame[["(offset)"]]
   values <- if (modelled) x[, -1L, drop = FALSE]
+  copies <- several_copies(weights)
   if (modelled) {
-    moments <- observed_moments(x)
+    moments <- observed_moments(x, copies)
     check_observed(values, lapply(moments, `[`, -1L))
+  } else {
+    moments <- counted_moments(x, moments, copies)
   }
   fixed <- fixed_columns(
-    x, standardize, drop_aliased %||% (!modelled && is_least_squares(response$levels, n, ncol(x))),
+    x, standardize, drop_aliased %||% (!modelled &&
+        is_least_squares(response$levels, sum(copies %||% n), ncol(x))),
     rows, moments,
     apart = c(FALSE, rep(isTRUE(indicators), length(columns))), holes = modelled
   )
-  holes <- matrix_missing(values, fixed, standardize)
+  holes <- matrix_missing(values, fixed, standardize, copies)
   c(
     response, fixed[c("x", "center", "scale", "dropped")],
     list(
@@ -294,9 +310,9 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
       offset = if (is.null(offset_rows)) numeric(n) else checked_offset(offset_rows, rows),
       random = list(), formula = NULL, terms = NULL, xlevels = NULL, contrasts = NULL
     ),
-    usable[c("na.action", "n_omitted", "n_zero_weight")],
+    usable[c("na.action", "n_omitted", "n_zero_weight", "zero")],
     list(
-      rows = rows, n = n,
+      rows = rows, n = n, repeats = if (modelled) repeats,
       frame = structure(
         list(y = frame$y, x = fixed$x), row.names = .set_row_names(n), class = "data.frame"
       ),
@@ -304,13 +320,23 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
         type = "matrix", columns = columns, named = named, keep = fixed$keep,
         random = list(), offset = stored_offset(offset), holes = holes$info
       ),
-      counted = FALSE, powers = any(!(weights %in% c(0, 1)))
+      counted = FALSE, powers = are_powers(weights)
     )
   )
 }
 
+# The design of rows of counts that were spread, by spread_counts().
+counted_design <- function(counted, weights, out) {
+  out$rows <- if (is.null(out$rows)) counted$at else counted$at[out$rows]
+  out$zero <- unique(counted$at[out$zero])
+  out$units <- match(out$rows, unique(out$rows))
+  out$counted <- TRUE
+  out$powers <- are_powers(weights)
+  out
+}
+
 # Every column of a matrix is a predictor of its own.
-matrix_missing <- function(values, fixed, standardize) {
+matrix_missing <- function(values, fixed, standardize, copies) {
   if (is.null(values)) return(NULL)
   own <- seq_len(ncol(values)) + 1L
   columns <- keep_columns(list(made = as.list(own), itself = own), fixed$keep)
@@ -318,7 +344,7 @@ matrix_missing <- function(values, fixed, standardize) {
   cells <- list(row = at[, 1], column = at[, 2] + 1L, predictor = at[, 2], slope = rep(1, nrow(at)))
   fixed$made <- columns
   fixed$cells <- keep_cells(lapply(cells, unname), fixed$keep)
-  missing_model(values, fixed, list(), standardize, list())
+  missing_model(values, fixed, list(), standardize, list(), copies = copies)
 }
 
 # Predictors that are not all numbers go the way of a formula.
@@ -349,10 +375,39 @@ check_missing <- function(missing) {
   check_choice(missing, c("fail", "omit", "model"), "missing")
 }
 
-# Rows of zero weight stay where they tell about predictors, but their classes do not count.
-check_weighted <- function(y, name, weights, rows, kind) {
-  used <- weights > 0
-  read_response(if (is.factor(y)) y[used, drop = TRUE] else y[used], name, kind, rows)
+# Likelihood powers are not normalized over y; whole ones are rows.
+are_powers <- function(weights) length(weights) > 0L && any(weights != trunc(weights))
+
+# Of an incomplete row each copy has missing values of its own: the numbers of the rows, each as
+# often as it counts; NULL where none counts twice, or no value of `names` is missing.
+incomplete_copies <- function(frame, names) {
+  copies <- several_copies(frame[["(weights)"]])
+  if (is.null(copies) || !any(vapply(unclass(frame)[names], anyNA, NA))) return(NULL)
+  total <- sum(copies)
+  if (total > most_repeated) {
+    bk_abort(
+      "argument", "Missing predictors and weights make too many rows.",
+      sprintf("Found: weights that add up to %.0f.", total),
+      sprintf("Accepted: at most %.0f, for each copy has values of its own.", most_repeated),
+      "Drop incomplete rows by `missing = \"omit\"`, or impute their values.",
+      column = "weights", found = total, expected = most_repeated
+    )
+  }
+  rep(seq_along(copies), copies)
+}
+
+most_repeated <- 1e7
+
+repeated_frame <- function(frame, at) {
+  names <- attr(frame, "row.names")
+  frame <- frame_rows(frame, at)
+  attr(frame, "row.names") <- if (is.character(names)) {
+    make.unique(as.character(names[at]))
+  } else {
+    .set_row_names(length(at))
+  }
+  frame[["(weights)"]][] <- 1
+  frame
 }
 
 # A frame whose response are counts, with a weighted row of each class.

@@ -192,10 +192,22 @@ read_text <- function(text, names) {
 design_info_formula <- function(parsed, built, data, offset) {
   if (!is.null(offset)) offset <- stored_offset(offset)
   predictors <- stats::delete.response(attr(built$frame, "terms"))
-  needed <- needed_variables(predictors, offset, data, parsed$env, built$n)
-  across <- read_across(predictors, offset, needed, data, parsed$env, built$n)
-  attr(predictors, "predvars") <- across$predvars
-  offset <- across$offset
+  # Variables that new rows must bring: those of the formula that are columns of the data, or
+  # elsewhere but as long as the data. Anything else is a constant, such as `k` in `I(x / k)`.
+  needed <- unique(c(all.vars(attr(predictors, "variables")), all.vars(offset)))
+  elsewhere <- if (is.list(data)) setdiff(needed, names(data)) else needed
+  scope <- if (is.environment(data)) data else parsed$env
+  needed <- setdiff(needed, Filter(function(name) {
+    NROW(get0(name, envir = scope)) != built$n
+  }, elsewhere))
+  # Plain columns without a unit depend on no other rows.
+  plain <- !is.call(offset) && all(vapply(as.list(attr(predictors, "variables")), is.name, NA)) &&
+    !("other" %in% attr(predictors, "dataClasses"))
+  if (!plain) {
+    across <- read_across(predictors, offset, needed, data, parsed$env, built$n)
+    attr(predictors, "predvars") <- across$predvars
+    offset <- across$offset
+  }
   env <- lean_environment(
     list(attr(predictors, "variables"), attr(predictors, "predvars"), offset),
     parsed$env, c(needed, if (is.list(data)) names(data))
@@ -205,33 +217,26 @@ design_info_formula <- function(parsed, built, data, offset) {
     type = "formula", env = env, variables = needed,
     terms = `environment<-`(stats::delete.response(parsed$terms), env),
     frame_terms = `environment<-`(predictors, env), offset = offset,
-    kinds = across$kinds, across = across$names,
+    kinds = if (plain) list() else across$kinds, across = if (!plain) across$names,
     left = if (is.call(left)) kept_response(left, parsed, data, built$n)
   )
-}
-
-# Variables that new rows must bring: those of the formula that are columns of the data, or
-# elsewhere but as long as the data. Anything else is a constant, such as `k` in `I(x / k)`.
-needed_variables <- function(terms, offset, data, env, n) {
-  names <- c(all.vars(attr(terms, "variables")), all.vars(offset))
-  elsewhere <- if (is.list(data)) names[!(names %in% names(data))] else names
-  scope <- if (is.environment(data)) data else env
-  constant <- vapply(elsewhere, function(name) NROW(get0(name, envir = scope)) != n, NA)
-  setdiff(unique(names), elsewhere[constant])
 }
 
 # A formula made inside a function would carry that function's frame, data and all, into a saved
 # fit. Its environment is replaced by one that holds only the functions and constants that `exprs`
 # use.
 lean_environment <- function(exprs, env, exclude) {
-  if (is_lasting(env)) return(env)
   chain <- list()
-  while (!is_lasting(env)) {
+  # Until one that saveRDS() stores by name.
+  while (!(is.null(env) || identical(env, globalenv()) || identical(env, baseenv()) ||
+    identical(env, emptyenv()) || isNamespace(env) ||
+    startsWith(environmentName(env), "package:"))) {
     chain <- c(chain, env)
     env <- parent.env(env)
   }
+  if (length(chain) == 0L) return(env)
   lean <- new.env(parent = env)
-  todo <- setdiff(all_names(exprs), exclude)
+  todo <- setdiff(all.names(as.expression(exprs), unique = TRUE), exclude)
   while (length(todo)) {
     name <- todo[1]
     todo <- todo[-1]
@@ -240,27 +245,14 @@ lean_environment <- function(exprs, env, exclude) {
     object <- get(name, envir = holder)
     local <- is.function(object) && any(vapply(chain, identical, NA, environment(object)))
     if (local) {
-      inner <- setdiff(all_names(c(body(object), as.list(formals(object)))), names(formals(object)))
-      todo <- c(todo, inner)
+      inner <- all.names(as.expression(c(body(object), as.list(formals(object)))), unique = TRUE)
+      todo <- c(todo, setdiff(inner, names(formals(object))))
       environment(object) <- lean
       attr(object, "srcref") <- NULL
     }
     assign(name, object, envir = lean)
   }
   lean
-}
-
-# Environments that saveRDS() stores by name.
-is_lasting <- function(env) {
-  is.null(env) || identical(env, globalenv()) || identical(env, baseenv()) ||
-    identical(env, emptyenv()) || isNamespace(env) ||
-    startsWith(environmentName(env), "package:")
-}
-
-all_names <- function(exprs) {
-  unique(unlist(lapply(exprs, function(e) {
-    if (is.language(e)) all.names(e) else character()
-  })))
 }
 
 # An offset given as an expression is evaluated again in new rows.

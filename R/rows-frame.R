@@ -225,9 +225,8 @@ refuse_type <- function(name, column) {
 }
 
 # Rows to keep, NULL for all: an error or an omission for missing values, then the removal of rows
-# whose weight is zero, which say nothing. With missing = "model" variables `allowed` may have
-# holes, `check(frame, rows)` refuses others with the reason, and rows of zero weight tell about
-# predictors.
+# whose weight is zero, which say nothing: `zero`, their numbers in the data. With missing = "model"
+# variables `allowed` may have holes, and `check(frame, rows)` refuses others with the reason.
 usable_rows <- function(frame, rows, na.action, missing = "refuse",
                         allowed = NULL, check = function(frame, rows) NULL) {
   omit <- if (!identical(na.action, stats::na.fail)) read_na_action(na.action)
@@ -247,14 +246,15 @@ usable_rows <- function(frame, rows, na.action, missing = "refuse",
   if (missing == "model" && !is.null(omit)) {
     check(frame_rows(frame, keep), original_rows(keep, rows))
   }
-  zero <- 0L
+  zero <- integer()
   w <- frame[["(weights)"]]
   if (!is.null(w)) {
     if (!is.null(keep)) w <- w[keep]
     check_weights(w, original_rows(keep, rows))
-    if (length(allowed) == 0L) {
-      zero <- sum(w == 0)
-      if (zero > 0L) keep <- if (is.null(keep)) which(w > 0) else keep[w > 0]
+    if (any(w == 0)) {
+      left <- keep %||% seq_along(w)
+      zero <- original_rows(left[w == 0], rows)
+      keep <- left[w > 0]
     }
   }
   left <- if (is.null(keep)) nrow(frame) else length(keep)
@@ -267,7 +267,10 @@ usable_rows <- function(frame, rows, na.action, missing = "refuse",
     omitted[] <- match(omitted, sort(c(kept, omitted)))
     names(omitted) <- names
   }
-  list(keep = keep, na.action = omitted, n_omitted = length(omitted), n_zero_weight = zero)
+  list(
+    keep = keep, na.action = omitted, n_omitted = length(omitted), zero = zero,
+    n_zero_weight = length(zero)
+  )
 }
 
 # `choice`: the model has an argument `missing`.
@@ -276,12 +279,19 @@ refuse_missing <- function(frame, names, rows, choice) {
   count <- stats::setNames(lengths(bad), sub("^\\((.*)\\)$", "\\1", names))
   first <- vapply(bad, `[`, 1L, 1L)
   fixed <- c(names(frame)[1L], "(weights)", "(offset)")
-  if (!choice || any(names %in% fixed)) abort_missing(count, first, rows)
+  if (!choice) abort_missing(count, first, rows)
   abort_missing(
-    count, first, rows, cure = paste(
-      "Drop such rows by `missing = \"omit\"`, average over them by",
-      "`missing = \"model\"`, or impute them."
-    )
+    count, first, rows, cure = if (any(names %in% fixed)) {
+      paste(
+        "Omit such rows with `na.action = na.omit`; with `missing = \"model\"` rows stay in which",
+        "only predictors are missing."
+      )
+    } else {
+      paste(
+        "Drop such rows by `missing = \"omit\"`, average over them by `missing = \"model\"`,",
+        "or impute them."
+      )
+    }
   )
 }
 

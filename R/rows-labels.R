@@ -57,6 +57,7 @@ response_kinds <- local({
 #   0 for "many" and from 1 for the families "binomial" and "ordinal" and for "declared", and the
 #   response for "gaussian", without levels.
 read_response <- function(y, name, kind = "two", rows = NULL) {
+  y <- one_column(y)
   if (kind == "any") kind <- if (is_measured(y)) "number" else "binary"
   if (kind %in% c("gaussian", "number")) {
     return(list(y = read_numbers(y, name, rows, kind), levels = NULL))
@@ -71,6 +72,9 @@ read_response <- function(y, name, kind = "two", rows = NULL) {
   out$y <- switch(kind, two = , pair = , binary = 2 * out$y - 3, many = out$y - 1, as.double(out$y))
   out
 }
+
+# scale() and as.matrix() make matrices of one column.
+one_column <- function(y) if (is.matrix(y) && is.atomic(y) && ncol(y) == 1L) as.vector(y) else y
 
 # Numbers that cannot be codes of two classes.
 is_measured <- function(y) {
@@ -527,10 +531,18 @@ by_unit <- function(object, x, draws = FALSE) {
   each_part(x, draws, function(part) values_at(part, at))
 }
 
+# Parts of an answer for the rows of the fit, once for rows that are repeated.
+by_row <- function(object, x, draws = FALSE) {
+  if (is.null(object$repeats)) return(by_unit(object, x, draws))
+  at <- which(!duplicated(object$repeats))
+  each_part(x, draws, function(part) values_at(part, at))
+}
+
 # Numbers of the rows, added up.
 sum_by_unit <- function(object, x) {
-  if (is.null(object$units)) return(x)
-  c(rowsum(as.double(x), object$units, reorder = TRUE))
+  unit <- object$units %||% object$repeats
+  if (is.null(unit)) return(x)
+  c(rowsum(as.double(x), unit, reorder = TRUE))
 }
 
 # Trials and successes of each unit, its weight included.
@@ -568,10 +580,4 @@ unit_frame <- function(design, frame) {
   attr(out, "terms") <- attr(frame, "terms")
   rownames(out) <- NULL
   out
-}
-
-# Rows that stand for several equal ones: counts, and whole weights.
-row_copies <- function(weights, counted = FALSE) {
-  whole <- length(weights) > 0L && all(weights == trunc(weights))
-  if (isTRUE(counted) || whole) weights else 1
 }

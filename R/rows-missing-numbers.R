@@ -58,7 +58,8 @@ fill_frame <- function(frame, names) {
 #   `use_predictor` (0-based), `use_base`, `use_slope`: the standardized column is base + slope * x;
 #   `random_uses`, for each random term a list of the same. With factors `levels`, `codes`, `guides`
 #   (n x K) and `wide`, of which `uses` has the uses of x and of each term.
-missing_model <- function(values, fixed, random, standardize, pairs, factors = NULL) {
+missing_model <- function(values, fixed, random, standardize, pairs, factors = NULL,
+                          copies = NULL) {
   parts <- c(list(fixed), random)
   itself <- vapply(parts, function(part) !is.na(part$made$itself), logical(ncol(values)))
   used <- unlist(lapply(parts, function(part) part$cells$predictor))
@@ -71,7 +72,7 @@ missing_model <- function(values, fixed, random, standardize, pairs, factors = N
   kept <- which(rowSums(matrix(itself, ncol(values))) > 0 | tabulate(used, ncol(values)) > 0L)
   if (length(kept) == 0L && length(factors$levels) == 0L) return(NULL)
   values <- values[, kept, drop = FALSE]
-  moments <- observed_moments(values)
+  moments <- observed_moments(values, copies)
   center <- if (standardize) moments$mean else numeric(length(kept))
   scale <- if (standardize) moments$sd else rep(1, length(kept))
   own <- fixed$made$itself[kept]

@@ -19,7 +19,7 @@ new_rows <- function(object, newdata, groups = "as given", named = FALSE, first 
     ))
   }
   if (info$type == "spaces") return(new_space_rows(info, newdata, first))
-  if (is_sparse(newdata)) newdata <- as.matrix(newdata)
+  if (!is.data.frame(newdata) && is_sparse(newdata)) newdata <- as.matrix(newdata)
   if (groups != "as given" && length(info$random)) {
     newdata <- without_groups(info, newdata, groups == "new")
     if (groups == "none") {
@@ -29,7 +29,9 @@ new_rows <- function(object, newdata, groups = "as given", named = FALSE, first 
     }
   }
   new <- design_new(info, newdata, first = first)
-  new$random <- forget_groups(object, new$random, groups == "new")
+  if (groups == "new" || !is.null(object$draws)) {
+    new$random <- forget_groups(object, new$random, groups == "new")
+  }
   if (named) {
     for (t in seq_along(new$random)) new$random[[t]]$name <- group_names(info, newdata, t)
   }
@@ -55,6 +57,8 @@ forget_groups <- function(object, random, all = FALSE) {
 without_groups <- function(info, newdata, new) {
   if (!is.list(newdata)) return(newdata)
   alone <- group_variables(info, !new)
+  lacking <- setdiff(info$variables, c(names(newdata), alone))
+  if (length(lacking)) abort_lacking(lacking, names(newdata))
   absent <- setdiff(alone, names(newdata))
   if (!new) {
     newdata[absent] <- NA
@@ -156,7 +160,9 @@ take_term <- function(term, at) {
   term
 }
 
-take_process <- function(own, at) list(x = own$x[at, , drop = FALSE], inside = own$inside[at])
+take_process <- function(own, at) {
+  list(x = own$x[at, , drop = FALSE], inside = own$inside[at], copies = own$copies[at])
+}
 
 # The part of `holes` of some rows, counted anew.
 take_missing <- function(holes, rows) {

@@ -31,7 +31,7 @@ space_rows <- function(model, given, kind, settings) {
   }
   response <- read_response(given$y, "y", kind, usable$keep)
   parts <- Map(function(space, kernel, name) {
-    read_space(model, space, kernel, name, given$y, kind, settings)
+    read_space(model, space, kernel, name, given, kind, settings)
   }, x, kernels, names(x))
   spaces <- lapply(parts, `[[`, "space")
   at <- 0L
@@ -51,7 +51,8 @@ space_rows <- function(model, given, kind, settings) {
       type = "spaces", spaces = lapply(parts, `[[`, "info"),
       random = list(), columns = columns, variables = columns
     ),
-    na.action = usable$na.action, rows = usable$keep, weights = kept_weights(given$weights),
+    na.action = usable$na.action, rows = usable$keep, zero = usable$zero,
+    weights = kept_weights(given$weights),
     frame = list(x = x, y = given$y)
   ))
 }
@@ -168,7 +169,7 @@ usable_spaces <- function(x, given) {
 }
 
 # One space: its raw columns `x`, what the fit keeps, what new rows must have.
-read_space <- function(model, value, kernel, name, y, kind, settings) {
+read_space <- function(model, value, kernel, name, given, kind, settings) {
   space <- list(name = name, kernel = kernel)
   if (kernel$kind == "categorical") return(read_categories(value, space))
   if (reads_raw(kernel)) {
@@ -186,7 +187,8 @@ read_space <- function(model, value, kernel, name, y, kind, settings) {
     ))
   }
   if (is_words(value)) value <- data.frame(level = factor(value))
-  rows <- predictor_rows(model, list(x = value, y = y, na.action = stats::na.fail), kind, settings)
+  given <- list(x = value, y = given$y, weights = given$weights, na.action = stats::na.fail)
+  rows <- predictor_rows(model, given, kind, settings)
   space$kernel <- place_kernel(kernel, rows)
   space <- c(space, columns_of_space(kernel, rows))
   list(

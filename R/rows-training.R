@@ -44,7 +44,7 @@ read_rows <- function(model, front, settings) {
     )
   }
   given <- list(
-    x = front$x, y = front$y, weights = front$weights, offset = front$offset,
+    x = front$x, y = one_column(front$y), weights = front$weights, offset = front$offset,
     na.action = front$na.action
   )
   if (!is.null(facts$read)) {
@@ -62,7 +62,7 @@ read_rows <- function(model, front, settings) {
 # NULL: none was given.
 given_source <- function(model, front) {
   of_data <- "data" %in% ls(front) && !eval(quote(missing(data)), front)
-  source <- if (of_data) front$data else front$x
+  source <- if (of_data) given_data(front) else front$x
   if (!inherits(source, "row_source")) return(NULL)
   reader <- get0(paste0(model$name, ".row_source"), topenv())
   if (is.null(reader)) {
@@ -99,6 +99,16 @@ given_source <- function(model, front) {
   }
   source$columns <- layout$columns
   list(source = source)
+}
+
+given_data <- function(front) {
+  tryCatch(front$data, error = function(e) {
+    if (inherits(e, "bayeskernel_error")) stop(e)
+    bk_abort(
+      "argument", "Argument `data` cannot be computed.", conditionMessage(e),
+      "In update() give the data: update(fit, data = ).", column = "data"
+    )
+  })
 }
 
 reader_of_terms <- function(model) {
@@ -175,9 +185,8 @@ predictors_of_design <- function(model, design, settings) {
   x <- design$x[, used, drop = FALSE]
   storage.mode(x) <- "double"
   counted <- isTRUE(design$counted)
-  out <- place_predictors(x, counted_moments(
-    x, block_moments(x), rows_counted(model, design$weights, counted, settings)
-  ), settings)
+  copies <- rows_counted(model, design$weights, counted, settings)
+  out <- place_predictors(x, block_moments(x), settings, copies)
   out$counted <- counted
   out$column_terms <- design$term_labels[design$assign[used][out$data$source]]
   out$used <- used[out$data$source]
@@ -186,7 +195,7 @@ predictors_of_design <- function(model, design, settings) {
   if (intercepts && length(design$random)) out$random <- design$random
   c(out, design[c(
     "y", "levels", "declared", "n", "info", "response", "formula", "terms", "xlevels", "contrasts",
-    "na.action", "rows", "frame", "units"
+    "na.action", "rows", "zero", "frame", "units"
   )])
 }
 
@@ -226,7 +235,8 @@ refuse_linear_terms <- function(design, model, intercepts) {
 }
 
 # Which columns vary, and their centres and scales.
-place_predictors <- function(x, moments, settings, type = "matrix") {
+place_predictors <- function(x, moments, settings, copies = NULL) {
+  moments <- counted_moments(x, moments, copies)
   constant <- constant_columns(moments)
   names <- colnames(x)
   if (any(constant)) warn_dropped(names[constant], character())
@@ -238,10 +248,12 @@ place_predictors <- function(x, moments, settings, type = "matrix") {
     scale = if (moved) moments$sd[keep] else rep(1, length(keep))
   )
   if (moved && is.matrix(x)) {
-    places <- robust_places(x[, keep, drop = FALSE], places$center, places$scale)
+    places <- robust_places(
+      x[, keep, drop = FALSE], places$center, places$scale, copies
+    )
   }
   list(
-    data = list(type = type, x = x, source = keep), columns = names[keep],
+    data = list(type = "matrix", x = x, source = keep), columns = names[keep],
     center = stats::setNames(places$center, names[keep]),
     scale = stats::setNames(places$scale, names[keep]), dropped = names[constant]
   )
@@ -289,15 +301,16 @@ predictor_rows <- function(model, given, kind, settings) {
   check_columns(moments, x, columns, usable$keep)
   response <- read_response(y, "y", kind, usable$keep)
   if (!identical(colnames(x), columns)) colnames(x) <- columns
-  out <- place_predictors(x, counted_moments(
-    x, moments, rows_counted(model, weights, !is.null(counted), settings)
-  ), settings)
+  out <- place_predictors(
+    x, moments, settings, rows_counted(model, weights, !is.null(counted), settings)
+  )
   out$counted <- !is.null(counted)
   c(out, response, list(
     n = nrow(x), used = seq_along(out$data$source) + 1L, response = "y",
     info = matrix_info(columns, named, out$data$source),
     weights = kept_weights(weights), na.action = usable$na.action,
     rows = original_rows(usable$keep, counted$at), frame = list(x = x, y = y),
+    zero = unique(original_rows(usable$zero, counted$at)),
     units = if (!is.null(counted)) {
       at <- original_rows(usable$keep %||% seq_along(y), counted$at)
       match(at, unique(at))
@@ -330,24 +343,7 @@ check_given_rows <- function(given, n, kind) {
 # How often each row counts where weights are repeated rows, else NULL: weights of noise are not.
 rows_counted <- function(model, weights, counted, settings) {
   if (isTRUE(model$rows$noise_weights) && identical(settings$family, "gaussian")) return(NULL)
-  copies <- row_copies(weights, counted)
-  if (any(copies > 1)) copies
-}
-
-# The moments with the mean and standard deviation of repeated rows.
-counted_moments <- function(x, moments, copies) {
-  if (is.null(copies)) return(moments)
-  total <- sum(copies)
-  moments$mean <- colSums(x * copies) / total
-  centred <- (x - rep(moments$mean, each = nrow(x)))^2
-  moments$sd <- sqrt(colSums(centred * copies) / (total - 1))
-  moments
-}
-
-# Numbers of rows as often as they count, at most `most` of them, spread evenly.
-repeated_rows <- function(copies, most) {
-  total <- sum(copies)
-  findInterval(seq(0.5, total - 0.5, length.out = min(total, most)), cumsum(c(0, copies)))
+  several_copies(weights, counted)
 }
 
 # Weights that are all 1 cost nothing.
@@ -367,7 +363,8 @@ sparse_rows <- function(model, given, kind, settings) {
     given$x <- x[used, , drop = FALSE]
     given$y <- given$y[used]
     given$weights <- given$weights[used]
-    return(sparse_rows(model, given, kind, settings))
+    out <- sparse_rows(model, given, kind, settings)
+    return(c(out, list(rows = which(used), zero = which(!used))))
   }
   named <- !is.null(colnames(x))
   columns <- if (named) colnames(x) else paste0("x", seq_len(ncol(x)))

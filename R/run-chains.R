@@ -233,10 +233,10 @@ add_draws <- function(fit, model, core, settings) {
 check_resume <- function(start, model, settings) {
   wanted <- sprintf("NULL, or a fit of %s() by a sampler", model$name)
   if (!inherits(start, model$name) || is.null(start$draws) ||
-    !method_is(model, start$method, "sampler")) {
+    !("sampler" %in% model$methods[start$method])) {
     abort_argument(start, "resume", wanted)
   }
-  if (!method_is(model, settings$method, "sampler")) {
+  if (!("sampler" %in% model$methods[settings$method])) {
     bk_abort(
       "argument", "`resume` continues the chains of a sampler.",
       sprintf(

@@ -266,7 +266,7 @@ warn_until <- function(diagnostics) {
   table <- diagnostics$table
   ess <- smaller_ess(table)
   bk_warn(
-    "convergence", sprintf("The cap was reached before the chains agreed (%s).", end$goal),
+    "convergence", sprintf("The run ended before the chains agreed (%s).", end$goal),
     if (any(!is.na(table$rhat))) {
       sprintf(
         paste("After %.0f sweeps each: largest R-hat %.3f (%s), smallest ESS", "%.0f (%s)."),

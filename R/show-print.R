@@ -1,7 +1,7 @@
 # Printing that all models share. Lines are as long as the option `width` allows.
 
 # Estimates share their decimals; R-hat has two and ESS none.
-print_coef_table <- function(table, digits = default_digits(), max_rows = 50L) {
+print_coef_table <- function(table, digits = max(3L, getOption("digits") - 3L), max_rows = 50L) {
   shown <- utils::head(table, max_rows)
   text <- format(shown, digits = digits)
   chances <- intersect(colnames(shown), c("Inclusion", "Prior"))
@@ -17,7 +17,7 @@ print_coef_table <- function(table, digits = default_digits(), max_rows = 50L) {
   # Names have what the numbers leave of a line.
   wide <- pmax(nchar(colnames(text)), apply(nchar(text), 2, max, 0L)) + 1L
   rownames(text) <- abbreviate_middle(rownames(shown), max(28L, text_width() - sum(wide)))
-  print_text(text)
+  print(text, quote = FALSE, right = TRUE)
   if (nrow(table) > max_rows) cat(sprintf("... and %d rows more\n", nrow(table) - max_rows))
   invisible(table)
 }
@@ -55,8 +55,8 @@ format_values <- function(x, digits) {
 }
 
 #' @export
-print.bayeskernel_varcorr <- function(x, digits = default_digits(), ...) {
-  print_varcorr(x, check_digits(digits))
+print.bayeskernel_varcorr <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
+  print_varcorr(x, check_count(digits, 1L, 22L))
   invisible(x)
 }
 
@@ -94,7 +94,7 @@ print_varcorr <- function(x, digits) {
   heads <- c("Groups", "Name")
   colnames(text)[1:2] <- sprintf("%-*s", nchar(text[1, 1:2]), heads)
   rownames(text) <- rep("", nrow(text))
-  print_text(text)
+  print(text, quote = FALSE, right = TRUE)
 }
 
 #' @export

@@ -71,10 +71,10 @@
 #' @export
 summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
                                     exp = FALSE, vcov = NULL, detail = FALSE,
-                                    digits = default_digits(), ...) {
+                                    digits = max(3L, getOption("digits") - 3L), ...) {
   check_whole(object)
   detail <- check_flag(detail, "detail")
-  digits <- check_digits(digits)
+  digits <- check_count(digits, 1L, 22L)
   if (...length()) check_no_dots(...)
   if (!is.null(vcov)) object <- with_vcov(object, vcov, "vcov")
   y <- given(y, "y")
@@ -82,16 +82,16 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
   rows <- parameters(object, 0.95)
   exp <- check_flag(exp, "exp")
   if (exp) rows <- odds_ratios(object, rows, "exp")
-  tables <- parameter_tables(object, rows)
-  matrices <- lapply(tables, function(table) {
+  parts <- shown_parts(object, rows)
+  matrices <- lapply(parts$tables, function(table) {
     if (nrow(table) > 0L) parameter_matrix(table)
   })
   # A linear model has coefficients, were it none.
   if (is.null(matrices$coefficients) && any(rows$effect == "ran_pars")) {
-    matrices$coefficients <- parameter_matrix(tables$coefficients)
+    matrices$coefficients <- parameter_matrix(parts$tables$coefficients)
   }
   structure(
-    c(matrices, shown_parts(object, tables), list(
+    c(matrices, parts[names(parts) != "tables"], list(
       n = object$n, method = object$method,
       measures = if (!is.null(newdata)) prediction_measures(object, newdata, y),
       exp = exp, notes = extra$notes, detail = detail, details = extra$details, digits = digits
@@ -100,10 +100,22 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
   )
 }
 
-# Rows of parameters() by the table that they are in: scales of kernels that do not tell how much a
-# predictor matters with the range of its partial effect. The coefficients of a smooth mean nothing
-# one by one.
-parameter_tables <- function(object, rows) {
+# With the formula itself where the call has its name, or what makes it.
+shown_call <- function(object) {
+  call <- object$call
+  typed <- call[["formula"]]
+  plain <- is.call(typed) && identical(typed[[1L]], as.name("~"))
+  if (!is.null(typed) && !plain && inherits(object$formula, "formula")) {
+    call$formula <- object$formula
+  }
+  call
+}
+
+# What both a fit and its summary print: `tables`, rows of parameters() by the table that they are
+# in; `rows`, those that are shown. Scales of kernels do not tell how much a predictor matters, so
+# they come with the range of its partial effect. The coefficients of a smooth mean nothing one by
+# one: they belong to the curve, whose table says more.
+shown_parts <- function(object, rows, only = NULL) {
   names <- c("coefficients", "selection", "scales", "variances", "parameters")
   table <- c(
     fixed = "coefficients", ran_pars = "variances", scale = "scales", share = "scales",
@@ -119,19 +131,13 @@ parameter_tables <- function(object, rows) {
     if (any(own$effect == "scale")) own$range <- unname(partial_ranges(object)[own$term])
     tables[[name]] <- own[order(-inclusion, -abs(own$range %||% own$estimate)), ]
   }
-  tables
-}
-
-# What both a fit and its summary print.
-shown_parts <- function(object, tables, only = NULL) {
-  # They belong to the curve, whose table says more.
-  curves <- length(object$smooths) > 0L
-  hidden <- if (curves) smooth_columns(object)
-  tables$coefficients <- tables$coefficients[!(rownames(tables$coefficients) %in% hidden), ]
+  shown <- tables
+  hidden <- if (length(object$smooths)) smooth_columns(object)
+  shown$coefficients <- shown$coefficients[!(rownames(shown$coefficients) %in% hidden), ]
   list(
-    smooths = if (curves) smooth_table(object), rows = tables, facts = facts(object, only),
-    call = object$call, levels = object$levels, diagnostics = fit_quality(object),
-    elapsed = object$elapsed
+    tables = tables, smooths = if (length(object$smooths)) smooth_table(object), rows = shown,
+    facts = facts(object, only), call = shown_call(object), levels = object$levels,
+    diagnostics = fit_quality(object), elapsed = object$elapsed
   )
 }
 
@@ -157,38 +163,30 @@ odds_ratios <- function(object, rows, name) {
 
 #' @rdname summary.bayeskernel_fit
 #' @export
-print.summary.bayeskernel_fit <- function(x, digits = x$digits %||% default_digits(), ...) {
-  digits <- check_digits(digits)
+print.summary.bayeskernel_fit <- function(
+  x, digits = x$digits %||% max(3L, getOption("digits") - 3L), ...
+) {
+  digits <- check_count(digits, 1L, 22L)
   if (x$detail) print_header(x$facts$title, x$call, x$facts[-1]) else print_head(x)
   print_tables(x, digits, max_rows = 60L)
   print_measures(x$measures, digits)
-  if (!x$detail) print_rest(x$facts[names(x$facts) != "Noise"])
+  if (!x$detail) {
+    print_facts(x$facts[setdiff(names(x$facts), c(facts_at_head, "Smooths", "Noise"))], "\n")
+  }
   for (line in c(x$notes, if (x$detail) x$details, quality_note(x))) print_line(line)
   invisible(x)
 }
 
-# Title with how the posterior was found, the call, and the rows: four lines.
+# Title with how the posterior was found, the call, and the rows.
 print_head <- function(x) {
   # A check that went well is a detail.
-  how <- sub("; importance check .*: ok$", "", x$facts$Posterior %||% "")
+  how <- sub("; Pareto k = .*, ok$", "", x$facts$Posterior %||% "")
   how <- sub(", [0-9]+ pass(es)?", "", how)
   title <- paste(c(x$facts$title, if (nzchar(how)) how), collapse = ", ")
   groups <- if (length(x$facts$Groups)) paste("groups:", paste(x$facts$Groups, collapse = ", "))
   rows <- paste(c(x$facts$Rows, groups), collapse = "; ")
-  used <- length(strwrap(title, text_width())) + length(strwrap(rows, text_width() - 6L))
-  print_header(title, x$call, lines = max(1L, 4L - used))
-  print_facts(list(Rows = rows))
-  cat("\n")
-}
-
-# Facts that are not at the head, or those of `names`.
-print_rest <- function(facts, names = NULL) {
-  facts <- Filter(length, facts[setdiff(names(facts), c(facts_at_head, "Smooths"))])
-  if (!is.null(names)) facts <- facts[intersect(names(facts), names)]
-  if (length(facts)) {
-    print_facts(facts)
-    cat("\n")
-  }
+  print_header(title, x$call)
+  print_facts(list(Rows = rows), "\n")
 }
 
 facts_at_head <- c("title", "Posterior", "Rows", "Groups")
@@ -201,13 +199,13 @@ facts_in_short <- c(
 
 #' @rdname summary.bayeskernel_fit
 #' @export
-print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
-  digits <- check_digits(digits)
+print.bayeskernel_fit <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
+  digits <- check_count(digits, 1L, 22L)
   check_whole(x)
-  # Of variances there are estimates alone.
-  rows <- if (is_linear(x)) fixed_parameters(x, 0.95) else parameters(x, 0.95)
-  tables <- parameter_tables(x, rows)
-  parts <- shown_parts(x, tables, c(facts_at_head, "Penalty", facts_in_short))
+  # Of variances of a linear model there are estimates alone.
+  linear <- !is.null(x$posterior$theta_mean)
+  rows <- if (linear) fixed_parameters(x, 0.95) else parameters(x, 0.95)
+  parts <- shown_parts(x, rows, c(facts_at_head, "Penalty", facts_in_short))
   print_head(parts)
   # What the chains are worth is said in one line below.
   parts$rows <- lapply(parts$rows, function(rows) {
@@ -217,14 +215,14 @@ print.bayeskernel_fit <- function(x, digits = default_digits(), ...) {
   print_tables(parts, digits, max_rows = 15L)
   if (length(x$posterior$random) > 0L) {
     cat("Variance components:\n")
-    print_varcorr(VarCorr.bayeskernel_fit(x), digits)
+    print_varcorr(group_covariances(x), digits)
     cat("\n")
   }
   facts <- parts$facts
   # The last line says it, too.
   if (any(grepl("they agree", facts$Chains))) facts$Chains <- NULL
   if (length(x$posterior$random) > 0L) facts$Noise <- NULL
-  print_rest(facts, facts_in_short)
+  print_facts(facts[names(facts) %in% facts_in_short], "\n")
   print_line(convergence_line(parts))
   if (!is.null(x$draws)) for (line in until_line(parts$diagnostics)) print_line(line)
   invisible(x)
@@ -320,12 +318,14 @@ print_chosen <- function(title, rows, digits, max_rows) {
 }
 
 print_smooths <- function(smooths) {
-  cat("Smooth terms, effective degrees of freedom:\n")
+  known <- !all(is.na(smooths[, "edf"]))
+  cat(if (known) "Smooth terms, effective degrees of freedom:\n" else "Smooth terms:\n")
   text <- cbind(edf = ifelse(
     is.na(smooths[, "edf"]), "-", formatC(smooths[, "edf"], format = "f", digits = 1)
   ), Columns = format(smooths[, "columns"]))
   rownames(text) <- rownames(smooths)
-  print_text(text)
+  if (!known) text <- text[, "Columns", drop = FALSE]
+  print(text, quote = FALSE, right = TRUE)
   cat("\n")
 }
 
@@ -338,8 +338,7 @@ print_measures <- function(measures, digits) {
   cat(sprintf("Predictions for %d rows:\n", measures$rows))
   known <- intersect(names(words), names(measures))
   values <- lapply(measures[known], format, digits = digits)
-  print_facts(stats::setNames(values, words[known]))
-  cat("\n")
+  print_facts(stats::setNames(values, words[known]), "\n")
 }
 
 # --- how far a fit can be trusted --------------------------------------------
@@ -367,13 +366,16 @@ sampler_line <- function(d) {
   )
 }
 
+# As anova() has them.
+two_decimals <- function(x) format(round(x, 2), nsmall = 2)
+
 variational_line <- function(d) {
   # What iterates says whether it converged.
   if (is.null(d$converged)) {
     if (!is.null(d$particles)) {
       return(sprintf(
         "%d particles over %d rows, log evidence %s", d$particles, d$rows,
-        format(d$log_evidence, nsmall = 2, digits = 6)
+        two_decimals(d$log_evidence)
       ))
     }
     return("Exact")
@@ -389,16 +391,14 @@ variational_line <- function(d) {
   )
   value <- if (!is.null(d$loo)) {
     c(
-      if (!is.null(d$log_evidence)) {
-        sprintf("log evidence %s", format(d$log_evidence, nsmall = 2, digits = 6))
-      },
-      sprintf("leave-one-out %s", format(d$loo, nsmall = 2, digits = 6))
+      if (!is.null(d$log_evidence)) paste0("log~evidence~", two_decimals(d$log_evidence)),
+      paste0("leave-one-out~log~score~", two_decimals(d$loo))
     )
   } else if (isTRUE(d$no_bound)) {
     # It is loose, and bounds of other kernels are not compared with it.
     NULL
   } else if (!is.na(d$elbo)) {
-    sprintf("bound %s", format(d$elbo, nsmall = 2, digits = 7))
+    paste("bound", two_decimals(d$elbo))
   } else if (!is.na(d$objective)) {
     sprintf("objective %s", format(d$objective, digits = 7))
   } else {

@@ -102,6 +102,7 @@ as_trained <- function(newdata, kinds, variables) {
   for (name in variables) {
     column <- newdata[[name]]
     own <- kinds[[name]]
+    if (is.null(own) && (!is.object(column) || is.factor(column))) next
     new <- column_kind(column)
     if (!is.null(own$levels)) {
       if (is.factor(column) || is.character(column)) {

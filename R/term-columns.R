@@ -22,7 +22,8 @@ fixed_columns <- function(x, standardize, drop_aliased, rows, moments = observed
   keep <- which(!useless)
   candidates <- which(!useless & !penalised & !apart)
   aliased <- integer()
-  if (drop_aliased && length(candidates) > 1L && length(candidates) <= nrow(x)) {
+  # One column that varies is no combination of the intercept.
+  if (drop_aliased && length(candidates) > 1L + intercept && length(candidates) <= nrow(x)) {
     aliased <- candidates[aliased_columns(x, candidates, center, scale)]
   }
   keep <- setdiff(keep, aliased)
@@ -273,7 +274,14 @@ plain_model_matrix <- function(terms, frame) {
     }, NA))
   if (!numbers) {
     attr(frame, "row.names") <- integer()
-    return(stats::model.matrix.default(terms, frame))
+    return(tryCatch(stats::model.matrix.default(terms, frame), error = function(e) {
+      bk_abort(
+        "argument", "The columns of the formula cannot be made.", conditionMessage(e),
+        if (any(vapply(frame, is.ordered, NA))) {
+          "An ordered factor with many levels: (1 | g), or factor(g, ordered = FALSE)."
+        }
+      )
+    }))
   }
   # What binds the matrix makes no functions, which would keep it: the caller may change it without
   # a copy.

@@ -110,7 +110,7 @@ check_distinct_bars <- function(bars) {
 # One entry of `random` of the design, from a frame with 1 in the holes of the predictors that
 # `mask` (n x predictors) marks, and a level in those of the factors that `gone` marks. The element
 # `info` is what prediction needs of it; `made` and `cells` are for missing_model().
-random_term <- function(bar, frame, standardize, rows, gaps) {
+random_term <- function(bar, frame, standardize, rows, gaps, copies) {
   names <- vapply(bar$leaves, deparse1, "")
   group <- group_index(unclass(frame)[names], bar$label)
   z <- plain_model_matrix(bar$terms, frame)
@@ -132,7 +132,7 @@ random_term <- function(bar, frame, standardize, rows, gaps) {
     if (!is.null(gaps)) {
       z <- clear_factors(clear_missing(z, cells), assign, bar$terms, is.na(gaps$codes))
     }
-    moments <- observed_moments(z)
+    moments <- observed_moments(z, copies)
     check_columns(
       moments, z, colnames(z), rows, missing_allowed = length(cells$row) > 0L || anyNA(gaps$codes)
     )

@@ -133,7 +133,7 @@ abort_process <- function(text, header, found, cure = NULL) abort_smooth(text, h
 # The terms of a design, one for each level of a factor `by`, in the form of build_smooth(): `x`
 # names the features, which are computed once length-scales are known; `rows` are the variables of
 # the rows on the scale of the data, a number `by` the last of them, and 0 or 1 by level.
-build_process <- function(term, frame, rows, standardize, centred) {
+build_process <- function(term, frame, rows, copies, standardize, centred) {
   names <- vapply(term$variables, deparse1, "")
   d <- length(term$spec$term)
   n <- .row_names_info(frame, 2L)
@@ -151,7 +151,7 @@ build_process <- function(term, frame, rows, standardize, centred) {
   }, numeric(n))
   dim(x) <- c(n, d)
   colnames(x) <- names[seq_len(d)]
-  moments <- observed_moments(x)
+  moments <- observed_moments(x, copies)
   check_columns(moments, x, colnames(x), rows, missing_allowed = TRUE)
   flat <- which(constant_columns(moments))
   if (length(flat)) {
@@ -164,7 +164,9 @@ build_process <- function(term, frame, rows, standardize, centred) {
   scale <- rep(1, d)
   if (standardize) {
     plain <- setdiff(seq_len(d), coded)
-    places <- robust_places(x[, plain, drop = FALSE], moments$mean[plain], moments$sd[plain])
+    places <- robust_places(
+      x[, plain, drop = FALSE], moments$mean[plain], moments$sd[plain], copies
+    )
     center[plain] <- places$center
     scale[plain] <- places$scale
   }
@@ -187,7 +189,9 @@ build_process <- function(term, frame, rows, standardize, centred) {
     list(
       label = process_label(term, level), keys = term$keys, names = names, by = term$by,
       level = level, dim = d, process = process, block = rep(1, m), x = matrix(0, 0L, m),
-      rows = list(x = cbind(x, if (!is.null(number)) cbind(by = number)), inside = inside),
+      rows = list(
+        x = cbind(x, if (!is.null(number)) cbind(by = number)), inside = inside, copies = copies
+      ),
       ranges = c(
         lapply(seq_len(d), function(k) {
           if (!(k %in% coded)) range(x[, k], na.rm = TRUE)
@@ -416,7 +420,7 @@ fill_design <- function(rows, threads) {
 # Weights of the rows in the mean that a term is centred by, NULL for none.
 centre_weight <- function(process, own, share) {
   if (!process$centred) return(NULL)
-  weight <- rep(1, nrow(own$x))
+  weight <- own$copies %||% rep(1, nrow(own$x))
   if (!is.null(share)) weight <- weight * share
   if (!is.null(own$inside)) weight <- weight * own$inside
   weight / sum(weight)

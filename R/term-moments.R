@@ -1,5 +1,5 @@
-# Mean and sd of the values that are there.
-observed_moments <- function(x) {
+# Mean and sd of the values that are there, of rows that count as often as `copies` says.
+observed_moments <- function(x, copies = NULL) {
   intercept <- "(Intercept)" %in% utils::head(colnames(x), 1L)
   moments <- block_moments(x, ncol(x) - intercept)
   for (j in which(moments$missing > 0 & moments$missing < nrow(x))) {
@@ -7,7 +7,49 @@ observed_moments <- function(x) {
     moments$mean[j] <- there$mean
     moments$sd[j] <- there$sd
   }
+  counted_moments(x, moments, copies)
+}
+
+# The moments with the mean and standard deviation of repeated rows.
+counted_moments <- function(x, moments, copies) {
+  if (is.null(copies)) return(moments)
+  for (j in seq_len(ncol(x))) {
+    there <- !is.na(x[, j])
+    if (any(there)) {
+      own <- weighted_moments(x[there, j], copies[there])
+      moments$mean[j] <- own[1L]
+      moments$sd[j] <- own[2L]
+    }
+  }
   moments
+}
+
+# Mean and standard deviation. A whole weight is so many rows.
+weighted_moments <- function(x, weights) {
+  total <- sum(weights)
+  mean <- sum(weights * x) / total
+  squares <- sum(weights * (x - mean)^2)
+  n <- sum(weights > 0)
+  left <- if (all(weights == trunc(weights))) total - 1 else total * (n - 1) / n
+  c(mean, sqrt(squares / left))
+}
+
+# Rows that stand for several equal ones: counts, and whole weights.
+row_copies <- function(weights, counted = FALSE) {
+  whole <- length(weights) > 0L && all(weights == trunc(weights))
+  if (isTRUE(counted) || whole) weights else 1
+}
+
+# The same where a row counts more than once, else NULL.
+several_copies <- function(weights, counted = FALSE) {
+  copies <- row_copies(weights, counted)
+  if (any(copies > 1)) copies
+}
+
+# Numbers of rows as often as they count, at most `most` of them, spread evenly.
+repeated_rows <- function(copies, most = max(length(copies), 1e5)) {
+  total <- sum(copies)
+  findInterval(seq(0.5, total - 0.5, length.out = min(total, most)), cumsum(c(0, copies)))
 }
 
 # Moments of a matrix by blocks of the size in which a row source with so many predictors is read,

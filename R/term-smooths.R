@@ -127,27 +127,33 @@ smooth_kind <- function(term) {
 
 # The smooths of a design from a frame without holes in their variables. A factor in `by` makes one
 # smooth for each level.
-build_smooths <- function(smooths, frame, rows, standardize, intercept) {
+build_smooths <- function(smooths, frame, rows, standardize, intercept, copies = NULL) {
   alone <- sum(vapply(smooths, is_process, NA)) == 1L
   built <- unlist(lapply(smooths, function(term) {
     if (is_process(term)) term$process$alone <- alone && is.null(term$by)
-    smooth_kind(term)$build(term, frame, rows, standardize = standardize, centred = intercept)
+    smooth_kind(term)$build(
+      term, frame, rows, copies = copies, standardize = standardize, centred = intercept
+    )
   }), recursive = FALSE)
   labels <- make.unique(vapply(built, `[[`, "", "label"), sep = "#")
   Map(name_smooth, built, labels)
 }
 
-build_smooth <- function(term, frame, rows, ...) {
+build_smooth <- function(term, frame, rows, copies = NULL, ...) {
   names <- vapply(term$variables, deparse1, "")
   columns <- Map(function(column, name) {
     smooth_variable(column, name, term, rows)
   }, unclass(frame)[names], names)
   data <- stats::setNames(columns, term$keys)
+  n <- .row_names_info(frame, 2L)
+  # Its constraint is a mean over the rows.
+  at <- if (is.null(copies)) seq_len(n) else repeated_rows(copies)
+  if (!is.null(copies)) data <- lapply(data, values_at, at)
   bases <- tryCatch(
     # The constraint of the fit is kept for prediction too (modCon), which is what leaves the
     # penalties of t2() diagonal.
     mgcv::smoothCon(
-      term$spec, data, n = .row_names_info(frame, 2L), absorb.cons = TRUE, modCon = 3
+      term$spec, data, n = length(at), absorb.cons = TRUE, modCon = 3
     ),
     error = function(e) abort_construction(e, term, columns)
   )
@@ -162,7 +168,7 @@ build_smooth <- function(term, frame, rows, ...) {
       levels = lapply(columns, levels)
     )
     # Not basis$X, from which prediction can differ in the ninth digit.
-    smooth$x <- smooth_at(smooth, columns, .row_names_info(frame, 2L))
+    smooth$x <- smooth_at(smooth, columns, n)
     smooth
   })
 }
@@ -311,7 +317,7 @@ smooth_penalised <- function(smooths) as.logical(unlist(lapply(smooths, `[[`, "b
 
 # Where the smooths are among the columns that were kept. `first` is the number of columns before
 # those of the smooths.
-place_smooths <- function(smooths, keep, first) {
+place_smooths <- function(smooths, keep, first, copies) {
   for (k in seq_along(smooths)) {
     smooth <- smooths[[k]]
     at <- match(first + seq_along(smooth$block), keep)
@@ -320,7 +326,7 @@ place_smooths <- function(smooths, keep, first) {
     smooths[[k]]$at <- at
     smooths[[k]]$fixed <- at[smooth$block == 0 & !is.na(at)]
     smooths[[k]]$blocks <- blocks
-    smooths[[k]]$sizes <- smooth_sizes(smooth)
+    smooths[[k]]$sizes <- smooth_sizes(smooth, copies)
     first <- first + length(at)
   }
   smooths
@@ -330,13 +336,15 @@ place_smooths <- function(smooths, keep, first) {
 # over the rows that the block has an effect on: the prior of the function then depends neither on
 # the basis nor on its scale (Sorbye and Rue 2014, Spatial Statistics 8). A process has variance 1
 # as it is.
-smooth_sizes <- function(smooth) {
+smooth_sizes <- function(smooth, copies) {
   numbers <- sort(unique(smooth$block[smooth$block > 0]))
   vapply(numbers, function(b) {
     if (is_process(smooth) || is.null(smooth$x)) return(1)
     variance <- rowSums(smooth$x[, smooth$block == b, drop = FALSE]^2)
-    variance <- variance[is.finite(variance) & variance > 0]
-    if (length(variance)) sqrt(mean(variance)) else 1
+    used <- is.finite(variance) & variance > 0
+    if (!any(used)) return(1)
+    variance <- variance[used]
+    sqrt(if (is.null(copies)) mean(variance) else stats::weighted.mean(variance, copies[used]))
   }, 0)
 }
 

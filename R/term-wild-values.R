@@ -32,8 +32,9 @@ without_wild <- function(x) {
 }
 
 # Centres and scales of the columns of x, given those by the moments of all rows; a warning names
-# the columns that are scaled by others.
-robust_places <- function(x, center, scale) {
+# the columns that are scaled by others. A row counts as often as `copies` says.
+robust_places <- function(x, center, scale, copies = NULL) {
+  if (!is.null(copies)) x <- x[repeated_rows(copies), , drop = FALSE]
   for (j in seq_len(ncol(x))) {
     there <- which(!is.na(x[, j]))
     wild <- without_wild(x[there, j])
@@ -41,7 +42,8 @@ robust_places <- function(x, center, scale) {
     center[j] <- wild$center
     scale[j] <- wild$scale
     warn_wild(
-      colnames(x)[j], x[there[wild$far], j], wild$range, "The column is scaled by the others."
+      colnames(x)[j], unique(x[there[wild$far], j]), wild$range,
+      "The column is scaled by the others."
     )
   }
   list(center = center, scale = scale)

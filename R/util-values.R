@@ -79,10 +79,13 @@ given_names <- function(newdata) {
   if (is.character(names) && anyNA(suppressWarnings(as.numeric(names)))) names
 }
 
-print_text <- function(text) print(text, quote = FALSE, right = TRUE)
+# Numbers that stand as text among names of levels, as option `OutDec` writes them.
+text_numbers <- function(text) {
+  suppressWarnings(as.numeric(sub(getOption("OutDec"), ".", text, fixed = TRUE)))
+}
 
-# `facts` is a named vector or list; entries that are NULL are left out.
-print_facts <- function(facts) {
+# `facts` is a named vector or list; entries that are NULL are left out. `after` follows them.
+print_facts <- function(facts, after = "") {
   facts <- Filter(length, as.list(facts))
   if (length(facts) == 0L) return(invisible(NULL))
   labels <- format(paste0(names(facts), ":"))
@@ -94,37 +97,28 @@ print_facts <- function(facts) {
       collapse = "\n"
     ), "\n", sep = "")
   }
-  invisible(NULL)
+  cat(after)
 }
 
-# Title, the call in at most `lines` lines, and facts in aligned "name: value" lines.
-print_header <- function(title, call = NULL, facts = NULL, lines = 8L) {
+# Title, the call in at most `lines` lines, and facts in aligned "name: value" lines. No line of the
+# call ends in "=".
+print_header <- function(title, call = NULL, facts = NULL, lines = 4L) {
   print_line(title)
   if (!is.null(call)) {
     # Names that are no text of their encoding cannot be deparsed.
-    text <- tryCatch(deparse(call), error = function(e) paste0(called_name(call), "(...)"))
-    text <- strwrap(paste(trimws(text), collapse = " "), text_width() - 7L)
+    text <- tryCatch(deparse(call), error = function(e) paste0(deparse1(call[[1L]]), "(...)"))
+    text <- gsub(" = ", "#=#", paste(trimws(text), collapse = " "), fixed = TRUE)
+    text <- gsub("#=#", " = ", strwrap(text, text_width() - 7L), fixed = TRUE)
     if (length(text) > lines) {
       text <- c(text[seq_len(lines - 1L)], strtrim(text[lines], text_width() - 12L))
       text[lines] <- paste(text[lines], "...")
     }
     cat("Call: ", paste(text, collapse = "\n        "), "\n", sep = "")
   }
-  if (length(facts)) {
-    print_facts(facts)
-    cat("\n")
-  }
-}
-
-called_name <- function(call) {
-  name <- call[[1]]
-  if (is.call(name) && length(name) == 3L) name <- name[[3]]
-  if (is.symbol(name)) as.character(name) else ""
+  print_facts(facts, "\n")
 }
 
 text_width <- function() max(40L, getOption("width") - 1L)
-
-default_digits <- function() max(3L, getOption("digits") - 3L)
 
 # A tilde stands for a space at which no line is broken.
 print_line <- function(text) writeLines(gsub("~", " ", strwrap(text, text_width())))

@@ -162,6 +162,7 @@ struct Job {
       : composite(read_composite(data["sources"],
                                  read<std::string>(data, "combine"),
                                  read<bool>(data, "bias"))),
+        binary(read<std::string>(data, "combine") == "binary"),
         classes(read<int>(data, "classes")),
         weights(read_weights(settings, composite.size())),
         control(read_multinomial(settings)),
@@ -171,6 +172,7 @@ struct Job {
             control, executor) {}
 
   Composite composite;
+  bool binary;
   int classes;
   VectorXd weights;
   MultinomialSettings control;
@@ -199,6 +201,12 @@ Rcpp::List spread_list(const WeightPosterior& q, bool product,
     component["spread"] = to_r(q.spread());
     component["draws"] = to_r(draws);
   }
+  if (q.binary()) {
+    const VectorXd no_bound = VectorXd::Constant(q.share().size(), NA_REAL);
+    return weights_list(
+        q.mean(), q.covariance().diagonal().cwiseMax(0.0).cwiseSqrt(), NA_REAL,
+        draws.transpose(), q.points().transpose(), no_bound, q.share());
+  }
   VectorXd lower(s), median(s), upper(s);
   for (Index k = 0; k < s; ++k) {
     median[k] = q.quantile(k, 0.5);
@@ -223,7 +231,7 @@ WeightSettings read_spread(const Rcpp::List& settings, bool product) {
   out.slice = read<std::string>(settings, "weights_method") == "slice";
   out.printed = read<std::string>(settings, "is_target") == "point";
   out.first = prior[0];
-  out.second = prior[1];
+  out.second = prior.size() > 1 ? prior[1] : 1.0;
   out.held = read<bool>(settings, "held_hyper");
   if (product) out.points = kMatrices;
   out.seed = read<std::uint64_t>(settings, "seed");
@@ -269,7 +277,10 @@ Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
   const bool own = read<bool>(settings, "own");
   SearchCheck check;
   if (spread) {
-    if (learn) q.emplace(job.composite.size(), read_spread(settings, product));
+    WeightSettings own_law = read_spread(settings, product);
+    own_law.binary = job.binary;
+    own_law.empty = read<bool>(settings, "allow_empty");
+    if (learn) q.emplace(job.composite.size(), own_law);
     if (tune) scales.emplace(learner.scale_count(), read_theta(settings));
     result =
         learner.spread({q ? &*q : nullptr, scales ? &*scales : nullptr,

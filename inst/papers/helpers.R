@@ -84,7 +84,7 @@ by_sign <- function(fit, new, levels) {
 # Linear support vector machine, cost by two grids of hold-outs --------------
 
 fit_svm <- function(x, y, cost) {
-  e1071::svm(x, y, kernel = "linear", cost = cost, scale = FALSE)
+  e1071::svm(x, y, kernel = "linear", cost = cost, scale = FALSE, fitted = FALSE)
 }
 
 # Luts and Ormerod, section 4.1; their costs are not given.
@@ -514,22 +514,49 @@ composite_models <- c(
   WProd = "weighted_product"
 )
 
-composite_fit <- function(model, trial, ..., change = list()) {
-  fit_as(mkprobit, "damoulas2009", model, trial$x, trial$y, seed = 1, ..., change = change)
+composite_fit <- function(model, trial, ..., seed = 1, change = list()) {
+  fit_as(mkprobit, "damoulas2009", model, trial$x, trial$y, seed = seed, ..., change = change)
+}
+
+composite_error <- function(model, trial, ..., change = list()) {
+  wrong(predict(composite_fit(model, trial, ..., change = change), trial$new), trial$truth)
 }
 
 composite_errors <- function(trial, ..., change = list()) {
-  vapply(composite_models, function(model) {
-    fit <- composite_fit(model, trial, ..., change = change)
-    wrong(predict(fit, trial$new), trial$truth)
-  }, 0)
+  vapply(composite_models, composite_error, 0, trial, ..., change = change)
+}
+
+# Shares of the spaces in the learned weights of a sum and of a product; by how much those of `main`
+# are above the rest, on average; and how many points of the importance sampler count.
+learned_shares <- function(trial, main, ...) {
+  out <- lapply(c(sum = "weighted_sum", product = "weighted_product"), function(model) {
+    fit <- composite_fit(model, trial, ...)
+    w <- kernel_weights(fit)$mean
+    w <- stats::setNames(w / sum(w), names(trial$x))
+    named <- mean(w[main]) - mean(w[setdiff(names(w), main)])
+    c(w, "named minus others" = named, "points that count" = fit$diagnostics$weights_ess)
+  })
+  out <- unlist(out)
+  stats::setNames(out, sub(".", ", ", names(out), fixed = TRUE))
+}
+
+draw_shares <- function(shares) {
+  shares <- shares[!grepl("minus|points", names(shares))]
+  spaces <- sub("sum, ", "", names(shares)[seq_len(length(shares) / 2)])
+  graphics::barplot(
+    matrix(shares, ncol = 2, dimnames = list(spaces, c("sum", "product"))), beside = TRUE,
+    legend.text = TRUE, ylab = "share of the weights"
+  )
 }
 
 # The same composites by the sampler.
 by_sampler <- function() {
   list(
     method = "gibbs", chains = 1, ndraws = pick(30, 100, 1000),
-    control = list(warmup = pick(30, 100, 1000), weights_method = NULL, tol = NULL, max_iter = NULL)
+    control = list(
+      warmup = pick(30, 100, 1000), weights_method = NULL, is_target = "exact", tol = NULL,
+      max_iter = NULL
+    )
   )
 }
 

@@ -31,8 +31,10 @@ case <- function(name, fit, new = identity, exact = TRUE, columns = c("(Intercep
   )
 }
 
-# Inducing points that depend neither on the order of the rows nor on units.
+# Inducing points that depend neither on the order of the rows nor on units, nor on rows of
+# weight 0.
 points_of <- function(data, count = 20) {
+  if (!is.null(data$w)) data <- data[data$w > 0, ]
   x <- unique(as_predictors(data))
   x[order(x[, "x2"]), ][round(seq(1, nrow(x), length.out = count)), ]
 }

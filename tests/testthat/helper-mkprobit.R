@@ -25,3 +25,19 @@ two_spaces <- function(n = 45, seed = 1) {
     )
   )
 }
+
+# E y of columns N(m, 1) in which row t is the largest, by quadrature.
+cone_means <- function(m, t) {
+  out <- m
+  for (i in seq_len(ncol(m))) {
+    e <- m[t[i], i] - m[-t[i], i]
+    density <- function(u) dnorm(u) * vapply(u, function(u) prod(pnorm(u + e)), 0)
+    z <- integrate(density, -9, 9, rel.tol = 1e-9)$value
+    pull <- vapply(seq_along(e), function(j) {
+      integrate(function(u) density(u) * dnorm(u + e[j]) / pnorm(u + e[j]), -9, 9)$value / z
+    }, 0)
+    out[-t[i], i] <- out[-t[i], i] - pull
+    out[t[i], i] <- out[t[i], i] + sum(pull)
+  }
+  out
+}

@@ -79,7 +79,7 @@ test_that("a whole weight is a repeated row, and counts are weights", {
     expect_equal(coef(one), coef(two), tolerance = 1e-6)
     expect_equal(vcov(one), vcov(two), tolerance = 1e-6)
     expect_equal(coef(one), coef(three), tolerance = 1e-8)
-    expect_true(three$counted && !three$powers && one$powers)
+    expect_true(three$counted && !three$powers && !one$powers)
   }
 })
 

@@ -26,10 +26,10 @@ test_that("print() says the family, the method and how far to trust it", {
   expect_output(print(logit), "Bayesian logistic mixed model, expectation propagation")
   full <- summary(logit, detail = TRUE)
   expect_output(print(full), "Posterior: +expectation propagation, [0-9]+ pass")
-  expect_output(print(full), "importance\\s+check k = ")
+  expect_output(print(full), "Pareto k = ")
   # A process leaves a residual to its rows, of which it is not made.
   curve <- fit(y ~ gp(x) + z, d)
-  expect_false(any(grepl("importance", capture.output(print(curve)))))
+  expect_false(any(grepl("Pareto", capture.output(print(curve)))))
   expect_output(print(logit), "log evidence")
   expect_output(print(number), "Residual")
   # A pseudo-evidence is not shown.
@@ -65,7 +65,8 @@ test_that("evidence compares models of the same responses, and no others", {
   expect_output(print(table), "simple: y ~ x + (1 | g)\n", fixed = TRUE)
   expect_equal(max(table$elpd_diff), 0)
   expect_identical(table$family, c("logit", "logit", "probit"))
-  expect_output(print(table), "priors mean")
+  expect_output(print(table), "priors that mean the same")
+  expect_output(print(table), "how wide the priors are")
   expect_output(print(anova(logit)), "log_evidence")
   expect_bk_error(log_evidence(hinge), "argument", "pseudo-likelihood")
   expect_bk_error(anova(logit, hinge), "argument", "pseudo-likelihood")

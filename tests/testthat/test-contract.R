@@ -389,6 +389,23 @@ test_that("a weight of two is the row twice", {
   }
 })
 
+test_that("rows of weight 0 have fitted values and no influence", {
+  out <- c(2L, 50L)
+  w <- replace(rep(1, 80), out, 0)
+  for_each_case(function(one, object, new) {
+    if (!model_of(object)$rows$weights) return()
+    fit <- one$fit(transform(one$data, w = w), weights = w)
+    left <- one$fit(one$data[-out, ])
+    expect_equal(predict(fit, new), predict(left, new), info = one$name)
+    own <- as.matrix(fitted(fit))
+    expect_equal(own[-out, ], as.matrix(fitted(left))[, ], ignore_attr = TRUE, info = one$name)
+    expect_false(anyNA(own), info = one$name)
+    expect_length(residuals(fit), 80L)
+    expect_equal(weights(fit), w, info = one$name)
+    expect_equal(nobs(fit), 78L, info = one$name)
+  })
+})
+
 test_that("responses of every form give the same fit", {
   forms <- list(
     contract_data$y == "yes", as.numeric(contract_data$y == "yes"),

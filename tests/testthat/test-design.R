@@ -565,3 +565,16 @@ test_that("names that are not of R's syntax go everywhere", {
   source <- row_source(as.matrix(odd["my x"]), odd$`my y`)
   expect_s3_class(bkm(source, ~ gp(`my x`), threads = 1L), "bkm")
 })
+
+test_that("an ordered factor of too many levels is an error with advice", {
+  rows <- data.frame(g = factor(1:130, ordered = TRUE), y = sin(1:130))
+  expect_bk_error(bkm(y ~ g, rows), "argument", "factor\\(g, ordered = FALSE\\)")
+})
+
+test_that("a missing response is told from missing predictors", {
+  rows <- data.frame(x = c(NA, sin(2:30)), y = c(1, NA, cos(3:30)))
+  for (missing in c("fail", "model")) {
+    expect_bk_error(bkm(y ~ x, rows, missing = missing), "missing", "rows\\s+stay in which")
+  }
+  expect_identical(nobs(bkm(y ~ x, rows, missing = "model", na.action = na.omit, threads = 1)), 29L)
+})

@@ -94,3 +94,14 @@ test_that("update() finds the function where the package is not attached", {
   )
   expect_identical(out, "(Intercept) a 3")
 })
+
+test_that("data that are gone are an error of the package", {
+  fit <- local({
+    own <- data.frame(x = sin(1:30), y = cos(1:30))
+    bkm(y ~ x, own, threads = 1)
+  })
+  expect_bk_error(update(fit, . ~ . + I(x^2)), "argument", "Argument `data` cannot be computed")
+  expect_bk_error(bkm(y ~ x, nowhere), "argument", "object 'nowhere' not found")
+  rows <- data.frame(x = 1:9)
+  expect_bk_error(bkm(rows, formula = y ~ x), "argument", "a formula as the first argument")
+})

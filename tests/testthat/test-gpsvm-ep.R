@@ -98,7 +98,7 @@ test_that("the evidence is above the bound, and is no evidence of the data", {
 test_that("print says how, and a leave-one-out score", {
   text <- paste(capture.output(print(summary(ep_process()))), collapse = "\n")
   expect_match(text, "onverged after [0-9]+ pass")
-  expect_match(text, "leave-one-out -[0-9.]+")
+  expect_match(text, "leave-one-out log score -[0-9.]+")
 })
 
 test_that("print, summary, loo() and the field say the same of rows left out", {
@@ -114,7 +114,7 @@ test_that("print, summary, loo() and the field say the same of rows left out", {
     # Rows tell of themselves: what they add is not far from none.
     expect_gt(found$estimates["p_loo", "Estimate"], 0)
     expect_lt(found$estimates["p_loo", "Estimate"], 40)
-    shown <- sprintf("leave-one-out %s", format(sum, nsmall = 2, digits = 6))
+    shown <- sprintf("leave-one-out log score %.2f", sum)
     expect_output(print(fit), shown, fixed = TRUE)
     expect_output(print(summary(fit)), shown, fixed = TRUE)
   }

@@ -237,3 +237,12 @@ test_that("a family of counts is refused with what to use elsewhere", {
     expect_bk_error(model(y ~ x, d, family = "gausian"), "argument", "Did you mean \"gaussian\"")
   }
 })
+
+test_that("a response may be a matrix of one column, as of scale()", {
+  rows <- data.frame(x = sin(1:30), y = 5 + cos(1:30) + sin(1:30))
+  plain <- transform(rows, y = (y - mean(y)) / sd(y))
+  fit <- bkm(scale(y) ~ x, rows, threads = 1)
+  expect_equal(coef(fit), coef(bkm(y ~ x, plain, threads = 1)))
+  expect_equal(fitted(fit) + residuals(fit), plain$y)
+  expect_equal(coef(bkm(rows["x"], as.matrix(plain$y), threads = 1)), coef(fit))
+})

@@ -196,3 +196,8 @@ test_that("of many classes the area is the mean over their pairs (Hand and Till)
   expect_equal(auc(y, perfect), 1)
   expect_error(auc(y, runif(60)), "4 levels", class = "bayeskernel_error_response")
 })
+
+test_that("balanced_error() of probabilities names a few of them", {
+  error <- expect_bk_error(balanced_error(rep(0:1, 20), (1:40) / 41), "argument", "40 in all")
+  expect_lt(nchar(conditionMessage(error)), 300)
+})

@@ -105,6 +105,49 @@ test_that("subsets have probabilities, the empty one only when asked", {
   }
 })
 
+test_that("subsets are weighed within one fit, as derived and as printed", {
+  d <- two_spaces(9)
+  kernels <- lapply(d$spaces, function(x) exp(-as.matrix(dist(scale(x)))^2 / ncol(x)))
+  for (target in c("exact", "point")) {
+    fit <- suppressWarnings(flat(mkprobit)(
+      d$spaces, d$y, coefficients = "weights", combine = "binary", kernel_weights = "learn",
+      latent_scales = "fixed", weights_method = "is", is_target = target, threads = 1, seed = 1,
+      tol = 1e-12, max_iter = 3000, prior = mkprobit_prior(weights = 0.3)
+    ))
+    states <- attr(kernel_weights(fit), "states")
+    at <- as.matrix(states[names(d$spaces)])
+    each <- lapply(seq_len(nrow(at)), function(s) Reduce(`+`, Map(`*`, kernels, at[s, ])))
+    average <- function(f) Reduce(`+`, Map(function(k, p) p * f(k), each, states$probability))
+    k <- average(identity)
+    w <- fit$coefficients$mean
+    y <- cone_means(w %*% k, as.integer(d$y))
+    exact <- target == "exact"
+    v <- solve((if (exact) average(tcrossprod) else tcrossprod(k)) + diag(9))
+    log_q <- rowSums(at) * log(0.3 / 0.7) + vapply(each, function(k) {
+      -sum((y - w %*% k)^2) / 2 - if (exact) 3 * sum(k * (v %*% k)) / 2 else 0
+    }, 0)
+    q <- exp(log_q - max(log_q))
+    expect_equal(states$probability, q / sum(q), tolerance = 1e-4, label = target)
+    expect_equal(sum(is.na(states$bound)), 3L)
+  }
+  few <- iris[c(1:4, 51:54), 1:4]
+  many <- stats::setNames(lapply(1:11, function(s) few + s), letters[1:11])
+  expect_bk_error(mkprobit(
+    many, factor(rep(1:2, each = 4)), coefficients = "weights", combine = "binary",
+    kernel_weights = "learn", control = list(weights_method = "is")
+  ), "argument", "too many subsets")
+})
+
+test_that("a chain over subsets does not begin where no kernel is in", {
+  many <- two_spaces(60)
+  fit <- quick_mkprobit(
+    many$spaces, many$y, combine = "binary", kernel_weights = "learn", method = "gibbs"
+  )
+  expect_gt(max(kernel_weights(fit)$mean), 0.5)
+  other <- two_spaces(60, 2)
+  expect_lt(mean(predict(fit, other$spaces) != other$y), 0.4)
+})
+
 test_that("length-scales are learned, one or one a column", {
   fit_to <- function(...) {
     suppressWarnings(flat(mkprobit)(
@@ -304,19 +347,7 @@ test_that("a length-scale has the posterior of its conditional law", {
     k <- exp(-fit$theta_table$mean * apart)
     v <- solve(k %*% t(k) + diag(n))
     w <- fit$coefficients$mean
-    m <- w %*% k
-    t <- as.integer(y)
-    ybar <- m
-    for (i in seq_len(n)) {
-      e <- m[t[i], i] - m[-t[i], i]
-      density <- function(u) dnorm(u) * vapply(u, function(u) prod(pnorm(u + e)), 0)
-      z <- integrate(density, -9, 9, rel.tol = 1e-9)$value
-      pull <- vapply(seq_along(e), function(j) {
-        integrate(function(u) density(u) * dnorm(u + e[j]) / pnorm(u + e[j]), -9, 9)$value / z
-      }, 0)
-      ybar[-t[i], i] <- ybar[-t[i], i] - pull
-      ybar[t[i], i] <- ybar[t[i], i] + sum(pull)
-    }
+    ybar <- cone_means(w %*% k, as.integer(y))
     theta <- exp(seq(log(0.01), log(20), length.out = 400))
     log_density <- vapply(theta, function(theta) {
       k <- exp(-theta * apart)

@@ -184,3 +184,12 @@ test_that("an inclusion path is drawn with no names, and with one prior", {
   expect_bk_error(plot(path, main = 3), "argument", "main")
   expect_bk_error(plot(path, names = -1), "argument", "names")
 })
+
+test_that("curves are drawn with another decimal sign", {
+  old <- options(OutDec = ",")
+  on.exit(options(old))
+  rows <- data.frame(x = seq(0.5, 15, 0.5), g = gl(2, 15))
+  rows$y <- sin(rows$x)
+  fit <- bkm(y ~ x + g, rows, threads = 1)
+  expect_error(texts(plot(fit, "partial")), NA)
+})

@@ -70,7 +70,9 @@ test_that("re.form = NA leaves the random effects out, and their groups", {
     tolerance = 1e-10
   )
   expect_equal(predict(process, d, re.form = NA), predict(process, d))
-  expect_bk_error(predict(vb, bare), "argument", "lacks column `g`")
+  expect_bk_error(predict(vb, bare), "argument", "lacks column `g`.*re[.]form = \"new\"")
+  error <- expect_bk_error(predict(vb, bare[1], re.form = NA), "argument", "lacks column `x2`")
+  expect_identical(error$found, "x1")
   expect_bk_error(predict(vb, d, re.form = ~x), "argument", "re.form")
   # The rows of the fit, from its data.
   expect_equal(predict(vb, re.form = NA), predict(vb, d, re.form = NA))

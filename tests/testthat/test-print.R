@@ -66,3 +66,21 @@ test_that("coefficients that a penalty shrinks are printed as such", {
   expect_output(print(free), "Noise: sd ", fixed = TRUE)
   expect_false(any(grepl("Noise", printed(print(summary(free))))))
 })
+
+test_that("print() shows the formula itself, and a long call whole", {
+  rows <- data.frame(x = sin(1:30), y = cos(1:30) + sin(1:30))
+  formulas <- list(y ~ x)
+  lines <- printed(bkm(formulas[[1]], rows, threads = 1, control = bkm_control(tol = 1e-8)))
+  call <- paste(trimws(lines[2:3]), collapse = " ")
+  expect_identical(call, paste(
+    "Call: bkm(formula = y ~ x, data = rows, threads = 1,", "control = bkm_control(tol = 1e-08))"
+  ))
+  expect_false(any(endsWith(lines, "=")))
+})
+
+test_that("print() tells the observations of weights, and the rows of extend()", {
+  rows <- data.frame(x = sin(1:30), y = cos(1:30) + sin(1:30), n = rep(2:4, 10))
+  expect_output(print(bkm(y ~ x, rows, weights = n, threads = 1)), "stand for 90 observations")
+  fit <- extend(bkm(y ~ x, rows[1:20, ], threads = 1), rows[21:30, ], threads = 1)
+  expect_output(print(fit), "Rows: 30 with those of extend()", fixed = TRUE)
+})

@@ -67,3 +67,17 @@ test_that("papers and models by other names are refused", {
   expect_error(published("luts2014", "x"), class = "bayeskernel_error_argument")
   expect_error(published(model = "x"), class = "bayeskernel_error_argument")
 })
+
+test_that("learned weights of Damoulas and Girolami are the printed ones", {
+  data <- two_spaces()
+  weights <- function(model) {
+    suppressWarnings(kernel_weights(do.call(mkprobit, c(
+      list(data$spaces, data$y, seed = 1, threads = 1), published("damoulas2009", model)
+    ))))
+  }
+  # As printed subsets stay where they begin; by the bound one space would be in.
+  expect_gt(min(weights("binary")$mean), 0.9)
+  for (model in c("weighted_sum", "weighted_product")) {
+    expect_identical(published("damoulas2009", model)$control$is_target, "point")
+  }
+})

@@ -7,7 +7,7 @@ about <- list(
 
 run <- function() {
   data <- paper_data("numerals")
-  averaged(lapply(seq_len(pick(1, 1, 50)), function(k) {
+  averaged(lapply(seq_len(pick(1, 4, 50)), function(k) {
     composite_errors(numerals_trial(data, k), change = by_sampler())
   }))
 }

@@ -50,6 +50,10 @@ MultinomialChain::MultinomialChain(Composite composite,
     state.first /= set_.first;
     state.second /= set_.second;
   }
+  constexpr double kHeld = 1e7;  // numbers of a chain
+  if (!set_.lengthscales && set_.weights != WeightPrior::fixed) {
+    composite_.hold(kHeld);
+  }
   state.y = MatrixXd::Zero(c_, composite_.rows());
   state.w = MatrixXd::Zero(c_, m);
   state.alpha = MatrixXd::Constant(shared() ? 1 : c_, m, set_.alpha0);
@@ -246,6 +250,10 @@ void MultinomialChain::move_lengthscales() {
 
 void MultinomialChain::move_weights() {
   if (set_.weights == WeightPrior::fixed) return;
+  // The first latent vectors are those of W = 0, to which no kernel at all
+  // suits best, and there a chain stays.
+  const bool subsets = set_.weights == WeightPrior::bernoulli;
+  if (subsets && sweeps_ <= warmup_ / 2) return;
   Stream own = stream(Purpose::kernels, 0);
   const Index size = composite_.size();
   if (set_.weights == WeightPrior::dirichlet) {

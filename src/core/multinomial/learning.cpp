@@ -118,9 +118,7 @@ MultinomialResult KernelLearner::spread(const Spread& q,
       total.interrupted = true;
       if (known) break;
     }
-    const Index m = fit_.gram().rows();
-    const MatrixXd covariance =
-        q.printed ? MatrixXd::Zero(m, m) : total_covariance();
+    const MatrixXd covariance = q.printed ? MatrixXd() : total_covariance();
     // Points of several passes are compared: the whole of log N(E y | W k, I).
     const double offset = q.printed ? -0.5 * fit_.y().squaredNorm() : 0.0;
     bool same = true;
@@ -292,7 +290,8 @@ bool KernelLearner::update_weights(WeightPosterior& q,
       return offset + beta.dot(f.slope - 0.5 * bent);
     });
   }
-  return q.update([&](const VectorXd& beta, VectorXd* gradient) {
+  composite_.hold(Design::kMost);
+  const bool same = q.update([&](const VectorXd& beta, VectorXd* gradient) {
     design_ = std::make_unique<Design>(composite_, beta, executor_);
     VectorXd by_weight, by_kernel;
     const double value =
@@ -300,6 +299,8 @@ bool KernelLearner::update_weights(WeightPosterior& q,
     if (gradient != nullptr) *gradient += by_weight;
     return offset + value;
   });
+  composite_.release();
+  return same;
 }
 
 bool KernelLearner::update_scales(WeightPosterior& q,
@@ -342,7 +343,8 @@ void KernelLearner::set_scales(const VectorXd& theta) {
 auto KernelLearner::quadratic(const MatrixXd& covariance) const -> Quadratic {
   const Index own = composite_.own_regressors(), size = composite_.size();
   const MatrixXd& w = fit_.mean();
-  const MatrixXd r = covariance + w.transpose() * w;
+  MatrixXd r = w.transpose() * w;
+  if (covariance.size() > 0) r += covariance;
   const MatrixXd inner = r.topLeftCorner(own, own);
   VectorXd constant = VectorXd::Zero(own);  // R times the bias
   if (composite_.bias()) constant = r.col(own).head(own);
@@ -466,7 +468,11 @@ double KernelLearner::raw_slopes(const MatrixXd& covariance, bool with_weights,
     const auto k = design_->tile(t, at.design);
     const Index begin = design_->begin(t), n = k.cols();
     at.residual.noalias() = fit_.y().middleCols(begin, n) - w * k;
-    at.pull.noalias() = covariance * k;
+    if (covariance.size() > 0) {
+      at.pull.noalias() = covariance * k;
+    } else {
+      at.pull.setZero(k.rows(), n);
+    }
     // <K, B> - <K, R K> / 2 = <E Y - m / 2, m> - <K, V K> / 2.
     part.value = (at.residual + 0.5 * w * k).cwiseProduct(w * k).sum() -
                  0.5 * at.pull.cwiseProduct(k).sum();

@@ -158,7 +158,8 @@ class KernelLearner {
   double target(const VectorXd& at, const MatrixXd& covariance,
                 VectorXd& gradient);
 
-  // Whether the bound may be compared with the last.
+  // Whether the bound may be compared with the last. Without a covariance
+  // coefficients are their means.
   bool update_weights(WeightPosterior& q, const MatrixXd& covariance,
                       double offset);
   bool update_scales(WeightPosterior& q, const MatrixXd& covariance,

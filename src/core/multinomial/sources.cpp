@@ -111,11 +111,25 @@ Composite::Composite(std::vector<Source> sources, Combination combination,
 
 void Composite::base(Index s, Index first, Index count, Scratch& scratch,
                      double* out) const {
-  if (combination_ == Combination::sum) {
+  if (!held_.empty()) {
+    const MatrixXd& all = held_[static_cast<std::size_t>(s)];
+    std::copy_n(all.data() + first * all.rows(), count * all.rows(), out);
+  } else if (combination_ == Combination::sum) {
     sources_[s].block(first, count, scratch, out);
   } else {
     sources_[s].log_block(first, count, scratch, out);
   }
+}
+
+void Composite::hold(double most) {
+  const Index m = own_regressors(), n = rows();
+  if (static_cast<double>(m) * static_cast<double>(n * size()) > most) return;
+  Scratch scratch;
+  std::vector<MatrixXd> all(static_cast<std::size_t>(size()), MatrixXd(m, n));
+  for (Index s = 0; s < size(); ++s) {
+    base(s, 0, n, scratch, all[static_cast<std::size_t>(s)].data());
+  }
+  held_ = std::move(all);
 }
 
 void Composite::block(const VectorXd& weights, Index first, Index count,

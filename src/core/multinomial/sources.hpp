@@ -90,6 +90,11 @@ class Composite {
   void base(Index s, Index first, Index count, Scratch& scratch,
             double* out) const;
 
+  // Until released the matrices of all objects are kept, where these are at
+  // most `most` numbers; nothing about the sources may change meanwhile.
+  void hold(double most);
+  void release() { held_.clear(); }
+
   // The columns of the design for some objects, regressors() x count; a bias
   // has the value `constant`.
   void block(const VectorXd& weights, Index first, Index count,
@@ -97,6 +102,7 @@ class Composite {
 
  private:
   std::vector<Source> sources_;
+  std::vector<MatrixXd> held_;
   Combination combination_;
   bool bias_;
 };

@@ -12,6 +12,10 @@ WeightPosterior::WeightPosterior(Index size, const WeightSettings& settings)
   if (size < 2 && !settings.product) {
     throw ArgumentError("one space has no weight to learn");
   }
+  if (set_.binary) {
+    list_subsets();
+    return;
+  }
   const double s = static_cast<double>(size);
   if (set_.product) {
     const auto mean = [&](double of) { return set_.held ? of : 1.0 / of; };
@@ -87,6 +91,10 @@ VectorXd WeightPosterior::coordinates() const {
 }
 
 double WeightPosterior::log_prior(const VectorXd& beta) const {
+  if (set_.binary) {
+    return beta.sum() * std::log(set_.first) +
+           (static_cast<double>(size_) - beta.sum()) * std::log1p(-set_.first);
+  }
   return (shape_.array() - 1.0).matrix().dot(VectorXd(beta.array().log())) -
          rate_.dot(beta);
 }
@@ -113,6 +121,17 @@ void WeightPosterior::draw_flat() {
   }
   log_base_ =
       VectorXd::Constant(set_.points, log_gamma(static_cast<double>(size_)));
+}
+
+void WeightPosterior::list_subsets() {
+  const Index least = set_.empty ? 0 : 1, count = (Index{1} << size_) - least;
+  points_.resize(size_, count);
+  for (Index k = 0; k < count; ++k) {
+    for (Index s = 0; s < size_; ++s) {
+      points_(s, k) = static_cast<double>((k + least) >> s & 1);
+    }
+  }
+  log_base_ = VectorXd::Constant(count, -std::log(static_cast<double>(count)));
 }
 
 void WeightPosterior::find_entropy() {

@@ -5,6 +5,7 @@
 //   sum      beta ~ Dir(rho),             rho_s ~ Gamma(first, second)
 //   product  beta_s ~ Gamma(pi_s, chi_s), pi_s ~ Exp(first), chi_s ~
 //            Exp(second)
+//   binary   beta_s ~ Bernoulli(first), all subsets
 // or, held, rho_s = first, and pi_s = first, chi_s = second,
 // by points with weights (importance), or by steps of a sampler (slice). The
 // points are drawn once and weighed anew in every iteration, with f as it is:
@@ -27,6 +28,8 @@
 namespace bayeskernel {
 struct WeightSettings {
   bool product = false;
+  bool binary = false;
+  bool empty = false;  // no kernel at all is a subset
   bool slice = false;
   bool printed = false;  // points of the prior, all that were ever drawn
   double first = 1.0, second = 1.0;  // of the prior of rho, or of pi and chi
@@ -48,16 +51,18 @@ class WeightPosterior {
   // a gradient that is null; whether the bound may be compared with the last.
   template <class F>
   bool update(F&& f) {
-    const bool same = set_.slice     ? sample(f)
-                      : set_.printed ? gather(f)
-                                     : weigh(f);
+    const bool same = set_.slice                     ? sample(f)
+                      : set_.printed && !set_.binary ? gather(f)
+                                                     : weigh(f);
     mean_ = points_ * share_;
     const MatrixXd centred = points_.colwise() - mean_;
     covariance_ = centred * share_.asDiagonal() * centred.transpose();
-    log_mean_ = set_.printed
-                    ? VectorXd(mean_.array().max(1e-300).log())
-                    : VectorXd(points_.array().log().matrix() * share_);
-    const double hyper = set_.held      ? held_density()
+    log_mean_ =
+        set_.printed
+            ? VectorXd(mean_.array().max(1e-300).log())
+            : VectorXd(points_.array().max(1e-300).log().matrix() * share_);
+    const double hyper = set_.binary    ? log_prior(mean_)
+                         : set_.held    ? held_density()
                          : set_.product ? gamma_hyper()
                                         : dirichlet_hyper();
     bound_ = entropy_ + hyper;
@@ -67,6 +72,9 @@ class WeightPosterior {
   const VectorXd& mean() const { return mean_; }
   const VectorXd& log_mean() const { return log_mean_; }
   const MatrixXd& covariance() const { return covariance_; }
+  bool binary() const { return set_.binary; }
+  const MatrixXd& points() const { return points_; }
+  const VectorXd& share() const { return share_; }
   // E log p(beta, h) - E log q(beta, h).
   double bound() const { return bound_; }
   double effective() const { return effective_; }
@@ -153,6 +161,7 @@ class WeightPosterior {
 
   // Points of the flat law on the simplex.
   void draw_flat();
+  void list_subsets();
 
   template <class F>
   void place(F& f) {
@@ -185,7 +194,8 @@ class WeightPosterior {
       guess_ = points_ * share_;
       effective_ = 1.0 / share_.squaredNorm();
       // Those that were placed just now are the best there are.
-      if (effective_ >= kFewest || !same || places_ >= kMostPlaces) break;
+      const bool last = !same || places_ >= kMostPlaces;
+      if (set_.binary || effective_ >= kFewest || last) break;
       same = false;
       place(f);
     }
