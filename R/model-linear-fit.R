@@ -134,6 +134,9 @@ first_law <- function(rows, settings) {
   model <- completion_model(rows, settings$mechanism)
   # A response with little noise tells a value that a curve is made of more sharply than its law.
   if (settings$family == "gaussian" && length(rows$processes) > 0L) model$nodes <- 21L
+  if (settings$family == "gaussian" && is.null(settings$mechanism)) {
+    model$response <- response_of_completed(rows)
+  }
   if (!is.null(settings$mechanism)) {
     model$mechanism <- start_mechanism(settings$mechanism, rows$holes)
   }
@@ -231,7 +234,7 @@ linear_collect <- function(fit, core, job, rows) {
   fit$holes$levels <- rows$holes$levels
   fit$holes$model <- job$completion_model
   # Of rows of the fit alone.
-  fit$holes$model[c("by_row", "seen")] <- NULL
+  fit$holes$model[c("by_row", "seen", "response")] <- NULL
   if (fit$method == "gibbs") {
     fit <- collect_gibbs(fit, core, job)
     core$influence <- gibbs_influence(fit, job)

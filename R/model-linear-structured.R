@@ -318,7 +318,7 @@ imputed_gibbs <- function(holes, design) {
 #'   the scale of `column`. Where factors miss values there is a column `level`, too, and each such
 #'   missing value has a row for each level: `mean` is the level's probability, `sd` the standard
 #'   deviation of its indicator.
-#' @section Variational fits: `"vb"` understates `sd`.
+#' @section Variational fits: `"vb"` understates `sd`, except with groups and a Gaussian response.
 #' @section Errors: `bayeskernel_error_argument` if the fit did not model missing predictors.
 #' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
 #'   Bayesian inference for support vector machine classification.
@@ -331,10 +331,14 @@ imputed_gibbs <- function(holes, design) {
 #' @section Groups: Each grouping factor of the formula adds a normal effect of its groups to the
 #'   predictors with missing values. So a missing value borrows from the other rows of its group.
 #'   The slope of a group and its effect on x are taken as independent. A new group has the
-#'   distribution of any group. With `"ep"` and `"vb"` rows are completed one by one; coefficients
-#'   are then moved to the maximum of the likelihood of whole groups, for classes by one step. That
-#'   applies to the random term with most effects and up to 60 coefficients, to numbers in linear
-#'   terms, and not to the hinge.
+#'   distribution of any group.
+#'
+#'   With a Gaussian response `"ep"` and `"vb"` integrate the missing values and the effects of the
+#'   groups out of the likelihood. Coefficients, variances and imputed values are those of that
+#'   posterior, with the model of the predictors as estimated; the bound of `"vb"` is not. For two
+#'   classes rows are completed one by one, and one step follows toward the same. Both apply to the
+#'   random term with most effects and up to 60 coefficients, to numbers in linear terms and
+#'   products, and not to the hinge.
 #'
 #' @section The response: A Gaussian response counts as one more predictor while \eqn{\mu}{mu} and
 #'   \eqn{\Sigma}{Sigma} are estimated by EM, which is exact for linear models. For [gp()] terms and
@@ -349,8 +353,9 @@ imputed_gibbs <- function(holes, design) {
 #'   values. A new row may miss only factors that did so in the fit.
 #'
 #' @section Standard errors: With `"ep"` and `"vb"` covariances of coefficients include what the
-#'   missing values leave unknown, by Louis' (1982) formula. For the hinge this holds with `"vb"`,
-#'   and only if factors miss values or there are [gp()] or random terms.
+#'   missing values leave unknown, by Louis' (1982) formula. With groups and
+#'   a Gaussian response they are those of the likelihood without the missing values. For the hinge
+#'   this holds with `"vb"`, and only if factors miss values or there are [gp()] or random terms.
 #' @references
 #' Little, R. J. A. and Schluchter, M. D. (1985). Maximum likelihood estimation for mixed
 #' continuous and categorical data with missing values. *Biometrika* 72, 497-512.

@@ -89,6 +89,9 @@ rows_of_completions <- function(rows, parts, model) {
   holes <- rows$holes
   known <- groups_of_completed(model, rows)
   atoms <- core_call(atoms_cpp(explained(holes), missing_codes(holes), known$model, known$codes))
+  if (!is.null(model$response) && !is.null(rows$y)) {
+    atoms <- atoms_at_response(atoms, model$response, rows)
+  }
   if (!is.null(model$mechanism)) {
     prior <- within_rows(atoms$log_prior + mechanism_tilt(model$mechanism, atoms, holes), atoms$row)
     atoms$log_prior <- log(pmax(prior, 1e-300))
@@ -128,6 +131,56 @@ rows_of_completions <- function(rows, parts, model) {
   rows["holes"] <- list(NULL)
   rows$atoms <- atoms
   rows
+}
+
+# A response that is a line in the predictors, by the rows that miss nothing: where the values that
+# it leaves possible are. `NULL` where it is no line, or where it has groups, of which the law of
+# the rows has it (model-missing-groups.R).
+response_of_completed <- function(rows) {
+  holes <- rows$holes
+  x <- explained(holes)
+  whole <- which(rowSums(is.na(x)) == 0)
+  if (length(rows$random) > 0L || length(rows$processes) > 0L || length(holes$levels) > 0L ||
+    any(lengths(rows$info$holes$parts[[1L]]$made) > 1L) || length(whole) < ncol(x) + 3L) {
+    return(NULL)
+  }
+  y <- (rows$y - rows$offset)[whole]
+  fit <- stats::lm.fit(cbind(1, x[whole, , drop = FALSE]), y)
+  coefficients <- replace(fit$coefficients, is.na(fit$coefficients), 0)
+  noise <- sum(fit$residuals^2) / (length(whole) - fit$rank)
+  if (!is.finite(noise) || noise <= 1e-10 * stats::var(y)) return(NULL)
+  list(coefficients = unname(coefficients), noise = noise)
+}
+
+# Nodes of one missing number where it is likely to be given the response, with the weights that
+# make sums over them those of the law of the predictors: little noise tells a value more sharply
+# than nodes of its law could.
+atoms_at_response <- function(atoms, response, rows) {
+  row <- atoms$row
+  gone <- is.na(explained(rows$holes))
+  single <- rowSums(gone) == 1
+  at <- which(single[row])
+  if (length(at) == 0L) return(atoms)
+  unit <- row[at]
+  share <- exp(atoms$log_prior[at])
+  cell <- cbind(at, max.col(gone[unit, , drop = FALSE], "first"))
+  x <- atoms$predictors[cell]
+  pool <- function(value) stats::ave(share * value, unit, FUN = sum)
+  mean <- pool(x)
+  sd <- sqrt(pool((x - mean)^2))
+  z <- (x - mean) / sd
+  slope <- response$coefficients[-1L][cell[, 2L]]
+  f <- response$coefficients[1L] + drop(atoms$predictors[at, , drop = FALSE] %*%
+    response$coefficients[-1L]) + slope * (mean - x)
+  noise <- response$noise / pmax((rows$weights %||% 1 + 0 * rows$y)[unit], 1e-8)
+  var <- 1 / (1 / sd^2 + slope^2 / noise)
+  center <- mean + var * slope / noise * ((rows$y - rows$offset)[unit] - f)
+  # A little wider: the slope is not known yet.
+  own <- pmin(1.2 * sqrt(var), sd)
+  new <- center + own * z
+  atoms$predictors[cell] <- new
+  atoms$log_prior[at] <- atoms$log_prior[at] + (z^2 - ((new - mean) / sd)^2) / 2 + log(own / sd)
+  atoms
 }
 
 # Which rows the atoms complete, the wide ones where factors are missing: their matrices, the uses
@@ -200,7 +253,7 @@ latent_draws_completed <- function(object, rows, take, response, threads) {
 
 # Of the atoms' answers those of the rows, and the values that were missing.
 collect_completed <- function(core, job) {
-  core <- move_shared(widen_completed(core, job), job)
+  core <- collect_missing(core, job)
   rows <- job$data$atoms$row
   own <- pool_completed(list(mean = core$mean, var = core$variance_f), core$share, rows)
   core$mean <- own$mean
@@ -229,6 +282,12 @@ imputed_numbers <- function(core, job) {
   for (j in seq_along(design$holes$predictors)) {
     mean[, j] <- over_completed(x[, j], core$share, row)
     square[, j] <- over_completed((x[, j] - mean[row, j])^2, core$share, row)
+  }
+  known <- core$completed
+  if (!is.null(known$move)) mean[, known$where] <- mean[, known$where] + known$move
+  if (!is.null(known$mean)) {
+    mean[, known$where] <- known$mean
+    square[, known$where] <- known$var
   }
   cell <- cbind(at$row, at$predictor)
   scale <- design$holes$scale_x[at$predictor]

@@ -3,9 +3,8 @@
 # the other has not. Atoms complete each row by itself and know nothing of that;
 # slopes, and variances of groups, come out small by it. Where the response is
 # Gaussian and linear in what is missing, the likelihood of a group with its
-# missing values and all effects integrated out is a normal density. Its maximum
-# is where the posterior goes, from where it has the maximum without what is
-# shared.
+# missing values and all effects integrated out is a normal density, of which
+# the posterior is made (model-missing-marginal.R). Classes go one step toward it.
 #
 # Of row i: y = x0'theta + z'u + b'(M c + e) + noise,  b the slopes of what is
 # missing, x0 the row at the mean of that given what is seen of the predictors,
@@ -19,7 +18,7 @@ shared_effects <- function(job) {
   holes <- job$design$holes
   data <- job$data
   if (!(job$settings$family %in% c("gaussian", "logit", "probit")) || is.null(model$seen) ||
-    length(model$share) > 1L || length(holes$levels) > 0L ||
+    !is.null(model$mechanism) || length(model$share) > 1L || length(holes$levels) > 0L ||
     length(job$design$processes) > 0L || ncol(data$z) == 0L ||
     length(data$crossed) > 0L || length(job$design$units) > 0L ||
     length(job$blocks$precision) > most_shared_columns ||
@@ -93,11 +92,14 @@ missing_of_rows <- function(x, holes, model, design, place) {
   # What atoms have: effects by row, with the others' responses in view.
   by_row <- model$by_row
   toward <- matrix(0, nrow(x), width)
-  toward[by_row$row, ] <- t(by_row$mean) - shift[by_row$row, ]
   apart <- matrix(0, nrow(x), width^2)
-  apart[by_row$row, ] <- t(by_row$var)
+  if (!is.null(by_row)) {
+    toward[by_row$row, ] <- t(by_row$mean) - shift[by_row$row, ]
+    apart[by_row$row, ] <- t(by_row$var)
+  }
   list(
     patterns = patterns, use = use, width = width, toward = toward, apart = apart,
+    mean = mean[, where, drop = FALSE], where = where,
     open = aperm(array(open, c(width, width, ncol(open))), c(3L, 1L, 2L))
   )
 }
@@ -128,12 +130,10 @@ invert_groups <- function(a) {
   list(inverse = a, log_det = log_det)
 }
 
-# The likelihood of all groups and its derivatives.
+# The effects of all groups and what rows leave open, given coefficients and variances.
 # at: from shared_effects().
 # theta, precision, noise: coefficients; of effects the r x r precision; variance of the noise.
-# Returns `value`, the log likelihood; `theta`, `scale`, `noise`: derivatives in theta, in the log
-#   of the scale of the effects' covariance, and in the log of the noise; `effects`: E u given all.
-shared_score <- function(at, theta, precision, noise) {
+shared_state <- function(at, theta, precision, noise) {
   n <- length(at$y)
   width <- at$width
   r <- ncol(at$z)
@@ -149,46 +149,114 @@ shared_score <- function(at, theta, precision, noise) {
   }
   s <- noise / at$weight
   total <- s + rowSums(slope * spread)
-  share <- s / total
   k <- cbind(at$z, moved)
   q <- r + width
   effects <- seq_len(r)
-  a <- array(0, c(at$groups, q, q))
-  own <- sort(unique(at$group))
+  gap <- at$y - drop(x %*% theta)
+  weighted <- k / total
+  pairs <- lower_triangle(q)
+  sums <- rowsum(
+    cbind(weighted[, pairs[, 1L]] * k[, pairs[, 2L]], weighted * gap), at$group,
+    reorder = FALSE
+  )
+  own <- unique(at$group)
   prior <- at$prior %||% invert_groups(at$open)
+  a <- array(0, c(at$groups, q, q))
   a[, -effects, -effects] <- prior$inverse
   for (i in effects) for (j in effects) a[, i, j] <- precision[i, j]
-  weighted <- k / total
-  for (j in seq_len(q)) a[own, , j] <- a[own, , j] + rowsum(weighted * k[, j], at$group)
+  for (l in seq_len(nrow(pairs))) {
+    i <- pairs[l, 1L]
+    j <- pairs[l, 2L]
+    a[own, i, j] <- a[own, i, j] + sums[, l]
+    a[, j, i] <- a[, i, j]
+  }
   a <- invert_groups(a)
-  gap <- at$y - drop(x %*% theta)
   pull <- matrix(0, at$groups, q)
-  pull[own, ] <- rowsum(weighted * gap, at$group)
-  mean <- vapply(seq_len(q), function(j) {
-    rowSums(matrix(a$inverse[, j, ], at$groups) * pull)
-  }, numeric(at$groups))
-  mean <- matrix(mean, at$groups)
+  pull[own, ] <- sums[, nrow(pairs) + seq_len(q)]
+  mean <- by_group(a$inverse, pull)
   value <- -sum(log(2 * pi * total) + gap^2 / total) / 2 +
     sum(mean * pull) / 2 - sum(a$log_det) / 2 - sum(prior$log_det) / 2 +
     at$groups * determinant(precision)$modulus[1L] / 2
-  gap <- gap - rowSums(k * mean[at$group, , drop = FALSE])
-  turned <- vapply(seq_len(q), function(j) {
-    rowSums(k * matrix(a$inverse[at$group, , j], n))
-  }, numeric(n))
-  square <- gap^2 + rowSums(k * turned)
+  list(
+    value = value, x = x, s = s, total = total, spread = spread, loading = k, mean = mean,
+    inverse = a$inverse, gap = gap - rowSums(k * mean[at$group, , drop = FALSE])
+  )
+}
+
+# Symmetric matrices, groups x q x q, by vectors, groups x q.
+by_group <- function(a, x) {
+  out <- 0 * x
+  for (j in seq_len(ncol(x))) out <- out + x[, j] * matrix(a[, , j], nrow(x))
+  out
+}
+
+# The likelihood of all groups and its derivatives.
+# Returns `value`, the log likelihood; `theta`, `scale`, `noise`: derivatives in theta, in the log
+#   of the scale of the effects' covariance, and in the log of the noise; `effects`: E u given all.
+shared_score <- function(at, theta, precision, noise,
+                         own = shared_state(at, theta, precision, noise)) {
+  r <- ncol(at$z)
+  effects <- seq_len(r)
+  mean <- own$mean
+  k <- own$loading
+  share <- own$s / own$total
+  turned <- by_group(own$inverse[at$group, , , drop = FALSE], k)
+  square <- own$gap^2 + rowSums(k * turned)
   # E of what is missing, less its mean, times the noise of the row.
-  open <- share * (gap * mean[at$group, -effects, drop = FALSE] - turned[, -effects, drop = FALSE])
-  both <- spread * (share * (square / total - 1))
+  open <- share *
+    (own$gap * mean[at$group, -effects, drop = FALSE] - turned[, -effects, drop = FALSE])
+  both <- own$spread * (share * (square / own$total - 1))
   for (one in at$patterns) {
     both[one$at, ] <- both[one$at, , drop = FALSE] + open[one$at, , drop = FALSE] %*% t(one$move)
   }
-  score <- score_of_columns(at, x, share * gap / s, both / s)
+  score <- score_of_columns(at, own$x, share * own$gap / own$s, both / own$s)
   second <- crossprod(mean[, effects, drop = FALSE]) +
-    matrix(colSums(matrix(a$inverse[, effects, effects, drop = FALSE], at$groups)), r)
+    matrix(colSums(matrix(own$inverse[, effects, effects, drop = FALSE], at$groups)), r)
   list(
-    value = value, theta = score, scale = (sum(precision * second) - at$groups * r) / 2,
-    noise = sum(share^2 * square / s - share) / 2, effects = mean[, effects, drop = FALSE]
+    value = own$value, theta = score, scale = (sum(precision * second) - at$groups * r) / 2,
+    noise = sum(share^2 * square / own$s - share) / 2, effects = mean[, effects, drop = FALSE]
   )
+}
+
+# Of the coefficients, effects and what is missing integrated out.
+shared_information <- function(at, own) {
+  q <- ncol(own$loading)
+  p <- ncol(own$x)
+  load <- own$loading[, rep(seq_len(q), each = p), drop = FALSE] / own$total
+  moved <- rowsum(load * own$x[, rep(seq_len(p), q), drop = FALSE], at$group, reorder = FALSE)
+  used <- unique(at$group)
+  out <- crossprod(own$x, own$x / own$total)
+  for (i in seq_len(q)) {
+    turned <- 0
+    for (j in seq_len(q)) {
+      turned <- turned + own$inverse[used, i, j] * moved[, (j - 1L) * p + seq_len(p), drop = FALSE]
+    }
+    out <- out - crossprod(moved[, (i - 1L) * p + seq_len(p), drop = FALSE], turned)
+  }
+  out
+}
+
+# What is missing given all that is seen: mean and variance by row, on the scale of the predictors'
+# model, of the predictors in `where`.
+shared_completions <- function(at, theta, precision, noise) {
+  own <- shared_state(at, theta, precision, noise)
+  effects <- seq_len(ncol(at$z))
+  mean <- at$mean
+  var <- matrix(0, nrow(mean), at$width)
+  for (one in at$patterns) {
+    rows <- one$at
+    group <- at$group[rows]
+    by <- own$spread[rows, , drop = FALSE] / own$total[rows]
+    mean[rows, ] <- mean[rows, ] + by * own$gap[rows] +
+      own$mean[group, -effects, drop = FALSE] %*% t(one$move)
+    for (j in which(diag(one$left) > 0)) {
+      load <- -by[, j] * own$loading[rows, , drop = FALSE]
+      load[, -effects] <- load[, -effects] + rep(one$move[j, ], each = length(rows))
+      turned <- by_group(own$inverse[group, , , drop = FALSE], load)
+      var[rows, j] <- one$left[j, j] - by[, j] * own$spread[rows, j] + rowSums(load * turned)
+    }
+  }
+  list(mean = mean, var = var)
 }
 
 # By row what f moves by with each missing value.
@@ -252,7 +320,8 @@ apart_score <- function(at, theta, precision) {
   second <- crossprod(mean) + matrix(colSums(matrix(solve_groups(1 / s), at$groups)), r)
   list(
     theta = score_of_columns(at, x, share * gap / s, spread * (share * (gap^2 / total - 1)) / s),
-    scale = (sum(precision * second) - at$groups * r) / 2, effects = mean
+    scale = (sum(precision * second) - at$groups * r) / 2, effects = mean,
+    completed = at$mean + extra + spread * gap / total
   )
 }
 
@@ -299,83 +368,26 @@ shared_step <- function(at, job, theta, precision, held) {
   scale <- phi[p + 1L]
   list(
     theta = theta, scale = scale, noise = 0,
-    moved = shared_score(at, theta, psi * exp(-scale), 1)$effects - alone$effects
+    moved = shared_score(at, theta, psi * exp(-scale), 1)$effects - alone$effects,
+    completed = shared_completions(at, theta, psi * exp(-scale), 1)$mean - alone$completed
   )
 }
 
 # The inverse of minus the derivative of a score in what is `free`, by steps of it; `here`: the
-# score at `phi`, which begins with p coefficients. `NULL` where it is not positive definite.
+# score at `phi`, which begins with p coefficients. Where that is not positive definite the
+# directions that are not count by their size.
 inverse_curvature <- function(score, phi, here, free, p) {
   step <- rep(1e-4, length(phi))
   step[seq_len(p)] <- 1e-4 * pmax(abs(phi[seq_len(p)]), 0.1)
   curvature <- vapply(which(free), function(k) {
     (score(replace(phi, k, phi[k] + step[k])) - here) / step[k]
   }, here)
-  tryCatch(chol2inv(chol(-(curvature + t(curvature)) / 2)), error = function(e) NULL)
-}
-
-# The maximum --------------------------------------------------------------
-
-# Derivative of the log prior of a block's log variance, or of the noise's.
-log_variance_slope <- function(prior, x) {
-  t <- prior$half_t
-  if (length(t) == 2L) return(1 / 2 - (t[1L] + 1) / 2 * exp(x) / (t[1L] * t[2L]^2 + exp(x)))
-  -prior$shape + prior$rate * exp(-x)
-}
-
-# Where the posterior of coefficients and variances is largest. Variances are those of the maximum
-# with the coefficients integrated out; where `held`, they stay.
-# at: by shared_effects(). @param job The job.
-# theta, precision, noise: where to begin: precisions of all blocks.
-# Returns the same, with `effects`; `NULL` where it is not found.
-shared_maximum <- function(at, job, theta, precision, noise, held) {
-  blocks <- job$blocks
-  p <- length(theta)
-  prior <- prior_precision(blocks, precision)
-  at$prior <- invert_groups(at$open)
-  psi <- as.matrix(precision[[at$block]])
-  learns <- blocks$blocks[[at$block]]$kind == "iid"
-  free <- c(rep(TRUE, p), !held & learns, !held & !is.null(job$control$noise$rate))
-  # Coefficients, minus the log precision of the effects, log of the noise.
-  score <- function(phi) {
-    found <- shared_score(at, phi[seq_len(p)], psi * exp(-phi[p + 1L]), noise * exp(phi[p + 2L]))
-    c(
-      found$theta - drop(prior %*% (phi[seq_len(p)] - blocks$mean)),
-      found$scale + log_variance_slope(blocks$blocks[[at$block]], phi[p + 1L] - log(psi[1L])),
-      found$noise + log_variance_slope(job$control$noise, phi[p + 2L] + log(noise))
-    )[free]
-  }
-  phi <- c(theta, 0, 0)
-  here <- score(phi)
-  cov <- inverse_curvature(score, phi, here, free, p)
-  if (is.null(cov)) return(NULL)
-  spread <- t(chol(cov[seq_len(p), seq_len(p)])) * sqrt(p)
-  last <- sum(free) - p
-  for (k in 1:8) {
-    # Variances are those of coefficients that are not known.
-    if (last > 0L) {
-      around <- vapply(seq_len(p), function(j) {
-        theta <- c(seq_len(p), 0L, 0L) > 0L
-        up <- down <- phi
-        up[theta] <- phi[theta] + spread[, j]
-        down[theta] <- phi[theta] - spread[, j]
-        (score(up) + score(down))[p + seq_len(last)] / 2
-      }, numeric(last))
-      here[p + seq_len(last)] <- rowMeans(matrix(around, last))
-    }
-    move <- drop(cov %*% here)
-    size <- max(abs(move) / sqrt(diag(cov)))
-    phi[free] <- phi[free] + move * min(1, 1 / size)
-    if (!is.finite(size) || size < 0.005) break
-    here <- score(phi)
-  }
-  if (!is.finite(size) || size > 0.05) return(NULL)
-  psi <- psi * exp(-phi[p + 1L])
-  noise <- noise * exp(phi[p + 2L])
-  list(
-    theta = phi[seq_len(p)], scale = phi[p + 1L], noise = phi[p + 2L],
-    effects = shared_score(at, phi[seq_len(p)], psi, noise)$effects
-  )
+  curvature <- -(curvature + t(curvature)) / 2
+  if (!all(is.finite(curvature))) return(NULL)
+  unit <- 1 / sqrt(pmax(abs(diag(curvature)), 1e-12))
+  parts <- eigen(curvature * tcrossprod(unit), symmetric = TRUE)
+  size <- pmax(abs(parts$values), 0.01)
+  tcrossprod(unit * parts$vectors / rep(sqrt(size), each = length(unit)))
 }
 
 prior_precision <- function(blocks, precision) {
@@ -387,30 +399,6 @@ prior_precision <- function(blocks, precision) {
     out[at, at] <- out[at, at] + kronecker(diag(block$members), as.matrix(precision[[l]]))
   }
   out
-}
-
-# Moves the core's answer by what is shared. Variances move where there is a lattice over them, of
-# which the first point is the best.
-move_shared <- function(core, job) {
-  at <- if (isTRUE(core$usable) && length(core$basis) == 0L) shared_effects(job)
-  if (is.null(at)) return(core)
-  lattice <- length(core$points) > 0L && length(core$points[[1L]]$place) > 0L
-  best <- if (lattice) core$points[[1L]] else core
-  found <- if (job$settings$family == "gaussian") {
-    noise <- if (lattice) best$noise else core$noise$rate / core$noise$shape
-    if (length(noise) == 0L) noise <- 1 / core$noise$precision
-    shared_maximum(at, job, best$theta_mean, best$precision, noise, !lattice)
-  } else {
-    at <- normal_responses(at, core, job)
-    shared_step(at, job, best$theta_mean, best$precision, !lattice)
-  }
-  if (is.null(found)) return(core)
-  theta <- found$theta - best$theta_mean
-  effects <- t(found$moved %||% (found$effects - t(best$group_mean)))
-  core$mean <- core$mean + moved_rows(job, theta, effects)
-  core <- shift_answer(core, theta, effects)
-  core$points <- lapply(core$points, shift_answer, theta, effects)
-  if (lattice) shift_variances(core, at$block, found) else core
 }
 
 shift_answer <- function(one, theta, effects) {
@@ -434,7 +422,9 @@ shift_variances <- function(core, block, found) {
     scaled(point)
   })
   core <- scaled(core)
-  core$log_variance$mean[place[known]] <- core$log_variance$mean[place[known]] + move[known]
+  if (any(known)) {
+    core$log_variance$mean[place[known]] <- core$log_variance$mean[place[known]] + move[known]
+  }
   gamma <- function(own, move) {
     if (!is.null(own$rate)) own$rate <- own$rate * exp(move)
     own

@@ -67,6 +67,9 @@ refit_completion_model <- function(job, share) {
       ))
     }
     new <- expand_groups(new, lapply(own, `[[`, "used"), lapply(old$groups, `[[`, "term"))
+    if (length(holes$levels) == 0L && is.null(old$mechanism)) {
+      new$seen <- lapply(new$groups, `[`, c("mean", "var"))
+    }
     return(add_tilt(
       new, lapply(codes, `[`, atoms$row), atoms$codes, lengths(holes$levels), integer(), share
     ))

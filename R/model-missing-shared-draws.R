@@ -213,14 +213,16 @@ shared_slopes <- function(family, y, w, f, sigma, spread, exact = FALSE) {
   )
 }
 
-# Nine nodes: of the matrix of the recurrence of the polynomials.
-shared_rule <- local({
-  k <- seq_len(8L)
-  m <- matrix(0, 9L, 9L)
+# Of the matrix of the recurrence of the polynomials.
+normal_rule <- function(n) {
+  k <- seq_len(n - 1L)
+  m <- matrix(0, n, n)
   m[cbind(k, k + 1L)] <- m[cbind(k + 1L, k)] <- sqrt(k)
   parts <- eigen(m, symmetric = TRUE)
   list(node = parts$values, weight = parts$vectors[1L, ]^2)
-})
+}
+
+shared_rule <- normal_rule(9L)
 
 # A step ---------------------------------------------------------------------
 

@@ -279,3 +279,22 @@ test_that("rounds for levels in groups raise the exact likelihood of what is see
     expect_gt(min(diff(value)), -0.15)
   }
 })
+
+test_that("little noise is no harm: nodes are where the response leaves values", {
+  set.seed(5)
+  z <- rnorm(200)
+  x <- 0.5 * z + rnorm(200)
+  y <- 1 + x + 0.5 * z + 0.25 * rnorm(200)
+  x[runif(200) < plogis(-0.5 + 1.5 * scale(y)[, 1])] <- NA
+  d <- data.frame(y, x, z)
+  best <- joint_normal_best(y ~ x + z, d)
+  for (method in c("ep", "vb")) {
+    fit <- golden_missing_fit(
+      list(family = "gaussian", formula = y ~ x + z, data = d, groups = NULL), method
+    )
+    own <- golden_missing_estimates(fit)
+    expect_lt(max(abs(own$mean[1:3] - best$mean) / best$sd), 0.1)
+    # The mean is that of lost degrees of freedom above; it was 1.2 standard deviations more.
+    expect_lt(abs(own$mean[["sigma"]] - best$sigma) / own$sd[["sigma"]], 0.5)
+  }
+})

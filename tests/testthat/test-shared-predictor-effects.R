@@ -104,3 +104,135 @@ test_that("slopes and variances are those of a sampler, few values being there",
   # -.23, -.20 and .15 without what is shared; the sampler's error is .03.
   expect_lt(max(abs(rowMeans(gap))), 0.1)
 })
+
+test_that("what is missing is that of dense algebra", {
+  at <- shared_rows(3)
+  at$where <- 1:2
+  at$mean <- matrix(rnorm(80), 40)
+  theta <- c(0.3, 0.8, -0.5, 0.2)
+  psi <- matrix(c(0.6, 0.2, 0.2, 0.4), 2)
+  found <- shared_completions(at, theta, solve(psi), 0.7)
+  x <- at$x
+  x[cbind(at$use$row, at$use$column)] <- at$use$value
+  slope <- missing_slopes(at, theta)
+  gap <- at$y - drop(x %*% theta)
+  pattern <- lapply(seq_len(40), function(i) {
+    Find(function(one) i %in% one$at, at$patterns) %||%
+      list(move = matrix(0, 2, 2), left = matrix(0, 2, 2))
+  })
+  for (g in 1:8) {
+    rows <- which(at$group == g)
+    # Covariances of what is missing of these rows, one after the other.
+    move <- do.call(rbind, lapply(pattern[rows], `[[`, "move"))
+    cov <- move %*% at$open[g, , ] %*% t(move)
+    for (k in seq_along(rows)) {
+      own <- 2 * k - 1:0
+      cov[own, own] <- cov[own, own] + pattern[[rows[k]]]$left
+    }
+    to <- matrix(0, 5, 10)
+    for (k in 1:5) to[k, 2 * k - 1:0] <- slope[rows[k], ]
+    z <- at$z[rows, ]
+    total <- to %*% cov %*% t(to) + z %*% psi %*% t(z) + diag(0.7 / at$weight[rows])
+    by <- cov %*% t(to) %*% solve(total)
+    mean <- as.vector(t(at$mean[rows, ])) + drop(by %*% gap[rows])
+    expect_equal(as.vector(t(found$mean[rows, ])), mean)
+    expect_equal(as.vector(t(found$var[rows, ])), diag(cov - by %*% to %*% cov))
+  }
+})
+
+# Rows of groups of four, 40 % of x missing where the response is large, little noise.
+little_noise <- function(seed, groups = 50L) {
+  set.seed(seed)
+  g <- gl(groups, 4)
+  z <- rnorm(4 * groups)
+  x <- 0.4 * z + rnorm(4 * groups)
+  y <- 0.5 + 0.9 * x - 0.5 * z + 0.6 * rnorm(groups)[g] + 0.4 * rnorm(4 * groups)
+  x[runif(4 * groups) < plogis(-0.5 + 1.5 * scale(y)[, 1])] <- NA
+  data.frame(y, x, z, g)
+}
+
+test_that("variances by \"vb\", and what is missing, are those of a sampler", {
+  source(test_path("reference", "missing-gibbs.R"), local = TRUE)
+  d <- little_noise(7)
+  own <- missing_gibbs(d$y, d$x, cbind(1, d$z), d$g, sweeps = 3000, warmup = 500)
+  want <- colMeans(own$draws)
+  sd <- apply(own$draws, 2, sd)
+  names <- c(b0 = "b1", b1 = "b_x", b2 = "b2", sigma = "sigma", sd_group = "sd_group")
+  golden <- list(family = "gaussian", formula = y ~ x + z + (1 | g), data = d)
+  for (method in c("ep", "vb")) {
+    fit <- golden_missing_fit(golden, method)
+    found <- golden_missing_estimates(fit)
+    # By "vb" the noise was .7 of its standard deviation too small.
+    expect_lt(max(abs(found$mean[names(names)] - want[names]) / sd[names]), 0.2)
+    # Those of the slopes were .76 of these.
+    ratio <- found$sd[names(names)] / sd[names]
+    expect_gt(min(ratio), 0.85)
+    expect_lt(max(ratio), 1.15)
+    # Each by its row alone: a correlation of .98, and .2 standard deviations apart.
+    values <- imputed(fit)
+    expect_gt(cor(values$mean, own$imputed), 0.998)
+    expect_lt(mean(abs(values$mean - own$imputed)) / sd(d$x, na.rm = TRUE), 0.03)
+  }
+})
+
+test_that("a variance of groups near 0 has its whole posterior", {
+  # The maximum was not found from where the fit of single rows is.
+  set.seed(20)
+  g <- gl(60, 3)
+  z <- rnorm(180)
+  x <- 0.4 * z + sqrt(0.1) * rnorm(60)[g] + sqrt(0.9) * rnorm(180)
+  y <- 0.5 + 1.5 * x - 0.5 * z + 0.6 * rnorm(60)[g] + rnorm(180)
+  x[runif(180) < plogis(-0.5 + 1.5 * scale(y)[, 1])] <- NA
+  golden <- list(
+    family = "gaussian", formula = y ~ x + z + (1 | g), data = data.frame(y, x, z, g)
+  )
+  fits <- lapply(c(ep = "ep", vb = "vb"), function(method) {
+    golden_missing_estimates(golden_missing_fit(golden, method))
+  })
+  sampled <- golden_missing_estimates(suppressWarnings(
+    golden_missing_fit(golden, "gibbs", chains = 4, warmup = 500, ndraws = 1500),
+    classes = "bayeskernel_warning_convergence"
+  ))
+  names <- c("b0", "b1", "b2", "sigma", "sd_group")
+  for (own in fits) {
+    expect_lt(max(abs(own$mean[names] - sampled$mean[names]) / sampled$sd[names]), 0.25)
+  }
+})
+
+test_that("products of a missing predictor know what its groups share", {
+  set.seed(5)
+  g <- gl(40, 7)
+  z <- rnorm(280)
+  x <- 0.4 * z + sqrt(0.5) * rnorm(40)[g] + sqrt(0.5) * rnorm(280)
+  y <- 0.3 + 0.8 * x - 0.5 * z + 0.4 * x * z + 0.6 * rnorm(40)[g] + rnorm(280)
+  x[runif(280) < 0.4] <- NA
+  golden <- list(
+    family = "gaussian", formula = y ~ x * z + (1 | g), data = data.frame(y, x, z, g)
+  )
+  estimates <- function(method) golden_missing_estimates(golden_missing_fit(golden, method))
+  sampled <- estimates("gibbs")
+  for (method in c("ep", "vb")) {
+    # The slope of x was .45 of its standard deviation too small.
+    own <- estimates(method)
+    names <- paste0("b", 0:3)
+    expect_lt(max(abs(own$mean[names] - sampled$mean[names]) / sampled$sd[names]), 0.2)
+  }
+})
+
+test_that("what is missing of classes knows what its groups share", {
+  set.seed(18)
+  g <- gl(20, 12)
+  z <- rnorm(240)
+  x <- 0.4 * z + rnorm(240)
+  y <- 0.5 + 0.9 * x - 0.5 * z + 0.6 * rnorm(20)[g] + rnorm(240) > 0
+  x[runif(240) < plogis(-0.5 + 1.5 * scale(y)[, 1])] <- NA
+  golden <- list(
+    family = "probit", formula = y ~ x + z + (1 | g), data = data.frame(y = factor(y), x, z, g)
+  )
+  sampled <- imputed(golden_missing_fit(golden, "gibbs", chains = 4, warmup = 300, ndraws = 1000))
+  for (method in c("ep", "vb")) {
+    # A correlation of .98 without.
+    own <- imputed(golden_missing_fit(golden, method))
+    expect_gt(cor(own$mean, sampled$mean), 0.995)
+  }
+})
