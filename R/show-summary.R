@@ -395,16 +395,12 @@ sampler_line <- function(d) {
   )
 }
 
-# As anova() has them.
-two_decimals <- function(x) format(round(x, 2), nsmall = 2)
-
 variational_line <- function(d) {
   # What iterates says whether it converged.
   if (is.null(d$converged)) {
     if (!is.null(d$particles)) {
       return(sprintf(
-        "%d particles over %d rows, log evidence %s", d$particles, d$rows,
-        two_decimals(d$log_evidence)
+        "%d particles over %d rows, log evidence %.2f", d$particles, d$rows, d$log_evidence
       ))
     }
     return("Exact")
@@ -420,14 +416,14 @@ variational_line <- function(d) {
   )
   value <- if (!is.null(d$loo)) {
     c(
-      if (!is.null(d$log_evidence)) paste0("log~evidence~", two_decimals(d$log_evidence)),
-      paste0("leave-one-out~log~score~", two_decimals(d$loo))
+      if (!is.null(d$log_evidence)) sprintf("log~evidence~%.2f", d$log_evidence),
+      sprintf("leave-one-out~log~score~%.2f", d$loo)
     )
   } else if (isTRUE(d$no_bound)) {
     # It is loose, and bounds of other kernels are not compared with it.
     NULL
   } else if (!is.na(d$elbo)) {
-    paste("bound", two_decimals(d$elbo))
+    sprintf("bound %.2f", d$elbo)
   } else if (!is.na(d$objective)) {
     sprintf("objective %s", format(d$objective, digits = 7))
   } else {

@@ -7,7 +7,7 @@ observed_moments <- function(x, copies = NULL) {
     moments$mean[j] <- there$mean
     moments$sd[j] <- there$sd
   }
-  counted_moments(x, moments, copies)
+  if (is.null(copies)) moments else counted_moments(x, moments, copies)
 }
 
 # The moments with the mean and standard deviation of repeated rows.
