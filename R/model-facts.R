@@ -177,7 +177,10 @@ facts.bsvm <- function(object, only = NULL) {
     "Not settled" = if (!is.null(object$posterior$selection$range)) unsettled_fact(object),
     Smooths = if (length(smooths)) smooths,
     Processes = if (length(object$design$smooths)) process_fact(object),
-    Missing = if (length(missing)) missing_fact(object, missing), Counts = counts_fact(object),
+    Missing = if (length(missing)) missing_fact(object, missing),
+    Counts = if (any(object$weights != 1) || length(object$weights) != object$n) {
+      counts_fact(object)
+    },
     Penalty = if (!identical(object$penalty, "none")) penalty_fact(object),
     Link = link_fact(object),
     Noise = if (is_regression(object)) sprintf("sd %s", format(stats::sigma(object), digits = 4))

@@ -27,7 +27,7 @@ keep_data <- function(fit, rows, front, settings) {
   } else {
     joined <- !("formula" %in% ls(front))
     given <- if (joined) joined_arguments(as.list(front)) else formula_arguments(front)
-    at <- data_places(rows)
+    at <- if (!is.null(rows$rows)) data_places(rows)
   }
   found <- data_of_call(fit, given, at)
   fit$data <- if (settings$model && count_cells(found) <= getOption(cells_option, 1e6)) {
@@ -35,7 +35,7 @@ keep_data <- function(fit, rows, front, settings) {
   } else {
     list(digest = data_digest(found), at = at, joined = !is.null(fit$formula) && joined)
   }
-  fit$zero <- keep_zero(fit, rows, given)
+  if (length(rows$zero)) fit$zero <- keep_zero(fit, rows, given)
   fit
 }
 
@@ -45,7 +45,6 @@ data_places <- function(rows) if (is.null(rows$repeats)) unique(rows$rows) else 
 # Rows of weight 0, which have fitted values: `rows` and `y` as data_of_call() has them, and `at`,
 # where they stand among the rows that fitted() answers for.
 keep_zero <- function(fit, rows, given) {
-  if (length(rows$zero) == 0L) return(NULL)
   found <- data_of_call(fit, given, rows$zero, unique(rows$rows))
   out <- rows$na.action
   padded <- if (inherits(out, "exclude")) as.integer(names(out))

@@ -113,9 +113,10 @@ settle_rows <- function(rows, settings, law) {
     # The priors of probabilities are no flat ones: there is nothing to learn from unless the user
     # wants that. One variance is that of predictors that are alike: it would hold products of
     # predictors that are far from 0 at 0.
-    count <- sum(several_copies(rows$weights) %||% rows$n)
     none <- parts > 0 || !(settings$family %in% c("hinge", "gaussian")) ||
-      is_least_squares(rows$levels, count, ncol(rows$x)) ||
+      is_least_squares(
+        rows$levels, sum(several_copies(rows$weights) %||% rows$n), ncol(rows$x)
+      ) ||
       (length(nested) && knows_nested(rows, "none", settings$prior, NULL, NULL))
     settings$penalty <- if (none) "none" else "learn"
   }

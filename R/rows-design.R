@@ -65,7 +65,7 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
   offset <- stats::model.offset(frame)
   columns <- design_columns(
     parsed, frame, info, numeric, indicators, standardize, drop_aliased, rows, response$levels,
-    several_copies(weights, !is.null(counted))
+    if (!is.null(given) || !is.null(counted)) several_copies(weights, !is.null(counted))
   )
   info <- columns$info
   c(
@@ -83,7 +83,7 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
     usable[c("na.action", "n_omitted", "n_zero_weight", "zero")],
     list(
       rows = rows, n = n, frame = frame, info = info, repeats = repeats,
-      counted = !is.null(counted), powers = are_powers(given),
+      counted = !is.null(counted), powers = !is.null(given) && are_powers(given),
       units = if (!is.null(counted)) match(counted$at, unique(counted$at))
     )
   )

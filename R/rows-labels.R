@@ -57,7 +57,7 @@ response_kinds <- local({
 #   0 for "many" and from 1 for the families "binomial" and "ordinal" and for "declared", and the
 #   response for "gaussian", without levels.
 read_response <- function(y, name, kind = "two", rows = NULL) {
-  y <- one_column(y)
+  if (is.matrix(y)) y <- one_column(y)
   if (kind == "any") kind <- if (is_measured(y)) "number" else "binary"
   if (kind %in% c("gaussian", "number")) {
     return(list(y = read_numbers(y, name, rows, kind), levels = NULL))

@@ -62,7 +62,7 @@ read_rows <- function(model, front, settings) {
 # NULL: none was given.
 given_source <- function(model, front) {
   of_data <- "data" %in% ls(front) && !eval(quote(missing(data)), front)
-  source <- if (of_data) given_data(front) else front$x
+  source <- if (of_data) tryCatch(front$data, error = refuse_data) else front$x
   if (!inherits(source, "row_source")) return(NULL)
   reader <- get0(paste0(model$name, ".row_source"), topenv())
   if (is.null(reader)) {
@@ -101,14 +101,12 @@ given_source <- function(model, front) {
   list(source = source)
 }
 
-given_data <- function(front) {
-  tryCatch(front$data, error = function(e) {
-    if (inherits(e, "bayeskernel_error")) stop(e)
-    bk_abort(
-      "argument", "Argument `data` cannot be computed.", conditionMessage(e),
-      "In update() give the data: update(fit, data = ).", column = "data"
-    )
-  })
+refuse_data <- function(e) {
+  if (inherits(e, "bayeskernel_error")) stop(e)
+  bk_abort(
+    "argument", "Argument `data` cannot be computed.", conditionMessage(e),
+    "In update() give the data: update(fit, data = ).", column = "data"
+  )
 }
 
 reader_of_terms <- function(model) {

@@ -7,7 +7,7 @@ observed_moments <- function(x, copies = NULL) {
     moments$mean[j] <- there$mean
     moments$sd[j] <- there$sd
   }
-  counted_moments(x, moments, copies)
+  if (is.null(copies)) moments else counted_moments(x, moments, copies)
 }
 
 # The moments with the mean and standard deviation of repeated rows.
@@ -32,18 +32,6 @@ weighted_moments <- function(x, weights) {
   n <- sum(weights > 0)
   left <- if (all(weights == trunc(weights))) total - 1 else total * (n - 1) / n
   c(mean, sqrt(squares / left))
-}
-
-# Rows that stand for several equal ones: counts, and whole weights.
-row_copies <- function(weights, counted = FALSE) {
-  whole <- length(weights) > 0L && all(weights == trunc(weights))
-  if (isTRUE(counted) || whole) weights else 1
-}
-
-# The same where a row counts more than once, else NULL.
-several_copies <- function(weights, counted = FALSE) {
-  copies <- row_copies(weights, counted)
-  if (any(copies > 1)) copies
 }
 
 # Numbers of rows as often as they count, at most `most` of them, spread evenly.
