@@ -445,8 +445,8 @@ machine_names <- function(levels) {
 gpsvm_fitted <- function(fit, fits, data, settings) {
   if (data$type == "file") return(NULL)
   known <- fitted_of(fits)
-  # With every row a point those of the core have the nugget, which predictions are without.
-  every <- fit$method == "ep" && length(fits[[1]]$mean) == fit$n
+  # With every row a point those of the core know the row's own nugget, which predictions do not.
+  every <- (fit$method == "ep" || fit$nugget > 0) && length(fits[[1]]$mean) == fit$n
   if ((is.null(known) || every) && fit$n * (length(fits[[1]]$mean) + 1) <= 5e7) {
     known <- moments_of_process(fit, data, "probit", settings$threads)[c("mean", "var")]
   }

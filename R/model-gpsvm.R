@@ -27,7 +27,8 @@
 #' @param tune How the parameters of the kernel are chosen: `"loo"` or `TRUE`, `"bound"`, `"cv"`, or
 #'   `FALSE` (not). Default: `"loo"` where it takes some seconds, and `FALSE` for a kernel whose
 #'   length-scale is given. See Tuning.
-#' @param nugget Variance of white noise on the decision function, at least 0. Default 0.
+#' @param nugget Variance of white noise on the decision function, at least 0. Default 0. With
+#'   fewer inducing points than rows `"vb"` and `"svi"` do not smooth more for it: use `"ep"`.
 #' @param learning_rate Power of the pseudo-likelihood: 1 (default), another number, or
 #'   `"calibrated"`. See `help("svm-posterior")`.
 #' @param class_weights Weights of the classes in the loss: `"none"`, `"balanced"` (for a rare

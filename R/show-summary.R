@@ -137,6 +137,7 @@ shown_parts <- function(object, rows, only = NULL) {
   plain <- is.call(typed) && identical(typed[[1L]], as.name("~"))
   list(
     tables = tables, smooths = if (length(object$smooths)) smooth_table(object), rows = shown,
+    narrow = if (length(object$smooths)) narrow_smooths(object),
     facts = facts(object, only), levels = object$levels,
     call = if (plain) object$call else shown_call(object),
     diagnostics = fit_quality(object), elapsed = object$elapsed
@@ -242,7 +243,7 @@ print_tables <- function(x, digits, max_rows) {
       "Fixed coefficients:"
     }, rows$coefficients, digits, max_rows
   )
-  if (!is.null(x$smooths)) print_smooths(x$smooths)
+  if (!is.null(x$smooths)) print_smooths(x$smooths, x$narrow)
   if (NROW(rows$selection)) {
     print_chosen("Selected among, by inclusion probability:", rows$selection, digits, max_rows)
   }
@@ -319,7 +320,29 @@ print_chosen <- function(title, rows, digits, max_rows) {
   cat("\n")
 }
 
-print_smooths <- function(smooths) {
+# Labels of smooths of one variable along which residuals are like their neighbors: von Neumann's
+# ratio of the squared differences is below 1 by more than four standard deviations. Of the rows
+# that the fit has kept.
+narrow_smooths <- function(object) {
+  data <- object$data$rows
+  own <- Filter(function(smooth) {
+    x <- data[[smooth$variables[1]]]
+    size <- length(smooth$fixed) + length(unlist(smooth$blocks))
+    smooth$dim == 1 && is.numeric(x) && length(unique(x)) > 3 * size
+  }, plain_smooths(object))
+  if (length(own) == 0L || length(object$levels) > 2L) return(NULL)
+  r <- stats::residuals(object, "pearson")
+  if (length(r) != nrow(data)) return(NULL)
+  alike <- Filter(function(smooth) {
+    rows <- order(data[[smooth$variables[1]]])
+    if (!is.null(smooth$level)) rows <- rows[data[[smooth$by]][rows] %in% smooth$level]
+    along <- r[rows][!is.na(r[rows])]
+    isTRUE((1 - mean(diff(along)^2) / (2 * mean(along^2))) * sqrt(length(along)) > 4)
+  }, own)
+  vapply(alike, `[[`, "", "label")
+}
+
+print_smooths <- function(smooths, narrow = NULL) {
   known <- !all(is.na(smooths[, "edf"]))
   cat(if (known) "Smooth terms, effective degrees of freedom:\n" else "Smooth terms:\n")
   text <- cbind(edf = ifelse(
@@ -328,6 +351,12 @@ print_smooths <- function(smooths) {
   rownames(text) <- rownames(smooths)
   if (!known) text <- text[, "Columns", drop = FALSE]
   print(text, quote = FALSE, right = TRUE)
+  if (length(narrow)) {
+    print_line(sprintf(
+      "Residuals along %s are correlated: try a larger k, k = %.0f say.",
+      paste(narrow, collapse = " and "), 2 * (max(smooths[narrow, "columns"]) + 1)
+    ))
+  }
   cat("\n")
 }
 

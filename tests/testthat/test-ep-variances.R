@@ -199,3 +199,32 @@ test_that("95 % intervals of a standard deviation cover 92 to 98 %", {
   # Two standard errors of 200 sets are 3 %.
   expect_true(all(abs(rowMeans(inside) - 0.95) < 0.03))
 })
+
+test_that("one row in each group: a variance that the curvature of the mode does not tell", {
+  set.seed(7)
+  x <- rnorm(80)
+  d <- data.frame(x = x, id = factor(1:80), y = runif(80) < plogis(1.5 * x + 2 * rnorm(80)))
+  prior <- bkm_prior(beta_var = 4, intercept_var = 9, sd_scale = 2.5)
+  fit <- suppressWarnings(
+    bkm(y ~ x + (1 | id), d, prior = prior, standardize = FALSE, threads = 1)
+  )
+  # Sums over a grid of the coefficients and the standard deviation, a row's integral by quantiles.
+  z <- qnorm((1:60 - 0.5) / 60)
+  at <- expand.grid(
+    b0 = seq(-4, 4, length.out = 25), b1 = seq(-1, 8, length.out = 25), s = seq(0.15, 5, 0.25)^2
+  )
+  log_density <- vapply(seq_len(nrow(at)), function(k) {
+    f <- at$b0[k] + at$b1[k] * x
+    p <- rowMeans(plogis(outer(ifelse(d$y, f, -f), at$s[k] * z, `+`)))
+    sum(log(p))
+  }, 1)
+  log_density <- log_density + dnorm(at$b0, 0, 3, log = TRUE) + dnorm(at$b1, 0, 2, log = TRUE) +
+    dt(at$s / 2.5, 4, log = TRUE) + log(at$s) / 2
+  w <- exp(log_density - max(log_density))
+  w <- w / sum(w)
+  spread <- function(v) sqrt(sum(w * v^2) - sum(w * v)^2)
+  b1 <- unname(coef(fit)[["x"]])
+  expect_lt(abs(b1 - sum(w * at$b1)) / spread(at$b1), 0.05)
+  expect_equal(sqrt(diag(vcov(fit)))[["x"]], spread(at$b1), tolerance = 0.05)
+  expect_equal(tidy(fit, effects = "ran_pars")$estimate, sum(w * at$s), tolerance = 0.05)
+})

@@ -145,3 +145,32 @@ test_that("extreme but honest settings converge", {
   flat <- may_give_up(tight(rbf(100), "all")) # a kernel matrix of rank three or so
   expect_false(anyNA(fitted(flat)))
 })
+
+test_that("the exact process sees its labels through the nugget", {
+  some <- vb_x[1:25, ]
+  y <- vb_y[1:25]
+  weights <- rep(c(1, 2, 0.5, 1, 1), 5)
+  nugget <- 0.8
+  kernel <- rbf(1, 2)
+  # f ~ N(0, a) of the rows; of new rows the function without their noise given f.
+  a <- plain_kernels(kernel, some, some)$k_mm + diag(nugget, 25)
+  plain <- plain_gpsvm(y, a, a, diag(a), weights)
+  fit <- tight(kernel, "all", some, y, nugget = nugget, weights = weights)
+  expect_equal(last_bound(fit), plain$bound, tolerance = 1e-8)
+  k <- kernel_matrix(kernel, vb_x[26:40, ], some, threads = 1)
+  at <- predict(fit, vb_x[26:40, ], type = "link", se.fit = TRUE)
+  expect_equal(unname(at$fit), drop(k %*% solve(a, plain$mean)), tolerance = 1e-5)
+  var <- 2 - rowSums((k %*% solve(a + diag(sqrt(plain$alpha) / weights))) * k)
+  expect_equal(unname(at$se.fit^2), var + nugget, tolerance = 1e-5)
+
+  core <- golden_gpsvm_core(list(x = some, y = y, kernel = kernel, z = some))
+  tuner <- gpsvm_tuner_cpp(core$data, 25L, TRUE, 1L, 1L)
+  bound_at <- function(nugget) {
+    gpsvm_bound_cpp(
+      tuner, core$kernel, numeric(), nugget, core$z, FALSE,
+      list(tol = 1e-13, max_iter = 20000L, accelerate = TRUE)
+    )
+  }
+  slope <- (bound_at(0.81)$bound - bound_at(0.79)$bound) / 0.02
+  expect_equal(bound_at(0.8)$nugget, slope, tolerance = 1e-3)
+})

@@ -136,6 +136,16 @@ test_that("probabilities of a class that was given up are those of its ranks", {
   expect_lt(loss[["slope"]], 1.3)
 })
 
+test_that("variances count where the margins vary", {
+  skip_if_not_installed("MASS")
+  set.seed(7)
+  fitted <- sample(200, 140)
+  fit <- gpsvm(sex ~ FL + RW + CL + CW + BD, MASS::crabs[fitted, ], threads = 1, seed = 1)
+  # A row of mean 4.3 and sd 4.0 had a probability of 8e-7 for its class.
+  new <- MASS::crabs[-fitted, ]
+  expect_lt(log_loss_of(predict(fit, new, type = "response"), new$sex == "M"), 0.25)
+})
+
 test_that("more classes have one slope and an intercept each", {
   fit <- gpsvm(Species ~ ., iris, threads = 1, seed = 1, tune = FALSE, method = "vb")
   expect_length(fit$link$intercept, 3)
@@ -285,26 +295,31 @@ grouped <- function(groups, size = 6, sd = 3, base = -2.5, seed = 1) {
 }
 
 test_that("rows of new groups have a link of their own, which is calibrated", {
-  found <- lapply(1:6, function(seed) {
-    fit <- bsvm(y ~ x + w + (1 | g), grouped(100, seed = seed), threads = 1)
-    new <- grouped(400, seed = 100 + seed)
-    known <- fit
-    known$link$new <- known$stamp <- NULL
-    data.frame(
-      y = new$y, p = predict(fit, new, type = "response"),
-      before = predict(known, new, type = "response")
-    )
+  slope <- function(found, p) abs(log(coef(glm(found$y ~ qlogis(found[[p]]), binomial))[[2]]))
+  large <- function(found, p) abs(mean(found[[p]]) - mean(found$y))
+  both <- lapply(list(c(sd = 3, base = -2.5), c(sd = 1, base = -0.5)), function(law) {
+    data <- function(groups, seed) grouped(groups, 6, law[["sd"]], law[["base"]], seed)
+    found <- do.call(rbind, lapply(1:6, function(seed) {
+      fit <- bsvm(y ~ x + w + (1 | g), data(100, seed), threads = 1)
+      new <- data(400, 100 + seed)
+      known <- fit
+      known$link$new <- known$stamp <- NULL
+      data.frame(
+        y = new$y, p = predict(fit, new, type = "response"),
+        before = predict(known, new, type = "response")
+      )
+    }))
+    expect_lt(slope(found, "p"), log(1.3))
+    expect_lt(large(found, "p"), 0.02)
+    # The link of known groups takes the variance of a new one for what it is.
+    expect_lt(slope(found, "before"), log(1.4))
+    found
   })
-  found <- do.call(rbind, found)
-  gain <- log_loss_of(found$before, found$y) - log_loss_of(found$p, found$y)
-  expect_gt(gain, 0.005)
-  slope <- function(p) abs(log(coef(glm(found$y ~ qlogis(p), binomial))[[2]]))
-  expect_lt(slope(found$p), log(1.3))
-  expect_lt(slope(found$p), slope(found$before))
-  # Those of known groups are too low by more.
-  large <- colMeans(found[c("p", "before")]) - mean(found$y)
-  expect_lt(abs(large[["p"]]), 0.02)
-  expect_lt(abs(large[["p"]]), abs(large[["before"]]))
+  few <- both[[2]]
+  expect_gt(log_loss_of(few$before, few$y) - log_loss_of(few$p, few$y), 0.005)
+  expect_lt(slope(few, "p"), slope(few, "before"))
+  # With a large variance those of known groups are too low by more.
+  expect_lt(large(both[[1]], "p"), large(both[[1]], "before"))
 })
 
 test_that("samplers and selection have the link of new groups, too", {

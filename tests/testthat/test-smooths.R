@@ -379,3 +379,15 @@ test_that("tidy() has one row a smooth, none for its columns", {
   expect_identical(tidy(surface, "fixed")$term, "(Intercept)")
   expect_true(any(tidy(surface)$effect == "ran_pars"))
 })
+
+test_that("print() says along which smooth residuals are correlated", {
+  set.seed(1)
+  d <- data.frame(x = runif(300), g = gl(2, 150))
+  d$y <- ifelse(d$g == "1", sin(60 * d$x), d$x) + rnorm(300) / 3
+  hint <- "Residuals along s\\(x\\):g1 are correlated: try a larger k, k = 20"
+  fit <- bkm(y ~ s(x, by = g), d, threads = 1)
+  expect_output(print(fit), hint)
+  expect_output(print(summary(fit)), hint)
+  enough <- bkm(y ~ s(x, by = g, k = 50), d, threads = 1)
+  expect_false(any(grepl("correlated", capture.output(print(enough)))))
+})

@@ -52,6 +52,7 @@ void EpGrid::run(const EpSettings& settings) {
   set_axes();
   if (is_grid()) {
     lay_out();
+    refine();
   } else {
     scatter();
   }
@@ -135,6 +136,40 @@ void EpGrid::lay_out() {
     keep_ = false;
   }
   scatter_best();
+}
+
+void EpGrid::refine() {
+  if (!roomy() || points_.empty()) return;
+  constexpr int kRounds = 2;
+  for (int round = 0; round < kRounds; ++round) {
+    const Place times = too_wide();
+    if (*std::max_element(times.begin(), times.end()) == 1) return;
+    for (Index k = 0; k < hyper_.size(); ++k) axes_.col(k) /= times[k];
+    for (Place& at : places_) at = GridStates::spread(times, at);
+    for (EpPoint& at : points_) at.place = GridStates::spread(times, at.place);
+    std::map<Place, int> number;
+    std::swap(number, number_);
+    for (const auto& [at, j] : number) {
+      number_.emplace(GridStates::spread(times, at), j);
+    }
+    states_.spread(times);
+    scatter_best();
+  }
+}
+
+auto EpGrid::too_wide() const -> Place {
+  const VectorXd w = weights();
+  Place times;
+  times.fill(1);
+  for (Index k = 0; k < hyper_.size(); ++k) {
+    std::map<int, double> along;
+    for (Index j = 0; j < w.size(); ++j) along[places_[j][k]] += w[j];
+    double square = 0.0;
+    for (const auto& [at, share] : along) square += share * share;
+    // 2 sqrt(pi) standard deviations of a normal density.
+    if (1.0 / square < 0.7 * 3.5449 / grid_.step) times[k] = 2;
+  }
+  return times;
 }
 
 void EpGrid::scatter_best() {

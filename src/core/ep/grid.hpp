@@ -118,6 +118,12 @@ class EpGrid {
 
   void lay_out();
 
+  // Half the step along axes on which less than 0.7 of the points matter that
+  // would of a normal density with the curvature of the mode: what sites miss
+  // of groups, or a long tail, may make it narrower than that says.
+  void refine();
+  Place too_wide() const;
+
   // From the likeliest of the points that are known, as long as it is likely.
   void scatter_best();
 

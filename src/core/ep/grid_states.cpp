@@ -16,6 +16,14 @@ void GridStates::forget(const Place& at) {
   states_.erase(found);
 }
 
+void GridStates::spread(const Place& times) {
+  std::map<Place, EpState> all;
+  std::swap(all, states_);
+  for (auto& [at, state] : all) {
+    states_.emplace(spread(times, at), std::move(state));
+  }
+}
+
 const EpState* GridStates::find(const Place& at) const {
   const auto found = states_.find(at);
   return found == states_.end() ? nullptr : &found->second;

@@ -14,8 +14,15 @@ class GridStates {
   static constexpr Index kMost = 3;  // axes
   using Place = std::array<int, kMost>;
 
+  static Place spread(const Place& times, Place at) {
+    for (Index k = 0; k < kMost; ++k) at[k] *= times[k];
+    return at;
+  }
+
   void keep(const Place& at, const EpFit& fit);
   void forget(const Place& at);
+  // Places become these multiples along the axes.
+  void spread(const Place& times);
   std::size_t size() const { return states_.size(); }
 
   // Null: not kept.

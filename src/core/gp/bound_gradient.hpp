@@ -35,7 +35,7 @@ void add_kernel_matrix_gradient(const Features& features, MatrixXd& inner,
 
 // The exact process, whose features are the rows of L itself: of the kernel
 // depends the divergence alone, dF/dK = L^-T (S + a a' - I) L^-1 / 2. `slope`
-// is the sum of the rows' derivatives in the nugget.
+// is the derivative in the nugget.
 BoundGradient exact_bound_gradient(const Features& features, const VectorXd& a,
                                    MatrixXd s, double slope);
 

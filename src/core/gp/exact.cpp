@@ -3,7 +3,8 @@
 #include "likelihood/rules.hpp"
 
 namespace bayeskernel {
-bool WeightedKernel::factor(const MatrixXd& k, const VectorXd& weight) {
+bool WeightedKernel::factor(const MatrixXd& k, const VectorXd& weight,
+                            double nugget) {
   const Index n = k.rows();
   root = weight.cwiseSqrt();
   b.resize(n, n);
@@ -12,7 +13,7 @@ bool WeightedKernel::factor(const MatrixXd& k, const VectorXd& weight) {
     b.col(j).tail(below) =
         (k.col(j).tail(below).array() * root.tail(below).array()) * root[j];
   }
-  b.diagonal().array() += 1.0;
+  b.diagonal().array() += 1.0 + nugget * weight.array();
   return factor_lower(b);
 }
 
@@ -28,25 +29,27 @@ double WeightedKernel::unseen(const MatrixXd& k, const MatrixXd& inverse,
       0.0);
 }
 
+VectorXd seen_through(const VectorXd& kappa, double nugget) {
+  return kappa.array() / (1.0 + nugget * kappa.array());
+}
+
 RowInfluence exact_response(const MatrixXd& k, double nugget, const VectorXd& y,
                             const VectorXd& weight, const VectorXd& mean,
                             const VectorXd& variance) {
   const Index n = k.rows();
   RowInfluence out(n);
-  out.mean = mean;
-  out.variance = (variance.array() - nugget).max(0.0);
+  VectorXd all = variance, kappa = VectorXd::Zero(n);  // of f
   WeightedKernel scaled;
   for (int pass = 0; pass < LinearResponse::kPasses; ++pass) {
     double change = 0.0;
     for (Index i = 0; i < n; ++i) {
-      const RowTerms row =
-          row_response(y[i], weight[i], mean[i], out.variance[i] + nugget);
-      change = std::max(change,
-                        std::abs(row.kappa - out.kappa[i]) * out.variance[i]);
-      out.kappa[i] = row.kappa;
+      const RowTerms row = row_response(y[i], weight[i], mean[i], all[i]);
+      change = std::max(change, std::abs(row.kappa - kappa[i]) * all[i]);
+      kappa[i] = row.kappa;
       out.gradient[i] = row.gradient;
     }
     if (pass > 0 && change < LinearResponse::kTolerance) break;
+    out.kappa = seen_through(kappa, nugget);
     if (!scaled.factor(k, out.kappa)) {
       throw NumericError("a precision matrix is not positive definite");
     }
@@ -56,8 +59,11 @@ RowInfluence exact_response(const MatrixXd& k, double nugget, const VectorXd& y,
           out.kappa[i] * k(i, i) > 1e-4
               ? (1.0 - inverse.col(i).tail(n - i).squaredNorm()) / out.kappa[i]
               : scaled.unseen(k, inverse, i);
+      const double open = 1.0 + nugget * kappa[i];
+      all[i] = nugget / open + out.variance[i] / (open * open);
     }
   }
+  out.mean = mean - nugget * out.gradient;
   return out;
 }
 
@@ -76,7 +82,12 @@ MeanFieldResult ExactFit::run(const MeanFieldSettings& settings,
 
 VectorXd ExactFit::mean() const { return accepted_state_.head(n_); }
 
-double ExactFit::next_kappa() const { return accepted_.kappa.sum(); }
+double ExactFit::nugget_slope() const {
+  const auto kappa = kappa_.array();
+  return 0.5 * (alpha_.array().square() -
+                kappa * (1.0 - kappa * variance().array()))
+                   .sum();
+}
 
 Index ExactFit::pack(VectorXd& accepted, VectorXd& proposal) {
   accepted = accepted_state_;
@@ -87,7 +98,7 @@ Index ExactFit::pack(VectorXd& accepted, VectorXd& proposal) {
 void ExactFit::place(const VectorXd& alpha, const VectorXd& kappa,
                      VectorXd& to) const {
   to.resize(3 * n_);
-  to.head(n_).noalias() = k_ * alpha;
+  to.head(n_) = k_ * alpha + nugget_ * alpha;
   to.segment(n_, n_) = alpha;
   to.tail(n_) = kappa;
 }
@@ -118,7 +129,7 @@ bool ExactFit::evaluate(const Step&) {
   trial_bound_ = -std::numeric_limits<double>::infinity();
   const auto mean = state_.head(n_);
   const auto kappa = state_.tail(n_);
-  if (!(kappa.minCoeff() >= 0.0) || !scaled_.factor(k_, kappa)) return false;
+  if (!(kappa.minCoeff() >= 0.0) || !scaled_.factor(k_, kappa, nugget_)) return false;
   const double log_det = scaled_.log_det();
   const MatrixXd inverse = invert_lower(scaled_.b);
   const VectorXd diagonal = inverse.colwise().squaredNorm().transpose();
@@ -130,8 +141,8 @@ bool ExactFit::evaluate(const Step&) {
                          static_cast<double>(n_) + log_det);
   for (Index i = 0; i < n_; ++i) {
     const double s =
-        nugget_ + (kappa[i] > 0.0 ? std::max(1.0 - diagonal[i], 0.0) / kappa[i]
-                                  : scaled_.unseen(k_, inverse, i));
+        kappa[i] > 0.0 ? std::max(1.0 - diagonal[i], 0.0) / kappa[i]
+                       : nugget_ + scaled_.unseen(k_, inverse, i);
     const RowTerms row = mean_field(y_[i], weight_[i], mean[i], s);
     trial_.variance[i] = s;
     trial_.kappa[i] = row.kappa;
@@ -154,10 +165,11 @@ double ExactFit::propose(double damping) {
   const VectorXd gradient = accepted_.gradient - alpha;
   const VectorXd weight =
       damping * accepted_.kappa + (1.0 - damping) * accepted_.newton;
-  if (!scaled_.factor(k_, weight)) {
+  if (!scaled_.factor(k_, weight, nugget_)) {
     throw NumericError("a precision matrix is not positive definite");
   }
-  VectorXd step = scaled_.root.cwiseProduct(k_ * gradient);
+  VectorXd step =
+      scaled_.root.cwiseProduct(k_ * gradient + nugget_ * gradient);
   const MatrixXd& b = scaled_.b;
   b.triangularView<Eigen::Lower>().solveInPlace(step);
   b.triangularView<Eigen::Lower>().transpose().solveInPlace(step);

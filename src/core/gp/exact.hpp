@@ -1,8 +1,10 @@
-// Mean field of the exact process: f_i = u_i + e_i, u ~ N(0, K), e_i ~ N(0, g).
-// In function space q(u) = N(m, (K^-1 + D)^-1) with D = diag(kappa),
-// m = K alpha and B = I + D^1/2 K D^1/2:
-//   var u_i = (1 - (B^-1)_ii) / kappa_i,
+// Mean field of the exact process: f_i = u_i + e_i, u ~ N(0, K), e_i ~ N(0, g),
+// so f ~ N(0, A) with A = K + g I.
+// In function space q(f) = N(m, (A^-1 + D)^-1) with D = diag(kappa),
+// m = A alpha and B = I + D^1/2 A D^1/2:
+//   var f_i = (1 - (B^-1)_ii) / kappa_i,
 //   KL = (tr B^-1 + m'alpha - n + log|B|) / 2.
+// q(u) has the mean K alpha and the weights kappa / (1 + g kappa).
 // Cost of a pass: n^3 / 2 multiply-adds.
 //
 // Wenzel et al. (2017), section 4.1, of eq. 5; for B see Rasmussen and Williams
@@ -19,17 +21,21 @@
 #include "simd/gram.hpp"
 
 namespace bayeskernel {
-// B = I + D^1/2 K D^1/2, factored; its lower triangle.
+// B = I + D^1/2 (K + g I) D^1/2, factored; its lower triangle.
 struct WeightedKernel {
   VectorXd root;  // of D
   MatrixXd b;
 
-  bool factor(const MatrixXd& k, const VectorXd& weight);
+  bool factor(const MatrixXd& k, const VectorXd& weight,
+              double nugget = 0.0);
   double log_det() const;
   // Var u_i of a row without weight: K_ii - |L^-1 D^1/2 K_i|^2, from the
   // inverse of the factor.
   double unseen(const MatrixXd& k, const MatrixXd& inverse, Index i) const;
 };
+
+// What weights of f_i are of u_i, with e_i integrated out.
+VectorXd seen_through(const VectorXd& kappa, double nugget);
 
 // Where an iteration may start.
 struct ExactStart {
@@ -37,7 +43,8 @@ struct ExactStart {
 };
 
 // The linear response of mean field (ep/influence.hpp) in function space:
-//   s = diag (K^-1 + diag kappa)^-1, at the means and variances of the fit.
+//   s = diag (K^-1 + diag kappa)^-1, at the means and variances of f. What it
+// gives is of u.
 RowInfluence exact_response(const MatrixXd& k, double nugget, const VectorXd& y,
                             const VectorXd& weight, const VectorXd& mean,
                             const VectorXd& variance);
@@ -59,8 +66,8 @@ class ExactFit final : private AscentModel {
   // E f and Var f of the rows.
   VectorXd mean() const;
   const VectorXd& variance() const { return accepted_.variance; }
-  // Sum of the kappa that the moments imply.
-  double next_kappa() const;
+  // Derivative of the bound in g.
+  double nugget_slope() const;
 
  private:
   struct RowSums {
@@ -110,6 +117,7 @@ WhitenedPosterior whitened(const Features& features, const Fit& fit) {
   const Index n = upper.rows();
   WhitenedPosterior out;
   out.mean.noalias() = upper * fit.alpha();
+  const VectorXd weight = seen_through(fit.kappa(), features.nugget());
   // Row i of L ends at column i: rows from r on make the columns from r on.
   constexpr Index kStrip = 64;
   MatrixXd scratch;
@@ -117,7 +125,7 @@ WhitenedPosterior whitened(const Features& features, const Fit& fit) {
   for (Index first = 0; first < n; first += kStrip) {
     const Index count = std::min(kStrip, n - first), size = first + count;
     const MatrixXd strip = upper.block(0, first, size, count);
-    weighted_gram(strip, fit.kappa().segment(first, count), scratch,
+    weighted_gram(strip, weight.segment(first, count), scratch,
                   precision.topLeftCorner(size, size));
   }
   if (!factor_lower(precision)) {

@@ -173,7 +173,7 @@ BoundGradient TuneProblem::exact_machine(std::size_t k,
   const WhitenedPosterior q = whitened(features, fit);
   return exact_bound_gradient(features, q.mean,
                               q.whitener.transpose() * q.whitener,
-                              -0.5 * fit.next_kappa());
+                              fit.nugget_slope());
 }
 
 void TuneProblem::add(const BoundGradient& part, BoundGradient& total) {

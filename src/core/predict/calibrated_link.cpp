@@ -120,8 +120,8 @@ CalibratedLink CalibratedLinkFit::run(bool quick) {
   CalibratedLinkFit second(m_.rowwise() - centre.transpose(), v_, y_, w_,
                            usual_variance());
   found = second.climb(quick);
-  by_excess_ = second.best_;
-  if (second.best_ < best_ - kWorth) {
+  by_excess_ = second.best_ + second.extra_worth();
+  if (by_excess_ < best_ - kWorth) {
     best_ = second.best_;
     out.slope = std::exp(found[k]) / second.scale_;
     out.intercept = found.head(k) - out.slope * centre;
@@ -147,6 +147,16 @@ VectorXd CalibratedLinkFit::usual_variance() const {
     }
   }
   return out;
+}
+
+double CalibratedLinkFit::extra_worth() const {
+  const VectorXd square = m_.array().square().matrix().transpose() * w_ /
+                          std::max(w_.sum(), 1e-300);
+  double least = std::numeric_limits<double>::infinity();
+  for (Index c = 0; c < square.size(); ++c) {
+    least = std::min(least, 2.0 * square[c] / std::max(offset_[c], 1e-300));
+  }
+  return kWorth * (std::pow(std::max(least, 1.0), 2) - 1.0);
 }
 
 VectorXd CalibratedLinkFit::climb(bool quick) {

@@ -12,7 +12,8 @@
 //   eta_c = a_c + kappa (b_c + (m_c - b_c) sqrt(q(o_c) / q(max(v_c, o_c)))),
 // q(v) = 1 + pi kappa^2 v / 8: v counts for rows that are farther from the data
 // than nearly all of them. The prior is of eta at the centre. It is used where
-// it is better by more than 3, on the scale of the above.
+// it is better by more than 3, on the scale of the above, and by more where the
+// m do vary: there it would take what v says of new rows for nothing.
 #pragma once
 
 #include "eigen.hpp"
@@ -64,6 +65,10 @@ class CalibratedLinkFit {
 
   // What the share kBelow of the weight of v is at or below, of each machine.
   VectorXd usual_variance() const;
+
+  // By how much the second form, whose m these are, has to be better than for
+  // an m that hardly varies, as that of a class that was given up.
+  double extra_worth() const;
 
   // The best end from three starts, or that from the shares of the classes.
   VectorXd climb(bool quick);
