@@ -178,7 +178,9 @@ facts.bsvm <- function(object, only = NULL) {
     Smooths = if (length(smooths)) smooths,
     Processes = if (length(object$design$smooths)) process_fact(object),
     Missing = if (length(missing)) missing_fact(object, missing),
-    Counts = if (!is.null(object$weights)) counts_fact(object),
+    Counts = if (any(object$weights != 1) || length(object$weights) != object$n) {
+      counts_fact(object)
+    },
     Penalty = if (!identical(object$penalty, "none")) penalty_fact(object),
     Link = link_fact(object),
     Noise = if (is_regression(object)) sprintf("sd %s", format(stats::sigma(object), digits = 4))

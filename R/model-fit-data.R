@@ -17,19 +17,17 @@ keep_data <- function(fit, rows, front, settings) {
     fit$data <- list(absent = "source")
     return(fit)
   }
-  # Trials of a unit are one row of the data; copies of incomplete rows are rows.
-  used <- if (is.null(rows$repeats)) unique(rows$rows) else rows$rows
   if (is.null(fit$formula)) {
     given <- list(x = front$x, y = front$y, weights = front$weights, offset = front$offset)
     at <- if (!is.null(rows$rows)) {
-      used
+      data_places(rows)
     } else if (length(rows$na.action)) {
       setdiff(seq_len(NROW(given$y)), unclass(rows$na.action))
     }
   } else {
     joined <- !("formula" %in% ls(front))
     given <- if (joined) joined_arguments(as.list(front)) else formula_arguments(front)
-    at <- used
+    at <- if (!is.null(rows$rows)) data_places(rows)
   }
   found <- data_of_call(fit, given, at)
   fit$data <- if (settings$model && count_cells(found) <= getOption(cells_option, 1e6)) {
@@ -40,6 +38,9 @@ keep_data <- function(fit, rows, front, settings) {
   if (length(rows$zero)) fit$zero <- keep_zero(fit, rows, given)
   fit
 }
+
+# Trials of a unit are one row of the data; copies of incomplete rows are rows.
+data_places <- function(rows) if (is.null(rows$repeats)) unique(rows$rows) else rows$rows
 
 # Rows of weight 0, which have fitted values: `rows` and `y` as data_of_call() has them, and `at`,
 # where they stand among the rows that fitted() answers for.

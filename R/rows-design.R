@@ -65,7 +65,7 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
   offset <- stats::model.offset(frame)
   columns <- design_columns(
     parsed, frame, info, numeric, indicators, standardize, drop_aliased, rows, response$levels,
-    if (!is.null(frame[["(weights)"]])) several_copies(weights, !is.null(counted))
+    if (!is.null(given) || !is.null(counted)) several_copies(weights, !is.null(counted))
   )
   info <- columns$info
   c(

@@ -104,8 +104,7 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
 shown_call <- function(object) {
   call <- object$call
   typed <- call[["formula"]]
-  plain <- is.call(typed) && identical(typed[[1L]], as.name("~"))
-  if (!is.null(typed) && !plain && inherits(object$formula, "formula")) {
+  if (!is.null(typed) && inherits(object$formula, "formula")) {
     call$formula <- object$formula
   }
   call
@@ -134,10 +133,13 @@ shown_parts <- function(object, rows, only = NULL) {
   shown <- tables
   hidden <- if (length(object$smooths)) smooth_columns(object)
   shown$coefficients <- shown$coefficients[!(rownames(shown$coefficients) %in% hidden), ]
+  typed <- object$call[["formula"]]
+  plain <- is.call(typed) && identical(typed[[1L]], as.name("~"))
   list(
     tables = tables, smooths = if (length(object$smooths)) smooth_table(object), rows = shown,
     narrow = if (length(object$smooths)) narrow_smooths(object),
-    facts = facts(object, only), call = shown_call(object), levels = object$levels,
+    facts = facts(object, only), levels = object$levels,
+    call = if (plain) object$call else shown_call(object),
     diagnostics = fit_quality(object), elapsed = object$elapsed
   )
 }

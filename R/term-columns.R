@@ -322,6 +322,18 @@ code_new_factor <- function(column, levels, name) {
   structure(coded, levels = levels, class = "factor")
 }
 
+# Rows that stand for several equal ones: counts, and whole weights.
+row_copies <- function(weights, counted = FALSE) {
+  whole <- length(weights) > 0L && all(weights == trunc(weights))
+  if (isTRUE(counted) || whole) weights else 1
+}
+
+# The same where a row counts more than once, else NULL.
+several_copies <- function(weights, counted = FALSE) {
+  copies <- row_copies(weights, counted)
+  if (any(copies > 1)) copies
+}
+
 scaled_rows <- function(x, center, scale) {
   unname((x - rep(center, each = nrow(x))) / rep(scale, each = nrow(x)))
 }

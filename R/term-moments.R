@@ -34,18 +34,6 @@ weighted_moments <- function(x, weights) {
   c(mean, sqrt(squares / left))
 }
 
-# Rows that stand for several equal ones: counts, and whole weights.
-row_copies <- function(weights, counted = FALSE) {
-  whole <- length(weights) > 0L && all(weights == trunc(weights))
-  if (isTRUE(counted) || whole) weights else 1
-}
-
-# The same where a row counts more than once, else NULL.
-several_copies <- function(weights, counted = FALSE) {
-  copies <- row_copies(weights, counted)
-  if (any(copies > 1)) copies
-}
-
 # Numbers of rows as often as they count, at most `most` of them, spread evenly.
 repeated_rows <- function(copies, most = max(length(copies), 1e5)) {
   total <- sum(copies)
