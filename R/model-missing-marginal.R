@@ -16,6 +16,8 @@ shared_target <- function(at, job, precision, noise, held) {
   learns <- !held & c(priors[[1L]]$kind == "iid", !is.null(priors[[2L]]$rate))
   begin <- c(-log(psi[1L]), log(noise))
   free <- c(rep(TRUE, p), learns)
+  # A row of weight w counts like w rows of one predictor, not like one of 1 / w of the noise.
+  rest <- sum(1 - at$weight) / 2
   state <- function(phi) {
     list(
       theta = phi[seq_len(p)], precision = psi * exp(-phi[p + 1L]), noise = noise * exp(phi[p + 2L])
@@ -24,7 +26,7 @@ shared_target <- function(at, job, precision, noise, held) {
   look <- function(phi) {
     own <- state(phi)
     inside <- shared_state(at, own$theta, own$precision, own$noise)
-    value <- inside$value
+    value <- inside$value + rest * log(own$noise)
     gap <- own$theta - blocks$mean
     pull <- drop(prior %*% gap)
     v <- begin + phi[p + 1:2]
@@ -33,7 +35,7 @@ shared_target <- function(at, job, precision, noise, held) {
       value = value - sum(gap * pull) / 2,
       score = function() {
         found <- shared_score(at, own$theta, own$precision, own$noise, inside)
-        slope <- c(found$scale, found$noise)
+        slope <- c(found$scale, found$noise + rest)
         for (k in which(learns)) slope[k] <- slope[k] + log_variance_slope(priors[[k]], v[k])
         c(found$theta - pull, slope)[free]
       },

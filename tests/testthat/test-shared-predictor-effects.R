@@ -236,3 +236,16 @@ test_that("what is missing of classes knows what its groups share", {
     expect_gt(cor(own$mean, sampled$mean), 0.995)
   }
 })
+
+test_that("weights of rows are powers of their likelihood where values are missing", {
+  d <- little_noise(1, groups = 30L)
+  d$w <- runif(120, 0.5, 3)
+  sigma <- vapply(c("ep", "vb", "gibbs"), function(method) {
+    fit <- bkm(
+      y ~ x + z + (1 | g), d, family = "gaussian", weights = w, method = method,
+      missing = "model", seed = 1, threads = 1
+    )
+    sigma(fit)
+  }, 0)
+  expect_lt(max(abs(sigma / sigma[["gibbs"]] - 1)), 0.05)
+})
