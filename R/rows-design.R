@@ -121,11 +121,7 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
   chosen <- integer()
   if (!isFALSE(indicators)) {
     chosen <- choose_terms(indicators, attr(info$terms, "term.labels"), FALSE)
-    two_valued <- c(
-      names(coded$xlevels)[lengths(coded$xlevels) == 2L],
-      names(coded$frame)[vapply(coded$frame, is.logical, NA)]
-    )
-    info$terms <- full_indicators(info$terms, chosen, two_valued)
+    info$terms <- full_indicators(info$terms, chosen, two_valued(coded))
   }
   x <- plain_model_matrix(info$terms, coded$frame)
   assign <- attr(x, "assign")
@@ -183,6 +179,14 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
       }),
       xlevels = coded$xlevels, contrasts = coded$contrasts, info = info
     )
+  )
+}
+
+# Names of the variables that have two values.
+two_valued <- function(coded) {
+  c(
+    names(coded$xlevels)[lengths(coded$xlevels) == 2L],
+    names(coded$frame)[vapply(coded$frame, is.logical, NA)]
   )
 }
 
@@ -245,18 +249,71 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
     }
     x <- do.call(cbind, unclass(x))
   }
+  check_beside_matrix(list(y = y, weights = weights, offset = offset), nrow(x), kind)
+  modelled <- missing == "model"
+  used <- usable_matrix(x, columns, y, weights, offset, na.action, missing)
+  x <- used$x
+  frame <- used$frame
+  rows <- used$rows
   n <- nrow(x)
-  if (n < 2L) abort_too_few_rows(n)
-  if (kind == "number" || kind == "any" && is_measured(y)) {
-    if (length(dim(y)) > 1L) read_numbers(y, "y", NULL, "number")
+  weights <- as.double(frame[["(weights)"]] %||% rep(1, n))
+  response <- read_response(frame$y, "y", kind, rows)
+  offset_rows <- frame[["(offset)"]]
+  values <- if (modelled) x[, -1L, drop = FALSE]
+  copies <- several_copies(weights)
+  if (modelled) {
+    moments <- observed_moments(x, copies)
+    check_observed(values, lapply(moments, `[`, -1L))
   } else {
-    refuse_label_type(y, "y", response_kinds[[kind]])
+    moments <- counted_moments(x, used$moments, copies)
   }
-  given <- list(y = y, weights = weights, offset = offset)
+  fixed <- fixed_columns(
+    x, standardize, drop_aliased %||% (!modelled &&
+        is_least_squares(response$levels, sum(copies %||% n), ncol(x))),
+    rows, moments,
+    apart = c(FALSE, rep(isTRUE(indicators), length(columns))), holes = modelled
+  )
+  holes <- matrix_missing(values, fixed, standardize, copies)
+  c(
+    response, fixed[c("x", "center", "scale", "dropped")],
+    list(
+      assign = fixed$keep - 1L, term_labels = columns, smooths = list(), holes = holes$holes,
+      response = "y", weights = weights,
+      offset = if (is.null(offset_rows)) numeric(n) else checked_offset(offset_rows, rows),
+      random = list(), formula = NULL, terms = NULL, xlevels = NULL, contrasts = NULL
+    ),
+    used$usable[c("na.action", "n_omitted", "n_zero_weight", "zero")],
+    list(
+      rows = rows, n = n, repeats = used$repeats,
+      frame = structure(
+        list(y = frame$y, x = fixed$x), row.names = .set_row_names(n), class = "data.frame"
+      ),
+      info = list(
+        type = "matrix", columns = columns, named = named, keep = fixed$keep,
+        random = list(), offset = stored_offset(offset), holes = holes$info
+      ),
+      counted = FALSE, powers = are_powers(weights)
+    )
+  )
+}
+
+# Beside `n` rows of a matrix.
+check_beside_matrix <- function(given, n, kind) {
+  if (n < 2L) abort_too_few_rows(n)
+  if (kind == "number" || kind == "any" && is_measured(given$y)) {
+    if (length(dim(given$y)) > 1L) read_numbers(given$y, "y", NULL, "number")
+  } else {
+    refuse_label_type(given$y, "y", response_kinds[[kind]])
+  }
   for (name in names(given)) {
     value <- eval_argument(given[[name]], name, NULL, NULL)
     if (!is.null(value) && length(value) != n) abort_length(name, length(value), n)
   }
+}
+
+# The rows of a matrix that are used, after an intercept, and `frame`, what stands beside them; as
+# bsvm_design() has them of a formula.
+usable_matrix <- function(x, columns, y, weights, offset, na.action, missing) {
   # The only copy of x, of which the names are set without another.
   x <- cbind(1, x)
   dimnames(x) <- list(NULL, c("(Intercept)", columns))
@@ -275,54 +332,13 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
     frame <- frame_rows(frame, rows)
     moments <- block_moments(x, length(columns))
   }
-  if (modelled) {
-    repeats <- incomplete_copies(c(frame, list(x = x)), "x")
-    if (!is.null(repeats)) {
-      rows <- original_rows(repeats, rows)
-      frame <- repeated_frame(frame, repeats)
-      x <- x[repeats, , drop = FALSE]
-    }
+  repeats <- if (modelled) incomplete_copies(c(frame, list(x = x)), "x")
+  if (!is.null(repeats)) {
+    rows <- original_rows(repeats, rows)
+    frame <- repeated_frame(frame, repeats)
+    x <- x[repeats, , drop = FALSE]
   }
-  n <- nrow(x)
-  weights <- as.double(frame[["(weights)"]] %||% rep(1, n))
-  response <- read_response(frame$y, "y", kind, rows)
-  offset_rows <- frame[["(offset)"]]
-  values <- if (modelled) x[, -1L, drop = FALSE]
-  copies <- several_copies(weights)
-  if (modelled) {
-    moments <- observed_moments(x, copies)
-    check_observed(values, lapply(moments, `[`, -1L))
-  } else {
-    moments <- counted_moments(x, moments, copies)
-  }
-  fixed <- fixed_columns(
-    x, standardize, drop_aliased %||% (!modelled &&
-        is_least_squares(response$levels, sum(copies %||% n), ncol(x))),
-    rows, moments,
-    apart = c(FALSE, rep(isTRUE(indicators), length(columns))), holes = modelled
-  )
-  holes <- matrix_missing(values, fixed, standardize, copies)
-  c(
-    response, fixed[c("x", "center", "scale", "dropped")],
-    list(
-      assign = fixed$keep - 1L, term_labels = columns, smooths = list(), holes = holes$holes,
-      response = "y", weights = weights,
-      offset = if (is.null(offset_rows)) numeric(n) else checked_offset(offset_rows, rows),
-      random = list(), formula = NULL, terms = NULL, xlevels = NULL, contrasts = NULL
-    ),
-    usable[c("na.action", "n_omitted", "n_zero_weight", "zero")],
-    list(
-      rows = rows, n = n, repeats = if (modelled) repeats,
-      frame = structure(
-        list(y = frame$y, x = fixed$x), row.names = .set_row_names(n), class = "data.frame"
-      ),
-      info = list(
-        type = "matrix", columns = columns, named = named, keep = fixed$keep,
-        random = list(), offset = stored_offset(offset), holes = holes$info
-      ),
-      counted = FALSE, powers = are_powers(weights)
-    )
-  )
+  list(x = x, frame = frame, usable = usable, rows = rows, moments = moments, repeats = repeats)
 }
 
 # The design of rows of counts that were spread, by spread_counts().
