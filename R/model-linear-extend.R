@@ -21,15 +21,19 @@ extend_linear <- function(object, newdata, y = NULL, weights = NULL,
   n <- NROW(newdata)
   response <- new_response(object, newdata, y, n)
   weights <- extension_weights(weights, n)
-  if (any(weights == 0)) {
-    used <- weights > 0
+  # Rows of weight 0 say where terms have to go, and nothing else.
+  followed <- follow_rows(object, newdata, threads)
+  grown <- grow_groups(followed$object, newdata)
+  used <- weights > 0
+  if (n > 0L && !any(used) && is_regression(object)) {
+    abort_argument(weights, "weights", "numbers of which one is above 0")
+  }
+  if (any(used) && !all(used)) {
     newdata <- newdata[used, , drop = FALSE]
     response <- response[used]
     weights <- weights[used]
     n <- sum(used)
   }
-  followed <- follow_rows(object, newdata, threads)
-  grown <- grow_groups(followed$object, newdata)
   rows <- new_rows(grown, newdata)
   check_extension_rows(response, rows, n)
   if (n == 0L) return(object)
@@ -39,12 +43,12 @@ extend_linear <- function(object, newdata, y = NULL, weights = NULL,
   core <- settled_extension(extension_core(
     grown, a, y, weights, rows$offset, open_variance(grown, rows), q, threads, progress
   ))
-  influence <- row_influence(core$influence, row_copies(weights))
+  influence <- row_influence(core$influence, row_copies(pmax(weights, any(!used))))
   cov <- core$root %*% core$theta_cov %*% t(core$root)
   moves <- a * (sqrt(influence$copies) * influence$gradient / influence$share)
   out <- extended_fit(
     grown, core, q, cov %*% crossprod(moves) %*% cov,
-    list(n = n, weight = sum(weights), share = stats::weighted.mean(y > 0, weights))
+    list(n = n, weight = sum(weights), share = if (any(used)) stats::weighted.mean(y > 0, weights) else 0)
   )
   out$powers <- isTRUE(object$powers) || are_powers(weights)
   x <- rows$x[, watched_columns(object), drop = FALSE]
