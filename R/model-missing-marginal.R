@@ -97,10 +97,16 @@ shared_maximum <- function(target, theta) {
 # Variances are those of coefficients that are not known: what integrating these out adds to the
 # score in the variances that are free.
 shared_tilt <- function(target, phi) {
-  half <- function(phi) sum(log(diag(chol(target$look(phi)$information()))))
+  half <- function(phi) half_log_det(target$look(phi)$information())
   at <- setdiff(which(target$free), seq_len(target$p))
   here <- if (length(at)) half(phi)
   vapply(at, function(k) (here - half(replace(phi, k, phi[k] + 1e-3))) / 1e-3, 0)
+}
+
+# Inf where `x` is no matrix of a maximum.
+half_log_det <- function(x) {
+  root <- tryCatch(chol(x), error = function(e) NULL)
+  if (is.null(root)) Inf else sum(log(diag(root)))
 }
 
 # The log density of some variances, coefficients integrated out, and these given the variances.
@@ -125,7 +131,7 @@ shared_looks <- function(target, found, moves) {
       phi[own] <- phi[own] + step
     }
     list(
-      log_density = look$value + sum(step * score) / 2 - sum(log(diag(chol(look$information())))),
+      log_density = look$value + sum(step * score) / 2 - half_log_det(look$information()),
       theta = phi[own] + (size < 0.3) * step, step = step, effects = t(look$effects)
     )
   })
@@ -136,7 +142,7 @@ shared_looks <- function(target, found, moves) {
 
 # The core's answer with what is missing integrated out, where that can be done: of expectation
 # propagation the points of its lattice move along and have weights anew; the variances of mean
-# field are fitted to that. Elsewhere atoms stand for what is missing.
+# field are fitted to that. Elsewhere, and where no maximum is found, atoms stand for what is missing.
 collect_missing <- function(core, job) {
   at <- if (isTRUE(core$usable) && length(core$basis) == 0L) shared_effects(job)
   lattice <- length(core$points) > 0L && length(core$points[[1L]]$place) > 0L
@@ -159,7 +165,7 @@ collect_missing <- function(core, job) {
   if (is.null(found)) return(widen_completed(core, job))
   own <- target$state(found$phi)
   completed <- c(shared_completions(target$at, own$theta, own$precision, own$noise), at["where"])
-  core <- if (length(core$points) == 0L) {
+  answer <- if (length(core$points) == 0L) {
     fit_to_marginal(core, job, target, found)
   } else if (lattice && weighs(core$log_variance$index, target)) {
     weigh_points(core, job, target, found)
@@ -169,8 +175,9 @@ collect_missing <- function(core, job) {
       effects = target$look(found$phi)$effects
     ), !held, best, at)
   }
-  core$completed <- completed
-  core
+  if (is.null(answer)) return(widen_completed(core, job))
+  answer$completed <- completed
+  answer
 }
 
 # Whether a lattice is over the variances that are free, and no others.
@@ -205,6 +212,7 @@ weigh_points <- function(core, job, target, found) {
   core$points <- core$points[counts]
   looks <- shared_looks(target, found, moves[counts, , drop = FALSE])
   weight <- vapply(looks$each, `[[`, 0, "log_density")
+  if (!any(is.finite(weight))) return(NULL)
   weight <- exp(weight - max(weight))
   weight <- pmax(weight / sum(weight), 1e-300)
   root <- backsolve(chol(best$theta_cov), diag(target$p), transpose = TRUE)
@@ -247,6 +255,7 @@ fit_to_marginal <- function(core, job, target, found) {
   looks <- shared_looks(target, found, moves)
   weight <- vapply(looks$each, `[[`, 0, "log_density") + rowSums(z^2) / 2 +
     if (length(own)) rowSums(log(grid("weight"))) else 0
+  if (!any(is.finite(weight))) return(NULL)
   weight <- exp(weight - max(weight))
   points <- lapply(looks$each, function(look) place_answer(core, look, looks$within))
   state <- target$state(found$phi)

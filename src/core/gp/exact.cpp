@@ -129,7 +129,9 @@ bool ExactFit::evaluate(const Step&) {
   trial_bound_ = -std::numeric_limits<double>::infinity();
   const auto mean = state_.head(n_);
   const auto kappa = state_.tail(n_);
-  if (!(kappa.minCoeff() >= 0.0) || !scaled_.factor(k_, kappa, nugget_)) return false;
+  if (!(kappa.minCoeff() >= 0.0) || !scaled_.factor(k_, kappa, nugget_)) {
+    return false;
+  }
   const double log_det = scaled_.log_det();
   const MatrixXd inverse = invert_lower(scaled_.b);
   const VectorXd diagonal = inverse.colwise().squaredNorm().transpose();

@@ -61,7 +61,7 @@ class ExactFit final : private AscentModel {
                       const ExactStart* warm = nullptr);
 
   const VectorXd& alpha() const { return alpha_; }
-  const VectorXd& kappa() const { return kappa_; }
+  VectorXd function_kappa() const { return seen_through(kappa_, nugget_); }
   ExactStart warm_start() const { return {alpha_, kappa_}; }
   // E f and Var f of the rows.
   VectorXd mean() const;
@@ -105,7 +105,8 @@ class ExactFit final : private AscentModel {
   double trial_bound_ = 0.0;
 };
 
-// q(v) of the fit, v = L^-1 u: mean L'alpha, and U with U'U = (I + L'D L)^-1.
+// q(v) of the fit, v = L^-1 u: mean L'alpha, and U with U'U = (I + L'D L)^-1,
+// D of function_kappa(), the weights of u.
 struct WhitenedPosterior {
   VectorXd mean;
   MatrixXd whitener;
@@ -117,7 +118,7 @@ WhitenedPosterior whitened(const Features& features, const Fit& fit) {
   const Index n = upper.rows();
   WhitenedPosterior out;
   out.mean.noalias() = upper * fit.alpha();
-  const VectorXd weight = seen_through(fit.kappa(), features.nugget());
+  const VectorXd weight = fit.function_kappa();
   // Row i of L ends at column i: rows from r on make the columns from r on.
   constexpr Index kStrip = 64;
   MatrixXd scratch;

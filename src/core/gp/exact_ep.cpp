@@ -47,7 +47,7 @@ EpResult ExactEp::run(const EpSettings& settings) {
   settle(
       rule_, family_, settings, [&] { solve(); },
       [&](EpResult& pass) { step(pass); }, result);
-  solve();  // kappa() and alpha() belong together
+  solve();  // function_kappa() and alpha() belong together
   return result;
 }
 

@@ -55,7 +55,8 @@ class ExactEp {
   }
   // q(u): E u = K alpha.
   const VectorXd& alpha() const { return alpha_; }
-  const VectorXd& kappa() const { return sites.kappa; }
+  // Messages are of u: e is integrated out of each.
+  const VectorXd& function_kappa() const { return sites.kappa; }
   // E f, and Var f with the nugget.
   VectorXd mean() const { return offset() + mean_; }
   const VectorXd& variance() const { return variance_; }
