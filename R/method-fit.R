@@ -64,7 +64,7 @@ fitted.bayeskernel_fit <- function(object, ...) {
   link <- prediction_link(object, NULL)
   moments <- latent_by_link(object, NULL, link)
   out <- if (is_regression(object)) moments$mean else moments$prob[[link]]
-  out <- fill_excluded(by_row(object, out), object$na.action)
+  out <- fill_excluded(by_row(object, by_unit(object, out)), object$na.action)
   if (!is_regression(object)) out <- with_declared(object, out)
   with_zero(object, out, fitted_zero(object))
 }
@@ -100,8 +100,7 @@ residuals.bayeskernel_fit <- function(object, type = c("response", "pearson"), .
     })
   }
   y <- if (is.matrix(p)) own_classes(object) else unit_shares(object)
-  if (!is.null(object$repeats)) y <- by_row(object, y)
-  y <- stats::napredict(object$na.action, y)
+  y <- stats::napredict(object$na.action, by_row(object, y))
   y <- with_zero(object, y, response_of_zero(object))
   if (is.matrix(p)) {
     p <- p[cbind(seq_along(y), match(object$levels, class_levels(object))[y])]

@@ -156,9 +156,7 @@ predict_terms <- function(object, newdata, ask) {
     }))
   }
   out <- if (is.null(newdata)) {
-    own <- terms_at(own_data(object))
-    if (!is.null(object$repeats)) own <- by_row(object, own)
-    own <- fill_excluded(own, object$na.action)
+    own <- fill_excluded(by_row(object, terms_at(own_data(object))), object$na.action)
     with_zero(object, own, terms_at(object$zero$rows))
   } else {
     terms_at(newdata)

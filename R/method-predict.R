@@ -291,8 +291,7 @@ predict_own <- function(object, ask) {
   } else {
     by_unit(object, answer(object, NULL, ask, object$n), ask$draws)
   }
-  if (!is.null(object$repeats)) out <- by_row(object, out, ask$draws)
-  out <- fill_excluded(out, object$na.action, ask$draws)
+  out <- fill_excluded(by_row(object, out, ask$draws), object$na.action, ask$draws)
   with_zero(object, out, predict_slices(object, object$zero$rows, ask), ask$draws)
 }
 

@@ -22,6 +22,8 @@ linear_coefficients <- function(object, scale) {
   stats::setNames(theta, names(object$transform$center))
 }
 
+fit_has_intercept <- function(transform) identical(names(transform$center)[1L], "(Intercept)")
+
 # Square roots of the diagonal of vcov(), without forming it.
 fixed_sd <- function(object, scale = "data") {
   sandwich <- vcov_type(object) == "sandwich"
@@ -43,7 +45,7 @@ fixed_sd <- function(object, scale = "data") {
   if (scale == "model") return(sqrt(var))
   transform <- object$transform
   var <- var / transform$scale^2
-  if (identical(names(transform$center)[1L], "(Intercept)")) {
+  if (fit_has_intercept(transform)) {
     at_zero <- matrix(-transform$center / transform$scale, 1)
     at_zero[1] <- 1
     var[1] <- if (is.null(wide)) {

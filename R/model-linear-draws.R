@@ -177,7 +177,7 @@ fixed_draws <- function(object, theta) {
 theta_to_data <- function(object, theta) {
   transform <- object$transform
   out <- theta / rep(transform$scale, each = nrow(theta))
-  if (identical(names(transform$center)[1L], "(Intercept)")) {
+  if (fit_has_intercept(transform)) {
     shift <- out[, -1, drop = FALSE] %*% transform$center[-1]
     out[, 1] <- out[, 1] - drop(shift)
   }
@@ -187,7 +187,7 @@ theta_to_data <- function(object, theta) {
 # The way back.
 theta_to_model <- function(object, beta) {
   transform <- object$transform
-  if (identical(names(transform$center)[1L], "(Intercept)")) {
+  if (fit_has_intercept(transform)) {
     shift <- beta[, -1, drop = FALSE] %*% transform$center[-1]
     beta[, 1] <- beta[, 1] + drop(shift)
   }

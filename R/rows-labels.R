@@ -531,9 +531,9 @@ by_unit <- function(object, x, draws = FALSE) {
   each_part(x, draws, function(part) values_at(part, at))
 }
 
-# Parts of an answer for the rows of the fit, once for rows that are repeated.
+# The same, once for rows that are repeated.
 by_row <- function(object, x, draws = FALSE) {
-  if (is.null(object$repeats)) return(by_unit(object, x, draws))
+  if (is.null(object$repeats)) return(x)
   at <- which(!duplicated(object$repeats))
   each_part(x, draws, function(part) values_at(part, at))
 }

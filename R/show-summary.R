@@ -100,16 +100,6 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
   )
 }
 
-# With the formula itself where the call has its name, or what makes it.
-shown_call <- function(object) {
-  call <- object$call
-  typed <- call[["formula"]]
-  if (!is.null(typed) && inherits(object$formula, "formula")) {
-    call$formula <- object$formula
-  }
-  call
-}
-
 # What both a fit and its summary print: `tables`, rows of parameters() by the table that they are
 # in; `rows`, those that are shown. Scales of kernels do not tell how much a predictor matters, so
 # they come with the range of its partial effect. The coefficients of a smooth mean nothing one by
@@ -133,13 +123,17 @@ shown_parts <- function(object, rows, only = NULL) {
   shown <- tables
   hidden <- if (length(object$smooths)) smooth_columns(object)
   shown$coefficients <- shown$coefficients[!(rownames(shown$coefficients) %in% hidden), ]
-  typed <- object$call[["formula"]]
+  call <- object$call
+  typed <- call[["formula"]]
+  # The formula itself where the call has its name, or what makes it.
   plain <- is.call(typed) && identical(typed[[1L]], as.name("~"))
+  if (!is.null(typed) && !plain && inherits(object$formula, "formula")) {
+    call$formula <- object$formula
+  }
   list(
     tables = tables, smooths = if (length(object$smooths)) smooth_table(object), rows = shown,
     narrow = if (length(object$smooths)) narrow_smooths(object),
-    facts = facts(object, only), levels = object$levels,
-    call = if (plain) object$call else shown_call(object),
+    facts = facts(object, only), levels = object$levels, call = call,
     diagnostics = fit_quality(object), elapsed = object$elapsed
   )
 }

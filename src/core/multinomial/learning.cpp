@@ -291,7 +291,8 @@ bool KernelLearner::update_weights(WeightPosterior& q,
     });
   }
   composite_.hold(Design::kMost);
-  const bool same = q.update([&](const VectorXd& beta, VectorXd* gradient) {
+  const Composite::Release held{composite_};
+  return q.update([&](const VectorXd& beta, VectorXd* gradient) {
     design_ = std::make_unique<Design>(composite_, beta, executor_);
     VectorXd by_weight, by_kernel;
     const double value =
@@ -299,8 +300,6 @@ bool KernelLearner::update_weights(WeightPosterior& q,
     if (gradient != nullptr) *gradient += by_weight;
     return offset + value;
   });
-  composite_.release();
-  return same;
 }
 
 bool KernelLearner::update_scales(WeightPosterior& q,

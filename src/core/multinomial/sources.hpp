@@ -94,6 +94,10 @@ class Composite {
   // most `most` numbers; nothing about the sources may change meanwhile.
   void hold(double most);
   void release() { held_.clear(); }
+  struct Release {  // at the end of a scope, however it is left
+    Composite& of;
+    ~Release() { of.release(); }
+  };
 
   // The columns of the design for some objects, regressors() x count; a bias
   // has the value `constant`.
