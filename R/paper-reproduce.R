@@ -73,9 +73,11 @@ papers_code <- local({
   }
 })
 
+# In the order of the papers: table 2 before table 10.
 item_names <- function(paper) {
-  files <- list.files(papers_file(paper), "[.]R$")
-  sub("[.]R$", "", files)
+  names <- sub("[.]R$", "", list.files(papers_file(paper), "[.]R$"))
+  key <- gsub("(?<![0-9])([0-9]{1,2})(?![0-9])", "0\\1", names, perl = TRUE)
+  names[order(gsub("(?<![0-9])([0-9]{2})(?![0-9])", "0\\1", key, perl = TRUE), method = "radix")]
 }
 
 # The script of an item, with the helpers that all share. `size` is read by the helpers' pick().
@@ -101,6 +103,21 @@ list_items <- function(paper) {
     )
   })
   structure(do.call(rbind, rows), class = c("reproduction_items", "data.frame"))
+}
+
+# What print() says of sets and packages that some items need.
+lacking_lines <- function(needed) {
+  sets <- intersect(needed, names(paper_sets()))
+  lacks <- lacking(list(data = sets, packages = setdiff(needed, sets)))
+  c(
+    if (length(lacks$sets)) sprintf(
+      "Data sets that are not here: %s. paper_data(\"%s\") says where the first is from.",
+      paste(lacks$sets, collapse = ", "), lacks$sets[1L]
+    ),
+    if (length(lacks$packages)) {
+      sprintf("Packages that are not here: %s.", paste(lacks$packages, collapse = ", "))
+    }
+  )
 }
 
 # What the stored run took, or what the script expects.
@@ -257,17 +274,23 @@ stored_item <- function(paper, item) {
 
 # Methods ---------------------------------------------------------------------
 
-# The columns that a reader chooses by, one line for each item.
+# The columns that a reader chooses by, one line for each item, and what is missing here.
 #' @export
 print.reproduction_items <- function(x, ...) {
   shown <- intersect(c("paper", "item", "where", "quick", "ready"), names(x))
   if (length(shown) == 0L) return(NextMethod())
-  print(as.data.frame(unclass(x))[shown], row.names = FALSE, right = FALSE)
+  table <- as.data.frame(unclass(x))[shown]
+  if ("quick" %in% shown) table$quick <- vapply(signif(table$quick, 2), format, "")
+  print(table, row.names = FALSE, right = FALSE)
   rest <- setdiff(names(x), shown)
   print_line(paste(c(
     if ("quick" %in% shown) "quick: CPU minutes of size \"quick\".",
     if (length(rest)) sprintf("More columns: %s.", paste(rest, collapse = ", "))
   ), collapse = " "))
+  if (all(c("data", "packages", "ready") %in% names(x))) {
+    needed <- unlist(strsplit(c(x$data[!x$ready], x$packages[!x$ready]), ", "))
+    for (line in lacking_lines(unique(needed))) print_line(line)
+  }
   invisible(x)
 }
 
@@ -319,17 +342,23 @@ plot_numbers <- function(x) {
   at <- rev(seq_len(count))
   error <- ifelse(is.na(x$mc_error), 0, 2 * x$mc_error)
   range <- range(x$ours - error, x$ours + error, x$paper, na.rm = TRUE)
-  old <- graphics::par(mar = c(3, 14, 3, 1), las = 1)
+  labels <- vapply(x$quantity, function(text) paste(strwrap(text, 30), collapse = "\n"), "")
+  widest <- max(nchar(unlist(strsplit(labels, "\n", fixed = TRUE))))
+  old <- graphics::par(mar = c(2.5, 1.5 + 0.4 * widest, 3, 1), las = 1)
   on.exit(graphics::par(old))
   graphics::plot(
     x$ours, at, xlim = range, ylim = c(0.5, count + 0.5), pch = 19, yaxt = "n", xlab = "",
-    ylab = "", main = attr(x, "title")
+    ylab = ""
   )
   graphics::segments(x$ours - error, at, x$ours + error, at)
   graphics::points(x$paper, at, pch = 4, col = "#D55E00", lwd = 2)
-  graphics::axis(2, at, x$quantity, cex.axis = 0.8)
-  graphics::legend("topright", c("ours", "paper"),
-    pch = c(19, 4), col = c("black", "#D55E00"), bty = "n", cex = 0.8
+  graphics::axis(2, at, labels, cex.axis = 0.8)
+  graphics::mtext(attr(x, "title"), line = 1.6, font = 2)
+  # The key is above the plot, where no point is.
+  corner <- graphics::par("usr")[c(1L, 4L)]
+  graphics::legend(
+    corner[1L], corner[2L], c("ours, two standard errors", "paper"), pch = c(19, 4), yjust = 0.2,
+    col = c("black", "#D55E00"), bty = "n", cex = 0.8, horiz = TRUE, xpd = NA
   )
 }
 
