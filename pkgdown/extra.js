@@ -35,6 +35,14 @@ function addCopyButtons() {
   });
 }
 
+// A cell is as wide as its text, up to 22 characters: a wide table scrolls.
+function widenCells() {
+  document.querySelectorAll("main table td, main table th").forEach(cell => {
+    const length = Math.min(cell.textContent.trim().length, 22);
+    if (length > 8) cell.style.minWidth = (0.55 * length + 1) + "em";
+  });
+}
+
 // Sections that have all words; titles count more than text, and help more than news.
 function find(query, index) {
   const words = query.toLowerCase().split(/\s+/).filter(word => word);
@@ -101,5 +109,6 @@ function startSearch() {
 document.addEventListener("DOMContentLoaded", () => {
   listSections();
   addCopyButtons();
+  widenCells();
   startSearch();
 });
