@@ -3,6 +3,14 @@
 #' Runs a table or a figure of one of the five papers of [published()] with the
 #' models of this package, and compares its numbers with the printed ones.
 #'
+#' Quick start:
+#' ```
+#' reproduce("vermaak2004")
+#' x <- reproduce("vermaak2004", "figure1_fit")
+#' x
+#' plot(x)
+#' ```
+#'
 #' Each item is a small script in the folder `papers` of the installed package,
 #' `system.file("papers", package = "bayeskernel")`, which uses exported functions only. The paper's
 #' numbers are in `published.csv` next to it, the results of an earlier run in `results.csv`.
@@ -22,7 +30,7 @@
 #' @return Without `item` a data frame with a row for each item: `paper`, `item`, `title`, and
 #'   `where` it is in the paper. `quick` and `paper_size` are CPU minutes, of the stored run or
 #'   expected. The item needs `data` (sets of [paper_data()]) and `packages`; `ready` says if all of
-#'   them are here.
+#'   them are here. The list prints which are not.
 #'
 #'   With `item` a data frame of class `reproduction`: `quantity`, `paper`, `ours`, `mc_error` (its
 #'   Monte Carlo standard error), `verdict` and `note`. The verdict is `"agrees"`, `"better"` or
@@ -34,7 +42,8 @@
 #'   figure.
 #' @section Errors: `bayeskernel_error_argument` for other names;
 #'   `bayeskernel_error_data` where data or a package is missing.
-#' @seealso [published()], [paper_data()].
+#' @seealso [published()] for the arguments of each paper, [paper_data()] for its data sets. The
+#'   package's site has an article for each paper, with all items.
 #' @examples
 #' head(reproduce())
 #' reproduce("vermaak2004", "table1", size = "stored")

@@ -35,11 +35,12 @@ function addCopyButtons() {
   });
 }
 
-// A cell is as wide as its text, up to 22 characters: a wide table scrolls.
+// A cell is as wide as its text, up to 22 characters, of long texts 30: a wide table scrolls.
 function widenCells() {
   document.querySelectorAll("main table td, main table th").forEach(cell => {
-    const length = Math.min(cell.textContent.trim().length, 22);
-    if (length > 8) cell.style.minWidth = (0.55 * length + 1) + "em";
+    const length = cell.textContent.trim().length;
+    const shown = length > 66 ? 30 : Math.min(length, 22);
+    if (shown > 8) cell.style.minWidth = (0.55 * shown + 1) + "em";
   });
 }
 
