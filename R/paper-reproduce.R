@@ -208,7 +208,7 @@ compared <- function(result, printed) {
   # Why they differ is said where they do.
   undecided <- table$verdict == "undecided"
   table$note[undecided] <- paste(
-    "undecided: the sign is opposite to the paper's, but less than two standard errors from 0"
+    "Undecided: the sign is opposite to the paper's, but less than two standard errors from 0."
   )
   differ <- !table$verdict %in% c("", "agrees", "undecided")
   table$note[differ] <- text("note")[differ]
@@ -312,11 +312,8 @@ print.reproduction <- function(x, digits = 3, ...) {
     how$version, format(signif(how$seconds, 2))
   ))
   table <- as.data.frame(x)
-  shown <- function(number) {
-    out <- vapply(number, format, "", digits = digits)
-    ifelse(is.na(number), "", out)
-  }
-  for (name in c("ours", "mc_error")) table[[name]] <- shown(table[[name]])
+  table$ours <- readable(table$ours, table$mc_error, digits)
+  table$mc_error <- readable(table$mc_error, NA, digits)
   table$paper <- attr(x, "printed")
   names(table)[names(table) == "mc_error"] <- "error"
   print(table[c("quantity", "paper", "ours", "error", "verdict")], row.names = FALSE, right = FALSE)
@@ -326,6 +323,13 @@ print.reproduction <- function(x, digits = 3, ...) {
     cat("\nWarnings: ", paste(how$warnings, names(how$warnings), collapse = ", "), "\n", sep = "")
   }
   invisible(x)
+}
+
+# Numbers as text, to a hundredth of their standard error.
+readable <- function(number, error, digits) {
+  places <- ifelse(!is.na(error) & error > 0, 2 - floor(log10(error)), 15)
+  out <- vapply(round(number, places), format, "", digits = digits, scientific = FALSE)
+  ifelse(is.na(number), "", out)
 }
 
 #' @export
@@ -365,9 +369,10 @@ plot_numbers <- function(x) {
   graphics::mtext(attr(x, "title"), line = 1.6, font = 2)
   # The key is above the plot, where no point is.
   corner <- graphics::par("usr")[c(1L, 4L)]
+  shown <- c(TRUE, any(!is.na(x$paper)))
   graphics::legend(
-    corner[1L], corner[2L], c("ours, two standard errors", "paper"), pch = c(19, 4), yjust = 0.2,
-    col = c("black", "#D55E00"), bty = "n", cex = 0.8, horiz = TRUE, xpd = NA
+    corner[1L], corner[2L], c("ours, two standard errors", "paper")[shown], pch = c(19, 4)[shown],
+    yjust = 0.2, col = c("black", "#D55E00")[shown], bty = "n", cex = 0.8, horiz = TRUE, xpd = NA
   )
 }
 

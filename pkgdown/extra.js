@@ -38,6 +38,7 @@ function addCopyButtons() {
 // A cell is as wide as its text, up to 22 characters, of long texts 30: a wide table scrolls.
 function widenCells() {
   document.querySelectorAll("main table td, main table th").forEach(cell => {
+    if (getComputedStyle(cell).textAlign === "right") return;
     const length = cell.textContent.trim().length;
     const shown = length > 66 ? 30 : Math.min(length, 22);
     if (shown > 8) cell.style.minWidth = (0.55 * shown + 1) + "em";

@@ -87,8 +87,8 @@ fit_svm <- function(x, y, cost) {
   e1071::svm(x, y, kernel = "linear", cost = cost, scale = FALSE, fitted = FALSE)
 }
 
-# Luts and Ormerod, section 4.1; their costs are not given.
-tune_svm <- function(x, y, hold_outs, coarse = 2^seq(-5, 5, 2), fine = 2^seq(-1.5, 1.5, 0.5)) {
+# Luts and Ormerod, section 4.1; their costs are not given. Above these errors are the same.
+tune_svm <- function(x, y, hold_outs, coarse = 2^seq(-7, 1, 2), fine = 2^seq(-1.5, 1.5, 0.5)) {
   error <- function(costs) {
     rowMeans(vapply(seq_len(hold_outs), function(h) {
       inner <- three_quarters(length(y))
@@ -543,9 +543,11 @@ learned_shares <- function(trial, main, ...) {
 draw_shares <- function(shares) {
   shares <- shares[!grepl("minus|points", names(shares))]
   spaces <- sub("sum, ", "", names(shares)[seq_len(length(shares) / 2)])
+  count <- length(spaces)
   graphics::barplot(
-    matrix(shares, ncol = 2, dimnames = list(spaces, c("sum", "product"))), beside = TRUE,
-    legend.text = TRUE, ylab = "share of the weights"
+    matrix(shares, ncol = 2, dimnames = list(spaces, c("sum", "product"))), beside = TRUE, las = 1,
+    ylab = "share of the weights", legend.text = TRUE, xlim = c(1, 3 * count + 2),
+    args.legend = list(bty = "n", cex = 0.8)
   )
 }
 
