@@ -349,8 +349,11 @@ plot.reproduction <- function(x, ...) {
   invisible(x)
 }
 
-# Ours with two standard errors, and the paper's, a row a quantity.
+# Ours with two standard errors, and the paper's, a row a quantity. Times are another unit.
 plot_numbers <- function(x) {
+  timed <- papers_code("stored.R")$is_time(x$quantity)
+  title <- attr(x, "title")
+  if (!all(timed)) x <- as.data.frame(x)[!timed, ]
   count <- nrow(x)
   at <- rev(seq_len(count))
   error <- ifelse(is.na(x$mc_error), 0, 2 * x$mc_error)
@@ -366,7 +369,7 @@ plot_numbers <- function(x) {
   graphics::segments(x$ours - error, at, x$ours + error, at)
   graphics::points(x$paper, at, pch = 4, col = "#D55E00", lwd = 2)
   graphics::axis(2, at, labels, cex.axis = 0.8)
-  graphics::mtext(attr(x, "title"), line = 1.6, font = 2)
+  graphics::mtext(title, line = 1.6, font = 2)
   # The key is above the plot, where no point is.
   corner <- graphics::par("usr")[c(1L, 4L)]
   shown <- c(TRUE, any(!is.na(x$paper)))

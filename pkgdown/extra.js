@@ -35,8 +35,10 @@ function addCopyButtons() {
   });
 }
 
-// A cell is as wide as its text, up to 22 characters, of long texts 30: a wide table scrolls.
+// On a narrow screen a cell is as wide as its text, up to 22 characters, of long texts 30: a wide
+// table scrolls.
 function widenCells() {
+  if (window.innerWidth > 767) return;
   document.querySelectorAll("main table td, main table th").forEach(cell => {
     if (getComputedStyle(cell).textAlign === "right") return;
     const length = cell.textContent.trim().length;
