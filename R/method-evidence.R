@@ -96,9 +96,10 @@ need_evidence <- function(object, name = NULL) {
 #' @importFrom stats anova
 #' @export
 anova.bayeskernel_fit <- function(object, ...) {
-  check_whole(object)
-  fits <- list(object, ...)
-  typed <- as.list(substitute(list(object, ...)))[-1L]
+  # A first fit with a name of its own is among the dots.
+  fits <- c(if (!missing(object)) list(object), list(...))
+  typed <- c(if (!missing(object)) substitute(object), as.list(substitute(list(...)))[-1L])
+  check_whole(fits[[1L]])
   given <- names(fits) %||% rep("", length(fits))
   names <- ifelse(nzchar(given), given, vapply(typed, function(expression) {
     text <- deparse1(expression)

@@ -380,7 +380,9 @@ format.bkm_prior <- function(x, digits = 4, ...) {
     out[names(out) %in% c("fixed coefficients", "intercept")],
     out[c("random effects, smooths", "processes", "penalty", "covariances")],
     "selected coefficients" = variance_text(variance_prior(x, "slab", scale = TRUE), digits),
-    out["inclusion"], "noise" = variance_text(variance_prior(x, "noise"), digits),
+    out["inclusion"],
+    # That of a fit to classes has none.
+    if (!isTRUE(x$separable)) c(noise = variance_text(variance_prior(x, "noise"), digits)),
     out[startsWith(names(out), "missing")]
   )
 }
