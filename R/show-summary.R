@@ -36,6 +36,7 @@
 #'   * `variances`: standard deviations `sd(effect | group)` and correlations
 #'     `cor(effect, effect | group)` of random effects, and `sd(penalty)` of penalized coefficients,
 #'     for standardized predictors;
+#'   * `smooths`: effective degrees of freedom and number of columns of each smooth;
 #'   * `scales`: the kernel scales of [bark()], or the shares of predictors in the directions of
 #'     [klr()]; a predictor outside the model counts as 0. A scale says how narrow a kernel is, not
 #'     how much a predictor matters: the most probable come first, then those with the largest range
