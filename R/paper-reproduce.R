@@ -312,8 +312,8 @@ print.reproduction <- function(x, digits = 3, ...) {
     how$version, format(signif(how$seconds, 2))
   ))
   table <- as.data.frame(x)
-  table$ours <- readable(table$ours, table$mc_error, digits)
-  table$mc_error <- readable(table$mc_error, NA, digits)
+  table$ours <- number_text(table$ours, table$mc_error, digits)
+  table$mc_error <- number_text(table$mc_error, NA, digits)
   table$paper <- attr(x, "printed")
   names(table)[names(table) == "mc_error"] <- "error"
   print(table[c("quantity", "paper", "ours", "error", "verdict")], row.names = FALSE, right = FALSE)
@@ -326,7 +326,7 @@ print.reproduction <- function(x, digits = 3, ...) {
 }
 
 # Numbers as text, to a hundredth of their standard error.
-readable <- function(number, error, digits) {
+number_text <- function(number, error, digits) {
   places <- ifelse(!is.na(error) & error > 0, 2 - floor(log10(error)), 15)
   out <- vapply(round(number, places), format, "", digits = digits, scientific = FALSE)
   ifelse(is.na(number), "", out)
