@@ -2,7 +2,8 @@
 #'
 #' Posterior means of the fixed coefficients, their covariance matrix and intervals.
 #'
-#' @param object A fit whose latent function is linear in its columns, as those of [bkm()] and [bsvm()].
+#' @param object A fit whose latent function is linear in its columns, as those of [bkm()] and
+#'   [bsvm()].
 #' @param scale `"data"`: for the predictors as they were given. `"model"`: for the centered and
 #'   scaled predictors on which the model was fitted, the scale of the priors.
 #' @param type Which covariance: `"sandwich"`, over samples, the default of support vector machines

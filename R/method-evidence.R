@@ -15,15 +15,16 @@
 #'   order in which they were taken; default `FALSE`, their sum.
 #' @return `log_evidence()`: one number. With [seqkr()] its exponential is an estimate of the
 #'   evidence without bias, except for the effect of `temper`. With learned variances it is averaged
-#'   over their grid and prior, see [bayeskernel-engines]. With more than eight of them, or more than two of a row source without groups, their
-#'   posterior is variational and the evidence a little too small.
+#'   over their grid and prior, see [bayeskernel-engines]. With more than eight of them, or more
+#'   than two of a row source without groups, their posterior is variational and the evidence a
+#'   little too small.
 #'
 #'   `anova()`: a data frame of class `bayeskernel_anova` with a row a model: `family`, `columns`,
-#'   the number of columns of fixed terms and smooths, `log_evidence`, `difference` from the best, `elpd_loo`, the sum of
-#'   the leave-one-out log predictive densities, `p_loo`, the effective number of parameters (how
-#'   far the densities of the rows of the fit are above these), `elpd_diff` from the best of these,
-#'   and `se_diff`, the standard error of that difference. It prints the formula of each model above
-#'   the table.
+#'   the number of columns of fixed terms and smooths, `log_evidence`, `difference` from the best,
+#'   `elpd_loo`, the sum of the leave-one-out log predictive densities, `p_loo`, the effective
+#'   number of parameters (how far the densities of the rows of the fit are above these),
+#'   `elpd_diff` from the best of these, and `se_diff`, the standard error of that difference. It
+#'   prints the formula of each model above the table.
 #' @section What can be compared: Models of the same responses in the same units, by a normalized
 #'   likelihood; weights are whole numbers. Logit and probit models can stand in one table while
 #'   their priors mean the same, as the defaults do. The hinge is not normalized: its evidence

@@ -1,7 +1,8 @@
 #' Draws of the posterior predictive distribution
 #'
 #' Methods for the generics of packages rstantools, loo and bayesplot. Load these, or call a generic
-#' by its full name: `rstantools::posterior_predict(fit)`, `loo::loo(fit)`, `bayesplot::pp_check(fit)`.
+#' by its full name: `rstantools::posterior_predict(fit)`, `loo::loo(fit)`,
+#' `bayesplot::pp_check(fit)`.
 #'
 #' @param object,x A fit by [bkm()], [bsvm()], [gpsvm()] or [bark()].
 #' @param newdata Rows as [predict()][predict.bayeskernel_fit] takes them.

@@ -68,8 +68,8 @@
 #'   `bayeskernel_warning_separation`: the classes are separated, and the prior alone
 #'   limits the effects that separate them.
 #'
-#' @references Minka, T. P. (2001). Expectation propagation for approximate Bayesian inference. *Uncertainty
-#'   in Artificial Intelligence* 17, 362-369.
+#' @references Minka, T. P. (2001). Expectation propagation for approximate Bayesian inference.
+#'   *Uncertainty in Artificial Intelligence* 17, 362-369.
 #'
 #' @seealso [bsvm()] for the hinge loss, [gpsvm()] for a non-linear boundary; [bkm_prior()],
 #'   [bkm_control()], [bayeskernel-large]; [log_evidence()] and [compare_terms()] to compare models;

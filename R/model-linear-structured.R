@@ -317,10 +317,10 @@ imputed_gibbs <- function(holes, design) {
 #' @param ... Unused.
 #' @return Data frame with a row for each missing value of the data: `row`, as the rows of the data
 #'   are counted; `column`, the predictor as the model has it (for a term such as `log(x)` that is
-#'   the logarithm); `mean` and `sd` of its posterior given the row's response and other predictors, on
-#'   the scale of `column`. Where factors miss values there is a column `level`, too, and each such
-#'   missing value has a row for each level: `mean` is the level's probability, `sd` the standard
-#'   deviation of its indicator.
+#'   the logarithm); `mean` and `sd` of its posterior given the row's response and other predictors,
+#'   on the scale of `column`. Where factors miss values there is a column `level`, too, and each
+#'   such missing value has a row for each level: `mean` is the level's probability, `sd` the
+#'   standard deviation of its indicator.
 #' @section Variational fits: `"vb"` understates `sd`, except with groups and a Gaussian response.
 #' @section Errors: `bayeskernel_error_argument` if the fit did not model missing predictors.
 #' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational

@@ -98,7 +98,8 @@
 #' @section Errors: `bayeskernel_error_argument` for a type that does not apply
 #'   to the fit, with the reason and those that do; for unknown `columns` or
 #'   `pars`. `bayeskernel_error_response` for labels that the fit does not know.
-#' @seealso [plot_data()] for the numbers and for ggplot2; [exposure()] for the joint effect of several predictors.
+#' @seealso [plot_data()] for the numbers and for ggplot2; [exposure()] for the joint effect of
+#'   several predictors.
 #' @examples
 #' data("bdf", package = "nlme")
 #' fit <- bkm(langPOST > 40 ~ s(IQ.verb) + (1 | schoolNR), bdf[1:600, ], threads = 1)

@@ -37,10 +37,10 @@ as_table <- function(frame) {
 #'   With selection also `inclusion`, the probability to be in the model; with smooths `edf`, `NA`
 #'   after a sampler. Rows of `"ran_pars"` have terms such as `sd__(Intercept)` and
 #'   `cor__(Intercept).time`.
-#' * `glance()`: one row with `nobs`, `method`, `elbo` (of `"vb"`, else `NA`), `passes`, `converged`,
-#'   `rhat.max`, `ess.min` and `seconds`; and columns of the model, such as `log_evidence` and
-#'   `elpd_loo` of [bkm()]. A sampler has converged when `until` is reached, or without it when
-#'   R-hat is at most 1.05 everywhere.
+#' * `glance()`: one row with `nobs`, `method`, `elbo` (of `"vb"`, else `NA`), `passes`,
+#'   `converged`, `rhat.max`, `ess.min` and `seconds`; and columns of the model, such as
+#'   `log_evidence` and `elpd_loo` of [bkm()]. A sampler has converged when `until` is reached, or
+#'   without it when R-hat is at most 1.05 everywhere.
 #' * `augment()`: the data with `.fitted`, the mean response of a regression or the latent mean of
 #'   two classes. A regression has `.se.fit`, its posterior sd. Classes have `.class` and `.prob`,
 #'   the probability of the positive class, or `.prob_` with each class. Rows that `na.action` left
