@@ -519,9 +519,8 @@ print.bayeskernel_prior <- function(x, digits = 4, ...) {
 }
 
 print_lines <- function(title, lines) {
-  cat(title, "\n", sep = "")
-  names <- format(paste0(names(lines), ":"))
-  cat(paste0("  ", names, " ", lines, "\n"), sep = "")
+  print_line(title)
+  print_facts(stats::setNames(lines, paste0("  ", names(lines))))
 }
 
 prior_text <- function(value, digits) {
