@@ -2,13 +2,13 @@
 // algebra and exact laws.
 #include <Eigen/Cholesky>
 #include <Eigen/LU>
+#include "sequential/filter.hpp"
+#include "sequential/posterior.hpp"
 #include <map>
 #include <string>
 #include <thread>
 
 #include "check.hpp"
-#include "sequential/filter.hpp"
-#include "sequential/posterior.hpp"
 
 using namespace bayeskernel;
 
