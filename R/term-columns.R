@@ -317,14 +317,20 @@ plain_model_matrix <- function(terms, frame) {
     }, NA))
   if (!numbers) {
     attr(frame, "row.names") <- integer()
-    return(tryCatch(stats::model.matrix.default(terms, frame), error = function(e) {
+    x <- tryCatch(stats::model.matrix.default(terms, frame), error = function(e) {
       bk_abort(
         "argument", "The columns of the formula cannot be made.", conditionMessage(e),
         if (any(vapply(frame, is.ordered, NA))) {
           "An ordered factor with many levels: (1 | g), or factor(g, ordered = FALSE)."
         }
       )
-    }))
+    })
+    # Level 1 of V1 is called as the variable V11, which keeps its name.
+    if (anyDuplicated(colnames(x))) {
+      at <- order(colnames(x) != c("(Intercept)", labels)[attr(x, "assign") + 1L])
+      colnames(x)[at] <- make.unique(colnames(x)[at])
+    }
+    return(x)
   }
   # What binds the matrix makes no functions, which would keep it: the caller may change it without
   # a copy.
