@@ -71,7 +71,8 @@ refit_completion_model <- function(job, share) {
       new$seen <- lapply(new$groups, `[`, c("mean", "var"))
     }
     return(add_tilt(
-      new, lapply(codes, `[`, atoms$row), atoms$codes, lengths(holes$levels), integer(), share
+      new, lapply(codes, `[`, atoms$row), atoms$codes, lengths(holes$levels), integer(), share,
+      if (length(holes$levels) > 0L) atoms$row
     ))
   }
   if (length(new$share) > 1L) return(new)
