@@ -18,7 +18,7 @@ averaged_rows <- function(job) {
     log_prior = job$atoms$log_prior, row = job$atoms$row, group = as.integer(data$group),
     groups = as.integer(data$n_groups)
   )
-  look <- function(theta, precision, noise, information = FALSE) {
+  look <- function(theta, precision, noise, information) {
     found <- core_call(group_likelihood_cpp(rows, theta, precision[1L], noise, information))
     if (!found$exact) found[c("value", "theta", "scale", "noise")] <- NaN
     found
@@ -26,12 +26,21 @@ averaged_rows <- function(job) {
   list(
     block = which(vapply(job$blocks$blocks, `[[`, NA, "eliminated")), rest = 0, leans = TRUE,
     likelihood = function(...) {
-      found <- look(...)
+      known <- NULL
+      ask <- function(what, information = FALSE) {
+        if (is.null(known) || information && length(known$information) == 0L) {
+          known <<- look(..., information)
+        }
+        known[[what]]
+      }
       list(
-        value = found$value, score = function() found, effects = matrix(found$effect),
-        information = function() look(..., information = TRUE)$information
+        value = function() ask("value"), score = function() {
+          ask("theta")
+          known
+        },
+        information = function() ask("information", TRUE), effects = function() matrix(ask("effect"))
       )
     },
-    completed = function(...) list(share = look(...)$share)
+    completed = function(...) list(share = look(..., FALSE)$share)
   )
 }

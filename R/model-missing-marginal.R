@@ -6,8 +6,8 @@
 # phi = (theta, moves of the log variance of the effects and of that of the noise from where these
 # begin). Other variances stay.
 # at: `block` of the effects; `likelihood`, a function of coefficients, precision of the effects and
-#   noise: `value`, `effects` (groups x r), and functions `score` (in theta, the log of the scale of
-#   the effects and of the noise) and `information` (of theta); `rest`: what the value and the score
+#   noise: functions `value`, `effects` (groups x r), `score` (in theta, the log of the scale of the
+#   effects and of the noise) and `information` (of theta); `rest`: what the value and the score
 #   in the log of the noise have more; `leans`: means of coefficients are not at the maximum.
 # precision, noise: where variances begin; `held`: they stay there, too.
 marginal_target <- function(at, job, precision, noise, held) {
@@ -28,13 +28,15 @@ marginal_target <- function(at, job, precision, noise, held) {
   look <- function(phi) {
     own <- state(phi)
     inside <- at$likelihood(own$theta, own$precision, own$noise)
-    value <- inside$value + at$rest * log(own$noise)
     gap <- own$theta - blocks$mean
     pull <- drop(prior %*% gap)
     v <- begin + phi[p + 1:2]
-    for (k in which(learns)) value <- value + log_variance_density(priors[[k]], v[k])
     list(
-      value = value - sum(gap * pull) / 2,
+      value = function() {
+        value <- inside$value() + at$rest * log(own$noise) - sum(gap * pull) / 2
+        for (k in which(learns)) value <- value + log_variance_density(priors[[k]], v[k])
+        value
+      },
       score = function() {
         found <- inside$score()
         slope <- c(found$scale, found$noise + at$rest)
@@ -57,7 +59,8 @@ shared_likelihood <- function(at) {
   at$likelihood <- function(theta, precision, noise) {
     inside <- shared_state(at, theta, precision, noise)
     list(
-      value = inside$value, effects = inside$mean[, seq_len(ncol(at$z)), drop = FALSE],
+      value = function() inside$value,
+      effects = function() inside$mean[, seq_len(ncol(at$z)), drop = FALSE],
       score = function() shared_score(at, theta, precision, noise, inside),
       information = function() shared_information(at, inside)
     )
@@ -144,6 +147,7 @@ shared_looks <- function(target, found, moves) {
     phi[target$free] <- phi[target$free] + c(slope %*% moves[k, ], moves[k, ])
     for (round in 1:3) {
       look <- target$look(phi)
+      half <- half_log_det(look$information())
       score <- look$score()[own]
       step <- drop(within %*% score)
       size <- sqrt(mean(step * score))
@@ -152,9 +156,9 @@ shared_looks <- function(target, found, moves) {
       phi[own] <- phi[own] + step
     }
     list(
-      log_density = look$value + sum(step * score) / 2 - half_log_det(look$information()),
+      log_density = look$value() + sum(step * score) / 2 - half,
       theta = phi[own] + (size < 0.3) * step + drop(lean), step = step + drop(lean),
-      effects = t(look$effects)
+      effects = t(look$effects())
     )
   })
   list(each = each, within = within)
@@ -192,7 +196,7 @@ collect_missing <- function(core, job) {
   } else {
     shift_shared(widen_completed(core, job), job, list(
       theta = own$theta, scale = found$phi[target$p + 1L], noise = found$phi[target$p + 2L],
-      effects = target$look(found$phi)$effects
+      effects = target$look(found$phi)$effects()
     ), !held, best, at)
   }
   if (is.null(answer)) widen_completed(core, job) else answer

@@ -55,12 +55,14 @@ auto GroupLikelihood::at(const VectorRef& theta, double precision, double noise,
     out.effect[g] = mean;
     out.variance[g] = square - mean * mean;
     out.scale += 0.5 * (precision * square - 1.0);
-    add(own, nodes, weight, f, noise, sums, out);
+    add(own, nodes, weight, noise, sums, out);
     if (information) add_spread(own, nodes, weight, out.information);
   }
   out.theta = data_.x.transpose() * sums.slope;
   if (information) {
     const MatrixXd scaled = sums.curvature.asDiagonal() * data_.x;
+    out.information.triangularView<Eigen::StrictlyUpper>() =
+        out.information.transpose();
     out.information += data_.x.transpose() * scaled;
   }
   return out;
@@ -88,7 +90,7 @@ auto GroupLikelihood::span(const Group& group, const VectorXd& f,
     low += least;
     high += most;
   }
-  const double step = 1.0 / std::sqrt(total);
+  const double step = kStep / std::sqrt(total);
   if (!numbers) return {0.0, 0.0, 0.0, step};
   return {0.5 * (low + high) / total, low / total, high / total, step};
 }
@@ -98,31 +100,39 @@ auto GroupLikelihood::node(const Group& group, const VectorXd& f, double u,
   const Index count = count_of(group.at);
   Node out{u, -0.5 * precision * u * u, ArrayXd(count), ArrayXd(count),
            ArrayXd(count)};
+  const double sharpness = 1.0 / noise, level = gaussian_log_density(0.0, noise);
+  for (Index j = 0; j < count; ++j) {
+    const Index k = group.at[j];
+    const double y = data_.y[k], at = f[k] + data_.z[k] * u;
+    if (data_.family == Family::gaussian) {
+      out.slope[j] = (y - at) * sharpness;
+      out.curvature[j] = sharpness;
+      out.share[j] = level - 0.5 * (y - at) * out.slope[j];
+    } else {
+      const MarginTerms terms = margin_terms(data_.family, y * at);
+      out.slope[j] = y * terms.slope;
+      out.curvature[j] = terms.curvature;
+      out.share[j] = terms.value;
+    }
+  }
   for (std::size_t i = 0; i + 1 < group.begin.size(); ++i) {
     const Index from = group.begin[i], size = group.begin[i + 1] - from;
-    for (Index j = from; j < from + size; ++j) {
-      const Index k = group.at[j];
-      const double y = data_.y[k], at = f[k] + data_.z[k] * u;
-      if (data_.family == Family::gaussian) {
-        out.share[j] = gaussian_log_density(y - at, noise);
-        out.slope[j] = (y - at) / noise;
-        out.curvature[j] = 1.0 / noise;
-      } else {
-        const MarginTerms terms = margin_terms(data_.family, y * at);
-        out.share[j] = terms.value;
-        out.slope[j] = y * terms.slope;
-        out.curvature[j] = terms.curvature;
+    double log_sum = out.share[from];
+    if (size == 1) {
+      out.share[from] = 1.0;
+    } else {
+      double most = -std::numeric_limits<double>::infinity(), sum = 0.0;
+      for (Index j = from; j < from + size; ++j) {
+        out.share[j] += data_.log_prior[group.at[j]];
+        most = std::max(most, out.share[j]);
       }
-      out.share[j] += data_.log_prior[k];
-    }
-    auto share = out.share.segment(from, size);
-    double log_sum = share[0];
-    if (size > 1) {
-      const double most = share.maxCoeff();
-      log_sum = most + std::log((share - most).exp().sum());
+      for (Index j = from; j < from + size; ++j) {
+        sum += out.share[j] = std::exp(out.share[j] - most);
+      }
+      out.share.segment(from, size) /= sum;
+      log_sum = most + std::log(sum);
     }
     out.value += data_.weight[group.at[from]] * log_sum;
-    share = size > 1 ? ArrayXd((share - log_sum).exp()) : ArrayXd::Ones(1);
   }
   return out;
 }
@@ -148,20 +158,23 @@ auto GroupLikelihood::lattice(const Group& group, const VectorXd& f,
 }
 
 void GroupLikelihood::add(const Group& group, const std::vector<Node>& nodes,
-                          const VectorXd& weight, const VectorXd& f,
-                          double noise, Sums& sums, Answer& out) const {
+                          const VectorXd& weight, double noise, Sums& sums,
+                          Answer& out) const {
   const bool numbers = data_.family == Family::gaussian;
   for (std::size_t m = 0; m < nodes.size(); ++m) {
     const Node& node = nodes[m];
-    for (Index j = 0; j < count_of(group.at); ++j) {
-      const Index k = group.at[j];
-      const double share = weight[m] * node.share[j];
-      const double counts = data_.weight[k] * share;
-      const double slope = node.slope[j];
-      out.share[k] += share;
-      sums.slope[k] += counts * slope;
-      sums.curvature[k] += counts * (node.curvature[j] - slope * slope);
-      if (numbers) out.noise += 0.5 * counts * (noise * slope * slope - 1.0);
+    for (std::size_t i = 0; i + 1 < group.begin.size(); ++i) {
+      const bool open = group.begin[i + 1] - group.begin[i] > 1;
+      for (Index j = group.begin[i]; j < group.begin[i + 1]; ++j) {
+        const Index k = group.at[j];
+        const double share = weight[m] * node.share[j];
+        const double counts = data_.weight[k] * share, slope = node.slope[j];
+        out.share[k] += share;
+        sums.slope[k] += counts * slope;
+        sums.curvature[k] +=
+            counts * (node.curvature[j] - (open ? slope * slope : 0.0));
+        if (numbers) out.noise += 0.5 * counts * (noise * slope * slope - 1.0);
+      }
     }
   }
 }
@@ -170,27 +183,29 @@ void GroupLikelihood::add_spread(const Group& group,
                                  const std::vector<Node>& nodes,
                                  const VectorXd& weight,
                                  MatrixXd& information) const {
-  const Index p = data_.x.cols(), rows = count_of(group.begin) - 1;
-  MatrixXd score(p, rows), scaled(p, rows);
-  VectorXd mean = VectorXd::Zero(p);
-  MatrixXd square = MatrixXd::Zero(p, p);
+  const Index p = data_.x.cols(), count = count_of(group.at);
+  MatrixXd x(p, count);
+  for (Index j = 0; j < count; ++j) x.col(j) = data_.x.row(group.at[j]);
+  VectorXd mean = VectorXd::Zero(p), row(p), sum(p);
   for (std::size_t m = 0; m < nodes.size(); ++m) {
     const Node& node = nodes[m];
-    VectorXd sum = VectorXd::Zero(p);
-    for (Index i = 0; i < rows; ++i) {
-      score.col(i).setZero();
-      for (Index j = group.begin[i]; j < group.begin[i + 1]; ++j) {
-        score.col(i) += (node.share[j] * node.slope[j]) *
-                        data_.x.row(group.at[j]).transpose();
+    sum.setZero();
+    for (std::size_t i = 0; i + 1 < group.begin.size(); ++i) {
+      const Index from = group.begin[i], to = group.begin[i + 1];
+      row.setZero();
+      for (Index j = from; j < to; ++j) {
+        row += (node.share[j] * node.slope[j]) * x.col(j);
       }
-      const double counts = data_.weight[group.at[group.begin[i]]];
-      scaled.col(i) = (weight[m] * counts) * score.col(i);
-      sum += counts * score.col(i);
+      const double counts = data_.weight[group.at[from]];
+      sum += counts * row;
+      if (to - from > 1) {
+        information.selfadjointView<Eigen::Lower>().rankUpdate(
+            row, weight[m] * counts);
+      }
     }
-    information.noalias() += scaled * score.transpose();
     mean += weight[m] * sum;
-    square.noalias() += (weight[m] * sum) * sum.transpose();
+    information.selfadjointView<Eigen::Lower>().rankUpdate(sum, -weight[m]);
   }
-  information -= square - mean * mean.transpose();
+  information.selfadjointView<Eigen::Lower>().rankUpdate(mean);
 }
 }  // namespace bayeskernel

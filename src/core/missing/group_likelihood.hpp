@@ -2,9 +2,9 @@
 // completions k of probability pi, the effect of the group integrated out:
 //   log L_g = log int N(u; 0, 1 / psi)
 //             prod_i (sum_k pi_ik p(y_i | x_ik' theta + z_ik u))^w_i du.
-// The integral is a sum over a lattice as wide as the sharpest normal that the
-// integrand could be, which leaves out 1e-8 of a normal one, to where it is
-// below exp(-25) of its largest value. Derivatives are those of that sum.
+// The integral is a sum over a lattice, 1.25 standard deviations of the sharpest
+// normal that the integrand could be apart, to where it is below exp(-20) of its
+// largest value: of a normal one 1e-5 are left out. Derivatives are those of that sum.
 // O(nodes (n p + missing p^2)).
 #pragma once
 
@@ -64,7 +64,7 @@ class GroupLikelihood {
   };
 
   static constexpr int kMost = 400;
-  static constexpr double kFar = 25.0;
+  static constexpr double kFar = 20.0, kStep = 1.25;
 
   Span span(const Group& group, const VectorXd& f, double precision,
             double noise) const;
@@ -78,11 +78,11 @@ class GroupLikelihood {
                             double noise) const;
 
   void add(const Group& group, const std::vector<Node>& nodes,
-           const VectorXd& weight, const VectorXd& f, double noise,
-           Sums& sums, Answer& out) const;
+           const VectorXd& weight, double noise, Sums& sums,
+           Answer& out) const;
 
-  // Squares of the scores of rows, less the variance of the score of the group
-  // over its nodes.
+  // Squares of the scores of rows that are open, less the variance of the score
+  // of the group over its nodes. Lower triangle.
   void add_spread(const Group& group, const std::vector<Node>& nodes,
                   const VectorXd& weight, MatrixXd& information) const;
 
