@@ -85,7 +85,9 @@ level_tilt <- function(value, size, code, groups, weight, row = NULL) {
   p <- (counts + a * share) / rep(total + a, each = size)
   apart <- 0
   if (!is.null(row)) {
-    own <- stats::ave(weight * keep, row, value, FUN = sum)
+    key <- (row - 1) * size + value
+    sums <- rowsum(weight, key, reorder = FALSE)
+    own <- sums[match(key, unique(key))]
     all <- counts[cbind(value, pmax(code, 1L))] + a * share[value]
     apart <- ifelse(keep, log1p(-pmin(own / all, 1 - 1e-8)), 0)
   }

@@ -126,6 +126,15 @@ marginal_tilt <- function(target, phi, at) {
   vapply(at, function(k) (here - half(replace(phi, k, phi[k] + 1e-3))) / 1e-3, 0)
 }
 
+# At most a standard deviation.
+mean_lean <- function(target, phi, within) {
+  none <- numeric(target$p)
+  if (!target$leans) return(none)
+  out <- drop(within %*% marginal_tilt(target, phi, seq_len(target$p)))
+  size <- max(abs(out) / sqrt(diag(within)))
+  if (is.finite(size)) out * min(1, 1 / size) else none
+}
+
 # Inf where `x` is no matrix of a maximum.
 half_log_det <- function(x) {
   root <- tryCatch(chol(x), error = function(e) NULL)
@@ -141,7 +150,7 @@ shared_looks <- function(target, found, moves) {
   across <- found$cov[own, last, drop = FALSE]
   slope <- across %*% solve(found$cov[last, last, drop = FALSE])
   within <- found$cov[own, own] - slope %*% t(across)
-  lean <- if (target$leans) within %*% marginal_tilt(target, found$phi, own) else 0
+  lean <- mean_lean(target, found$phi, within)
   each <- lapply(seq_len(nrow(moves)), function(k) {
     phi <- found$phi
     phi[target$free] <- phi[target$free] + c(slope %*% moves[k, ], moves[k, ])
@@ -152,12 +161,13 @@ shared_looks <- function(target, found, moves) {
       step <- drop(within %*% score)
       size <- sqrt(mean(step * score))
       step <- step * min(1, 1 / size)
-      if (size < 0.3) break
+      if (!is.finite(size + half) || size < 0.3) break
       phi[own] <- phi[own] + step
     }
+    if (!is.finite(size + half)) return(list(log_density = -Inf))
     list(
       log_density = look$value() + sum(step * score) / 2 - half,
-      theta = phi[own] + (size < 0.3) * step + drop(lean), step = step + drop(lean),
+      theta = phi[own] + (size < 0.3) * step + lean, step = step + lean,
       effects = t(look$effects())
     )
   })
@@ -245,8 +255,11 @@ weigh_points <- function(core, job, target, found) {
   core$points <- core$points[counts]
   looks <- shared_looks(target, found, moves[counts, , drop = FALSE])
   weight <- vapply(looks$each, `[[`, 0, "log_density")
-  if (!any(is.finite(weight))) return(NULL)
-  weight <- exp(weight - max(weight))
+  known <- is.finite(weight)
+  if (!any(known)) return(NULL)
+  core$points <- core$points[known]
+  looks$each <- looks$each[known]
+  weight <- exp(weight[known] - max(weight[known]))
   weight <- pmax(weight / sum(weight), 1e-300)
   root <- backsolve(chol(best$theta_cov), diag(target$p), transpose = TRUE)
   turn <- t(chol(root %*% looks$within %*% t(root)))
@@ -280,7 +293,7 @@ place_answer <- function(one, look, cov) {
 fit_to_marginal <- function(core, job, target, found) {
   own <- target$p + seq_len(sum(target$free) - target$p)
   cov <- found$cov[own, own, drop = FALSE]
-  rules <- lapply(diag(cov), function(var) normal_rule(if (var > 0.2) 5L else 3L))
+  rules <- lapply(diag(cov), function(var) normal_rule(if (var > 0.5) 9L else if (var > 0.2) 5L else 3L))
   grid <- function(name) unname(as.matrix(expand.grid(lapply(rules, `[[`, name))))
   z <- grid("node")
   if (length(own) == 0L) z <- matrix(0, 1L, 0L)
@@ -288,9 +301,11 @@ fit_to_marginal <- function(core, job, target, found) {
   looks <- shared_looks(target, found, moves)
   weight <- vapply(looks$each, `[[`, 0, "log_density") + rowSums(z^2) / 2 +
     if (length(own)) rowSums(log(grid("weight"))) else 0
-  if (!any(is.finite(weight))) return(NULL)
-  weight <- exp(weight - max(weight))
-  points <- lapply(looks$each, function(look) place_answer(core, look, looks$within))
+  known <- is.finite(weight)
+  if (!any(known)) return(NULL)
+  weight <- exp(weight[known] - max(weight[known]))
+  moves <- moves[known, , drop = FALSE]
+  points <- lapply(looks$each[known], function(look) place_answer(core, look, looks$within))
   state <- target$state(found$phi)
   learns <- target$free[target$p + 1:2]
   begin <- c(-log(state$precision[1L]), log(state$noise))[learns]

@@ -160,22 +160,6 @@ test_that("levels in groups may be missing by the response", {
   expect_lt(abs(mean(gap["xc", ])), 0.13)
 })
 
-# Runs code while objects of the package have other values.
-with_inside <- function(values, code) {
-  inside <- asNamespace("bayeskernel")
-  put <- function(values) {
-    for (name in names(values)) {
-      unlockBinding(name, inside)
-      assign(name, values[[name]], inside)
-      lockBinding(name, inside)
-    }
-  }
-  old <- mget(names(values), inside)
-  on.exit(put(old))
-  put(values)
-  code
-}
-
 # Of a response that bends in x the fit and the law of x follow each other. In rounds of EM the
 # evidence of all that is seen rises: the bound of the response and, in plain R, the density of the
 # predictors that are seen.
