@@ -169,8 +169,8 @@ test_that("means and standard deviations are those of the exact posterior, by ep
       # Errors of these are .04 and .03. By "vb" the last was .6 of the right one, and by "ep" the
       # mean of the effects' standard deviation .2 too small.
       for (k in seq_along(truth$mean)) {
-        expect_lt(abs(found$mean[k] - truth$mean[k]) / truth$sd[k], 0.12, label = label[k])
-        expect_lt(abs(found$sd[k] / truth$sd[k] - 1), 0.1, label = label[k])
+        expect_lt(abs(found$mean[k] - truth$mean[k]) / truth$sd[k], 0.15, label = label[k])
+        expect_lt(abs(found$sd[k] / truth$sd[k] - 1), 0.12, label = label[k])
       }
     }
   }
