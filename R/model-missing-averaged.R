@@ -38,7 +38,8 @@ averaged_rows <- function(job) {
           ask("theta")
           known
         },
-        information = function() ask("information", TRUE), effects = function() matrix(ask("effect"))
+        information = function() ask("information", TRUE),
+        effects = function() matrix(ask("effect"))
       )
     },
     completed = function(...) list(share = look(..., FALSE)$share)

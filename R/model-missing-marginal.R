@@ -178,7 +178,7 @@ shared_looks <- function(target, found, moves) {
 
 # The core's answer with what is missing integrated out, where that can be done: of expectation
 # propagation the points of its lattice move along and have weights anew; the variances of mean
-# field are fitted to that. Elsewhere, and where no maximum is found, atoms stand for what is missing.
+# field are fitted to that. Elsewhere, and where no maximum is found, atoms stand for it.
 collect_missing <- function(core, job) {
   usable <- isTRUE(core$usable) && length(core$basis) == 0L
   at <- if (usable) averaged_rows(job) %||% shared_effects(job)
@@ -293,7 +293,8 @@ place_answer <- function(one, look, cov) {
 fit_to_marginal <- function(core, job, target, found) {
   own <- target$p + seq_len(sum(target$free) - target$p)
   cov <- found$cov[own, own, drop = FALSE]
-  rules <- lapply(diag(cov), function(var) normal_rule(if (var > 0.5) 9L else if (var > 0.2) 5L else 3L))
+  nodes <- c(3L, 5L, 9L)[findInterval(diag(cov), c(0, 0.2, 0.5))]
+  rules <- lapply(nodes, normal_rule)
   grid <- function(name) unname(as.matrix(expand.grid(lapply(rules, `[[`, name))))
   z <- grid("node")
   if (length(own) == 0L) z <- matrix(0, 1L, 0L)

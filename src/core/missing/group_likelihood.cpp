@@ -71,7 +71,7 @@ auto GroupLikelihood::at(const VectorRef& theta, double precision, double noise,
 auto GroupLikelihood::span(const Group& group, const VectorXd& f,
                            double precision, double noise) const -> Span {
   const bool numbers = data_.family == Family::gaussian;
-  const double sharpest = numbers ? 1.0 / noise
+  const double sharpest = numbers                         ? 1.0 / noise
                           : data_.family == Family::logit ? 0.25
                                                           : 1.0;
   double total = precision, low = 0.0, high = 0.0;
@@ -100,7 +100,8 @@ auto GroupLikelihood::node(const Group& group, const VectorXd& f, double u,
   const Index count = count_of(group.at);
   Node out{u, -0.5 * precision * u * u, ArrayXd(count), ArrayXd(count),
            ArrayXd(count)};
-  const double sharpness = 1.0 / noise, level = gaussian_log_density(0.0, noise);
+  const double sharpness = 1.0 / noise,
+               level = gaussian_log_density(0.0, noise);
   for (Index j = 0; j < count; ++j) {
     const Index k = group.at[j];
     const double y = data_.y[k], at = f[k] + data_.z[k] * u;

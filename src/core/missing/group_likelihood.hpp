@@ -2,10 +2,10 @@
 // completions k of probability pi, the effect of the group integrated out:
 //   log L_g = log int N(u; 0, 1 / psi)
 //             prod_i (sum_k pi_ik p(y_i | x_ik' theta + z_ik u))^w_i du.
-// The integral is a sum over a lattice, 1.25 standard deviations of the sharpest
-// normal that the integrand could be apart, to where it is below exp(-20) of its
-// largest value: of a normal one 1e-5 are left out. Derivatives are those of that sum.
-// O(nodes (n p + missing p^2)).
+// The integral is a sum over a lattice, 1.25 standard deviations of the
+// sharpest normal that the integrand could be apart, to where it is below
+// exp(-20) of its largest value: of a normal one 1e-5 are left out. Derivatives
+// are those of that sum. O(nodes (n p + missing p^2)).
 #pragma once
 
 #include "eigen.hpp"
@@ -78,8 +78,7 @@ class GroupLikelihood {
                             double noise) const;
 
   void add(const Group& group, const std::vector<Node>& nodes,
-           const VectorXd& weight, double noise, Sums& sums,
-           Answer& out) const;
+           const VectorXd& weight, double noise, Sums& sums, Answer& out) const;
 
   // Squares of the scores of rows that are open, less the variance of the score
   // of the group over its nodes. Lower triangle.
