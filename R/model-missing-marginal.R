@@ -197,8 +197,6 @@ collect_missing <- function(core, job) {
   found <- shared_maximum(target, best$theta_mean)
   if (is.null(found)) return(widen_completed(core, job))
   own <- target$state(found$phi)
-  known <- at$completed(own$theta, own$precision, own$noise)
-  core[names(known)] <- known
   answer <- if (length(core$points) == 0L) {
     fit_to_marginal(core, job, target, found)
   } else if (lattice && weighs(core$log_variance$index, target)) {
@@ -209,7 +207,10 @@ collect_missing <- function(core, job) {
       effects = target$look(found$phi)$effects()
     ), !held, best, at)
   }
-  if (is.null(answer)) widen_completed(core, job) else answer
+  if (is.null(answer)) return(widen_completed(core, job))
+  known <- at$completed(own$theta, own$precision, own$noise)
+  answer[names(known)] <- known
+  answer
 }
 
 # Classes with missing numbers: one step.
