@@ -33,10 +33,8 @@
 #'   leave-one-out cross-validation based model comparison. arXiv:2008.10296.
 #' @seealso [anova()][anova.bayeskernel_fit] for models of your own choice.
 #' @examples
-#' set.seed(1)
-#' d <- data.frame(x = rnorm(100), z = rnorm(100), g = gl(10, 10))
-#' d$y <- d$x + rnorm(10)[d$g] + rlogis(100) > 0
-#' fit <- bkm(y ~ x + z + (1 | g), d, threads = 1)
+#' data("bdf", package = "nlme")
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf[1:600, ], threads = 1)
 #' compare_terms(fit)
 #' @aliases compare_terms.bkm
 #' @export

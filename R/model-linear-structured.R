@@ -310,14 +310,17 @@ imputed_gibbs <- function(holes, design) {
 
 #' Imputed values of missing predictors
 #'
-#' @param object A fit by [bsvm()] with `missing = "model"`.
+#' The posterior mean and standard deviation of each missing value, and what `missing = "model"`
+#' assumes.
+#'
+#' @param object A fit by [bkm()] or [bsvm()] with `missing = "model"`.
 #' @param ... Unused.
 #' @return Data frame with a row for each missing value of the data: `row`, as the rows of the data
 #'   are counted; `column`, the predictor as the model has it (for a term such as `log(x)` that is
-#'   the logarithm); `mean` and `sd` of its posterior given the row's label and other predictors, on
-#'   the scale of `column`. Where factors miss values there is a column `level`, too, and each such
-#'   missing value has a row for each level: `mean` is the level's probability, `sd` the standard
-#'   deviation of its indicator.
+#'   the logarithm); `mean` and `sd` of its posterior given the row's response and other predictors,
+#'   on the scale of `column`. Where factors miss values there is a column `level`, too, and each
+#'   such missing value has a row for each level: `mean` is the level's probability, `sd` the
+#'   standard deviation of its indicator.
 #' @section Variational fits: `"vb"` understates `sd`, except with groups and a Gaussian response.
 #' @section Errors: `bayeskernel_error_argument` if the fit did not model missing predictors.
 #' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
@@ -373,13 +376,9 @@ imputed_gibbs <- function(holes, design) {
 #' @seealso [bkm()], [bsvm()]; `vignette("missing-predictors")`, `vignette("duke")`.
 #'
 #' @examples
-#' set.seed(1)
-#' d <- data.frame(a = rnorm(100), b = rnorm(100))
-#' d$y <- d$a + d$b + rlogis(100) > 0
-#' d$b <- d$b + d$a
-#' d$b[1:20] <- NA
-#' fit <- bsvm(y ~ a + b, d, missing = "model", threads = 1)
-#' head(imputed(fit))
+#' known <- subset(airquality, !is.na(Ozone))
+#' fit <- bkm(log(Ozone) ~ Solar.R + Wind + Temp, known, missing = "model", threads = 1)
+#' imputed(fit)
 #' @aliases imputed.bkm imputed.bsvm
 #' @export
 imputed <- function(object, ...) UseMethod("imputed")

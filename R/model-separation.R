@@ -51,14 +51,11 @@ separation_remedy <- function(fit, selects) {
     "Raise `penalty`."
   } else if (length(fit$smooths) + length(fit$posterior$random) > 0L) {
     sprintf(
-      paste("Choose a prior of your own, `prior = %s_prior(beta_var = %s)`, or make", rare),
-      maker, if (maker == "bkm") "2.5^2" else "25", maker, 2L, 2L
+      paste("Choose a prior of your own, `prior = %s_prior(beta_var = 1)`, or make", rare),
+      maker, maker, 2L, 2L
     )
   } else {
-    sprintf(
-      "Use `penalty = 1`, or `prior = %s_prior(beta_var = %s)`.", maker,
-      if (maker == "bkm") "2.5^2" else "25"
-    )
+    sprintf("Use `penalty = 1`, or `prior = %s_prior(beta_var = 1)`.", maker)
   }
 }
 

@@ -36,6 +36,7 @@
 #'   * `variances`: standard deviations `sd(effect | group)` and correlations
 #'     `cor(effect, effect | group)` of random effects, and `sd(penalty)` of penalized coefficients,
 #'     for standardized predictors;
+#'   * `smooths`: effective degrees of freedom and number of columns of each smooth;
 #'   * `scales`: the kernel scales of [bark()], or the shares of predictors in the directions of
 #'     [klr()]; a predictor outside the model counts as 0. A scale says how narrow a kernel is, not
 #'     how much a predictor matters: the most probable come first, then those with the largest range
@@ -271,7 +272,7 @@ print_tables <- function(x, digits, max_rows) {
 
 print_rows <- function(title, rows, digits, max_rows) {
   if (is.null(rows) || nrow(rows) == 0L) return(invisible())
-  cat(title, "\n", sep = "")
+  print_line(title)
   print_coef_table(parameter_matrix(rows, rows$label), digits, max_rows)
   if (anyNA(rows$sd)) {
     points <- anyNA(rows$lower[is.na(rows$sd)])
@@ -286,14 +287,16 @@ print_rows <- function(title, rows, digits, max_rows) {
 
 # The most probable or largest, and what is known of the others.
 print_chosen <- function(title, rows, digits, max_rows) {
-  cat(title, "\n", sep = "")
+  print_line(title)
   max_rows <- min(max_rows, if (all(is.na(rows$inclusion))) 12L else 60L)
   kept <- sum(rows$inclusion > 0.5, na.rm = TRUE)
-  shown <- min(max(kept, 8L), nrow(rows), max_rows)
+  shown <- min(max(kept, 8L), max_rows)
+  # One row more takes no more room than a line that says so.
+  if (nrow(rows) <= shown + 1L) shown <- nrow(rows)
   top <- utils::head(rows, shown)
   table <- parameter_matrix(top, top$label)
   if (!is.null(rows$range)) table <- cbind(table, Range = top$range)
-  print_coef_table(table, digits, max_rows)
+  print_coef_table(table, digits, shown)
   rest <- utils::tail(rows, nrow(rows) - shown)
   if (nrow(rest) > 0L) {
     cat(sprintf(
@@ -338,7 +341,7 @@ narrow_smooths <- function(object) {
 
 print_smooths <- function(smooths, narrow = NULL) {
   known <- !all(is.na(smooths[, "edf"]))
-  cat(if (known) "Smooth terms, effective degrees of freedom:\n" else "Smooth terms:\n")
+  print_line(if (known) "Smooth terms, effective degrees of freedom:" else "Smooth terms:")
   text <- cbind(edf = ifelse(
     is.na(smooths[, "edf"]), "-", formatC(smooths[, "edf"], format = "f", digits = 1)
   ), Columns = format(smooths[, "columns"]))
