@@ -238,7 +238,7 @@ linear_collect <- function(fit, core, job, rows) {
   fit$holes$levels <- rows$holes$levels
   fit$holes$model <- job$completion_model
   # Of rows of the fit alone.
-  fit$holes$model[c("by_row", "seen", "response")] <- NULL
+  fit$holes$model[c("by_row", "seen", "apart", "response")] <- NULL
   if (fit$method == "gibbs") {
     fit <- collect_gibbs(fit, core, job)
     core$influence <- gibbs_influence(fit, job)
