@@ -56,10 +56,10 @@
 #'   `plot()` draws it and returns it, invisibly: surfaces with the rows as
 #'   points, since far from these a surface is a guess.
 #' @section Intervals: Draws are of the function, without the white noise that [gpsvm()] may add to
-#'   it by row. For a support vector machine they come from its pseudo-posterior. A fit by [seqkr()]
-#'   has no joint draws, a posterior mode none at all.
+#'   it by row. For a support vector machine they come from its pseudo-posterior. A posterior mode has
+#'   no draws.
 #' @section Errors: `bayeskernel_error_argument` for fits with several latent functions,
-#'   without joint draws, of a kernel matrix or of several feature spaces. Also where the data are
+#'   without draws, of a kernel matrix or of several feature spaces. Also where the data are
 #'   not available any more, and for unknown or unsuitable `pars`, `quantiles`, `at`.
 #'   `bayeskernel_error_dimension` for `newdata` without complete rows.
 #' @references Bobb, J. F., Valeri, L., Claus Henn, B. et al. (2015). Bayesian
@@ -380,15 +380,6 @@ joint_draws <- function(object, rows, take, threads) UseMethod("joint_draws")
 joint_draws.default <- function(object, rows, take, threads) {
   rows["open"] <- list(NULL)
   latent_draws(object, rows, take, threads = threads)
-}
-
-#' @exportS3Method
-joint_draws.seqkr <- function(object, rows, take, threads) {
-  bk_abort(
-    "argument", "There are no joint draws of this fit.",
-    "Found: a fit by seqkr(), which knows f row by row.",
-    "predict() has its means and intervals at any rows.", column = "object", found = "seqkr"
-  )
 }
 
 # --- words -------------------------------------------------------------------
