@@ -424,7 +424,7 @@ print.bayeskernel_exposure <- function(x, digits = max(3L, getOption("digits") -
   print_facts(c(
     Predictors = list_some(info$pars),
     Intervals = sprintf("%s %%, %d draws", format(100 * info$level), info$draws),
-    if (info$type == "overall") c(Less = "all at their median")
+    if (info$type == "overall") c("Compared with" = "all at their median")
   ))
   cat("\n")
   table <- as.data.frame(x)
