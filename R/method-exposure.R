@@ -56,8 +56,8 @@
 #'   `plot()` draws it and returns it, invisibly: surfaces with the rows as
 #'   points, since far from these a surface is a guess.
 #' @section Intervals: Draws are of the function, without the white noise that [gpsvm()] may add to
-#'   it by row. For a support vector machine they come from its pseudo-posterior. A posterior mode has
-#'   no draws.
+#'   it by row. For a support vector machine they come from its pseudo-posterior. A posterior mode
+#'   has no draws.
 #' @section Errors: `bayeskernel_error_argument` for fits with several latent functions,
 #'   without draws, of a kernel matrix or of several feature spaces. Also where the data are
 #'   not available any more, and for unknown or unsuitable `pars`, `quantiles`, `at`.

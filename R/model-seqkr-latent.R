@@ -54,11 +54,12 @@ joint_draws.seqkr <- function(object, rows, take, threads) {
   x <- t(scaled_predictors(object, rows$x))
   kernel <- core_call(kernel_matrix_cpp(posterior$kernel, posterior$points, x, threads))$values
   size <- posterior$size + 1L
-  centre <- split(posterior$centre + 1L, rep(seq_along(size), posterior$size))
-  mean <- split(posterior$mean, rep(seq_along(size), size))
+  each <- seq_along(size)
+  centre <- split(posterior$centre + 1L, rep(each, posterior$size))
+  mean <- split(posterior$mean, rep(each, size))
   rooted <- length(posterior$root) > 0L
-  square <- split(if (rooted) posterior$root else posterior$covariance, rep(seq_along(size), size^2))
-  f <- vapply(rep_len(seq_along(size), take %||% 1000L), function(p) {
+  square <- split(if (rooted) posterior$root else posterior$covariance, rep(each, size^2))
+  f <- vapply(rep_len(each, take %||% 1000L), function(p) {
     basis <- rbind(1, kernel[centre[[as.character(p)]], , drop = FALSE])
     root <- matrix(square[[p]], size[p])
     root <- if (rooted) root * lower.tri(root, TRUE) else root_of(root, 0)

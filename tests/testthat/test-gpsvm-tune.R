@@ -236,5 +236,5 @@ test_that("of many classes the kernel is chosen by as many rows as are quick", {
   expect_identical(fit$tuned$by, "loo")
   expect_identical(fit$tuned$rows, 350L)
   expect_lt(mean(predict(fit) != y), 0.05)
-  expect_warning(gpsvm(x, y, tune = FALSE, threads = 1, seed = 1), "Choose the kernel by tune = TRUE")
+  expect_warning(gpsvm(x, y, tune = FALSE, threads = 1, seed = 1), "kernel by tune = TRUE")
 })
