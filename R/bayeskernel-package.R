@@ -29,7 +29,7 @@
 #' * Plot effects, residuals and calibration: [plot()][plot.bayeskernel_fit].
 #' * Which predictors matter: [inclusion()], [compare_terms()], [exposure()], [kernel_weights()],
 #'   [projection()].
-#' * Compare models: [anova()][anova.bayeskernel_fit], [log_evidence()], [compare_terms()],
+#' * Compare models: [`anova()`][anova.bayeskernel_fit], [log_evidence()], [compare_terms()],
 #'   [logLik()][logLik.bayeskernel_fit].
 #' * Average effects and contrasts: [effects], with marginaleffects and emmeans.
 #' * Check predictions: [calibration()], [brier_score()], [log_loss()], [auc()], [balanced_error()].

@@ -322,7 +322,7 @@ fill_excluded <- function(x, action, draws = FALSE) {
 predict_rows <- function(object, newdata, ask, first = 0) {
   if (!is.null(ask$kept)) newdata <- with_unneeded(object, newdata, ask$kept)
   rows <- new_rows(object, newdata, ask$groups, ask$sampled, first)
-  if (is.null(ask$kept)) warn_undetermined(rows$undetermined, first)
+  if (is.null(ask$kept) && !is.null(rows$undetermined)) warn_undetermined(rows$undetermined, first)
   if (!is.null(ask$kept)) {
     part <- keep_terms(object, rows, ask$kept)
     object <- part$object

@@ -117,7 +117,7 @@ new_frame_rows <- function(info, newdata) {
     list(z = z, group = group_new(term, frame))
   })
   x <- cbind(x, smooth_columns)
-  undetermined <- undetermined_rows(info$determined, x)
+  undetermined <- if (!is.null(info$determined)) undetermined_rows(info$determined, x)
   # Columns of terms that followed a stream are the last of the model.
   if (length(info$keep) < ncol(x) || is.unsorted(info$keep)) x <- x[, info$keep, drop = FALSE]
   # Columns that were dropped, being constant, can still be missing.
@@ -200,7 +200,7 @@ new_matrix_rows <- function(info, newdata) {
   x <- cbind(rep(1, n), newdata)
   dimnames(x) <- list(NULL, c("(Intercept)", info$columns))
   storage.mode(x) <- "double"
-  undetermined <- undetermined_rows(info$determined, x)
+  undetermined <- if (!is.null(info$determined)) undetermined_rows(info$determined, x)
   if (length(info$keep) < ncol(x)) x <- x[, info$keep, drop = FALSE]
   values <- x[, info$holes$predictors, drop = FALSE]
   x[, info$holes$predictors][is.na(values)] <- 1

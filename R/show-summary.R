@@ -134,8 +134,8 @@ shown_parts <- function(object, rows, only = NULL) {
   list(
     tables = tables, smooths = if (length(object$smooths)) smooth_table(object), rows = shown,
     narrow = if (length(object$smooths)) narrow_smooths(object),
-    facts = c(facts(object, only), Dropped = dropped_fact(object)), levels = object$levels,
-    call = call,
+    facts = c(facts(object, only), Dropped = if (length(object$dropped)) dropped_fact(object)),
+    levels = object$levels, call = call,
     diagnostics = fit_quality(object), elapsed = object$elapsed
   )
 }

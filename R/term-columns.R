@@ -106,7 +106,7 @@ determined_columns <- function(x, by, lost, center, scale, mean) {
 # New rows, of which `x` has all columns, where a column that was dropped is not what the others
 # made of it in the fit: they ask for an effect that it does not know.
 undetermined_rows <- function(determined, x) {
-  if (is.null(determined) || nrow(x) == 0L) return(NULL)
+  if (nrow(x) == 0L) return(NULL)
   rows <- scaled_rows(x[, determined$by, drop = FALSE], determined$center, determined$scale)
   made <- rows %*% determined$slopes
   values <- scaled_rows(x[, determined$lost, drop = FALSE], determined$mean, 1)
@@ -118,7 +118,6 @@ undetermined_rows <- function(determined, x) {
 }
 
 warn_undetermined <- function(found, first) {
-  if (is.null(found)) return(invisible())
   bk_warn(
     "dropped_column", "New rows ask for an effect that the fit does not know.",
     paste("Columns that were dropped:", list_some(found$columns)),

@@ -94,7 +94,9 @@ print_facts <- function(facts, after = "") {
   if (2L * indent > text_width()) {
     text <- paste0(names(facts), ": ", vapply(facts, paste, "", collapse = ", "))
     writeLines(strwrap(text, text_width(), exdent = 4L))
-  } else for (k in seq_along(facts)) {
+    facts <- NULL
+  }
+  for (k in seq_along(facts)) {
     text <- strwrap(paste(facts[[k]], collapse = ", "), text_width() - indent)
     cat(paste(c(labels[k], rep(strrep(" ", indent - 1L), length(text) - 1L)),
       text,
