@@ -341,8 +341,8 @@ imputed_gibbs <- function(holes, design) {
 #'   posterior, with the model of the predictors as estimated; the bound of `"vb"` is not. The same
 #'   holds for missing factors with one effect of each group, with two classes, too. For two
 #'   classes and missing numbers rows are completed one by one, and one step follows toward the same.
-#'   With half the values missing standard deviations are then up to a fifth off, and by `"vb"` a
-#'   standard deviation of groups near 0 is too large: use `"gibbs"` or `"ep"`. All this applies to
+#'   With half the values missing standard deviations are then up to a fifth off: use `"gibbs"`.
+#'   With `"vb"` a standard deviation of groups near 0 is too large: use `"ep"`. All this applies to
 #'   the random term with most effects and up to 60 coefficients, to numbers in linear terms and
 #'   products, and not to the hinge.
 #'
