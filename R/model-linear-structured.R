@@ -339,10 +339,10 @@ imputed_gibbs <- function(holes, design) {
 #'   With a Gaussian response `"ep"` and `"vb"` integrate the missing values and the effects of the
 #'   groups out of the likelihood. Coefficients, variances and imputed values are those of that
 #'   posterior, with the model of the predictors as estimated; the bound of `"vb"` is not. The same
-#'   holds for missing factors beside one effect of each group, with two classes, too. For two
+#'   holds for missing factors with one effect of each group, with two classes, too. For two
 #'   classes and missing numbers rows are completed one by one, and one step follows toward the same.
-#'   With half the values missing standard deviations are then up to a fifth off, and by `"vb"` a
-#'   standard deviation of groups near 0 is too large: use `"gibbs"` or `"ep"`. All this applies to
+#'   With half the values missing standard deviations are then up to a fifth off: use `"gibbs"`.
+#'   With `"vb"` a standard deviation of groups near 0 is too large: use `"ep"`. All this applies to
 #'   the random term with most effects and up to 60 coefficients, to numbers in linear terms and
 #'   products, and not to the hinge.
 #'
@@ -351,7 +351,7 @@ imputed_gibbs <- function(holes, design) {
 #'
 #' @section The response: A Gaussian response counts as one more predictor while \eqn{\mu}{mu} and
 #'   \eqn{\Sigma}{Sigma} are estimated by EM, which is exact for linear models. For [gp()] terms,
-#'   products, and factors beside groups it is the start of at most three rounds of fits to completed
+#'   products, and factors with groups it is the start of at most three rounds of fits to completed
 #'   rows. Two classes have
 #'   models of their own if one has more missing values.
 #'

@@ -7,6 +7,7 @@ averaged_rows <- function(job) {
   data <- job$data
   if (!(job$settings$family %in% c("gaussian", "logit", "probit")) ||
     !is.null(job$completion_model$mechanism) || anyNA(job$design$holes$x) ||
+    anyDuplicated(job$atoms$row) == 0L ||
     length(job$design$processes) > 0L || length(data$selection) > 0L ||
     NCOL(data$z) != 1L || length(data$crossed) > 0L || length(job$design$units) > 0L ||
     length(job$blocks$precision) > most_shared_columns) {

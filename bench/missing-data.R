@@ -48,7 +48,9 @@ complete_data <- function(cell, set) {
 # About a third of the values.
 remove_values <- function(data, cell, set) {
   set.seed(1e6 + set)
-  y <- if (is.factor(data$y)) 1.8 * (data$y == "TRUE") - 0.7 else {
+  y <- if (is.factor(data$y)) {
+    1.8 * (data$y == "TRUE") - 0.7
+  } else {
     1.5 * (data$y - mean(data$y))
   }
   # A group's value is missing in all its rows.

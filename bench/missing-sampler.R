@@ -1,5 +1,5 @@
-# Missing predictors beside (1 | g), missing by the response: bkm() against a Gibbs sampler in plain R
-# that draws the missing values, their law and all parameters. Data as in bench/missing.R.
+# Missing predictors beside (1 | g), missing by the response: bkm() against a Gibbs sampler in plain
+# R that draws the missing values, their law and all parameters. Data as in bench/missing.R.
 #
 #   Rscript bench/missing-sampler.R [name=value ...]
 #
@@ -8,9 +8,9 @@
 #            noise and the spread of groups the mean and the largest difference of posterior means,
 #            in the sampler's standard deviations, and the mean ratio of standard deviations
 #
-# Priors: coefficients N(0, 100^2), noise IG(.01, .01), spread of groups half a Cauchy variable; of the
-# law: flat. The law of a number of a group is its regression on the mean of z; of a level: a Dirichlet
-# law in each group, whose size is drawn, and z normal given the level.
+# Priors: coefficients N(0, 100^2), noise IG(.01, .01), spread of groups half a Cauchy variable; of
+# the law: flat. The law of a number of a group is its regression on the mean of z; of a level: a
+# Dirichlet law in each group, whose size is drawn, and z normal given the level.
 
 library(bayeskernel)
 source("bench/helpers.R")
@@ -25,8 +25,9 @@ chosen <- local({
   }
   list(
     family = words("family", c("gaussian", "probit")), kind = words("kind", c("factor", "group")),
-    method = words("method", c("ep", "vb")), sets = words("sets", 8), sweeps = words("sweeps", 15000),
-    table = values[["table"]], groups = 30, rows = 10
+    method = words("method", c("ep", "vb")), sets = words("sets", 8),
+    sweeps = words("sweeps", 15000), table = values[["table"]],
+    groups = 30, rows = 10
   )
 })
 source("bench/missing-data.R")
@@ -192,7 +193,8 @@ keys <- rows[c("what", "method", "family", "kind")]
 table <- do.call(rbind, lapply(split(rows, keys, drop = TRUE), function(own) {
   data.frame(
     own[1, c("family", "kind", "method", "what")], sets = nrow(own), mean = mean(own$gap),
-    largest = max(abs(own$gap)), ratio = mean(own$ratio), version = format(utils::packageVersion("bayeskernel"))
+    largest = max(abs(own$gap)), ratio = mean(own$ratio),
+    version = format(utils::packageVersion("bayeskernel"))
   )
 }))
 print(table, row.names = FALSE, digits = 2)
