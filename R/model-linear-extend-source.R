@@ -19,7 +19,8 @@ extend_from_source <- function(object, source, y, weights, threads, progress) {
   }
   q <- joint_effects(grown)
   root <- t(proper_root(q$cov))
-  parts <- each(spool_effects, told_fit(grown), q$mean, root, if (apart) basename(path) else path, apart)
+  to <- if (apart) basename(path) else path
+  parts <- each(spool_effects, told_fit(grown), q$mean, root, to, apart)
   rows <- vapply(parts, `[[`, 1, "rows")
   if (sum(rows) == 0) return(object)
   refuse_empty_part(rows)
