@@ -49,6 +49,10 @@ atom_scores_cpp <- function(settings, y, weight, mean, variance, precision) {
     .Call(`_bayeskernel_atom_scores_cpp`, settings, y, weight, mean, variance, precision)
 }
 
+group_likelihood_cpp <- function(rows, theta, precision, noise, information) {
+    .Call(`_bayeskernel_group_likelihood_cpp`, rows, theta, precision, noise, information)
+}
+
 bsvm_crossed_vb_cpp <- function(data, prior, settings) {
     .Call(`_bayeskernel_bsvm_crossed_vb_cpp`, data, prior, settings)
 }

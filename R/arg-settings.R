@@ -3,7 +3,8 @@
 #' Arguments common to all fitting functions
 #'
 #' The rest of the arguments is on the page of each function: [bkm()], [bsvm()], [gpsvm()],
-#' [mkprobit()], [bark()], [klr()], [seqkr()].
+#' [mkprobit()], [bark()], [klr()], [seqkr()]. Formulas of [bkm()] and [bsvm()] are those of lme4,
+#' with an intercept and contrasts.
 #'
 #' @param formula Two-sided formula of the predictors. No intercept is needed.
 #'   A factor becomes one column per level.

@@ -59,16 +59,14 @@
 #'
 #' @seealso [predict()][predict.bayeskernel_fit], [exposure()]; `vignette("mixed-logit")`.
 #' @examples
-#' set.seed(1)
-#' d <- data.frame(x = rnorm(100), arm = gl(2, 1, 100), g = gl(20, 5))
-#' d$y <- d$x + rnorm(20)[d$g] + rlogis(100) > 0
-#' fit <- bsvm(y ~ x + arm + (1 | g), d, threads = 1)
-#' if (getRversion() >= "4.4" &&
-#'   requireNamespace("marginaleffects", quietly = TRUE)) {
-#'   marginaleffects::avg_slopes(fit, newdata = transform(d, g = "new"))
+#' data("bdf", package = "nlme")
+#' d <- bdf[1:600, ]
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + sex + (1 | schoolNR), d, threads = 1)
+#' if (getRversion() >= "4.4" && requireNamespace("marginaleffects", quietly = TRUE)) {
+#'   marginaleffects::avg_slopes(fit, newdata = transform(d, schoolNR = "new"))
 #' }
 #' if (requireNamespace("emmeans", quietly = TRUE)) {
-#'   emmeans::emmeans(fit, ~arm, type = "response")
+#'   emmeans::emmeans(fit, pairwise ~ sex, type = "response")
 #' }
 #' @name effects
 NULL

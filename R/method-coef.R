@@ -1,6 +1,9 @@
 #' Coefficients and their covariances
 #'
-#' @param object A fit whose latent function is linear in its columns, as that of [bsvm()].
+#' Posterior means of the fixed coefficients, their covariance matrix and intervals.
+#'
+#' @param object A fit whose latent function is linear in its columns, as those of [bkm()] and
+#'   [bsvm()].
 #' @param scale `"data"`: for the predictors as they were given. `"model"`: for the centered and
 #'   scaled predictors on which the model was fitted, the scale of the priors.
 #' @param type Which covariance: `"sandwich"`, over samples, the default of support vector machines
@@ -19,14 +22,13 @@
 #' @seealso [summary()][summary.bayeskernel_fit], [ranef()][ranef.bayeskernel_fit],
 #'   [tidy()][tidy.bayeskernel_fit], [svm-posterior].
 #' @examples
-#' set.seed(1)
-#' d <- data.frame(x = rnorm(100, 5), z = rnorm(100))
-#' d$y <- d$x - 5 + rlogis(100) > 0
-#' fit <- bsvm(y ~ x + z, d, threads = 1)
+#' data("bdf", package = "nlme")
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf[1:600, ], threads = 1)
 #' coef(fit)
-#' coef(fit, scale = "model")
 #' sqrt(diag(vcov(fit)))
-#' confint(fit, "x")
+#' confint(fit, "IQ.verb")
+#' # For one standard deviation of each predictor.
+#' coef(fit, scale = "model")
 #' @aliases coef.bkm coef.bsvm fixef.bkm fixef.bsvm vcov.bkm vcov.bsvm confint.bkm confint.bsvm
 #' @export
 coef.bayeskernel_fit <- function(object, scale = c("data", "model"), ...) {
@@ -139,6 +141,10 @@ coefficient_cov.bkm <- coefficient_cov.bsvm
 
 #' Random effects and their variance components
 #'
+#' `ranef()`: the effect of each group, with its posterior covariance. `VarCorr()`: standard
+#' deviations and correlations of the effects. Both have the form that lme4 gives them.
+#' `plot(fit, "ranef")` draws the effects.
+#'
 #' @param object,x A fit whose formula has random terms.
 #' @param condVar Add posterior covariances, default `TRUE`.
 #' @param sigma Unused; the generic has it.
@@ -159,10 +165,9 @@ coefficient_cov.bkm <- coefficient_cov.bsvm
 #'   also if the fit was made with `keep_ranef = FALSE`.
 #' @seealso [coef()][coef.bayeskernel_fit], [summary()][summary.bayeskernel_fit].
 #' @examples
-#' set.seed(1)
-#' d <- data.frame(x = rnorm(100), g = gl(10, 10))
-#' d$y <- d$x + rnorm(10)[d$g] + rlogis(100) > 0
-#' fit <- bsvm(y ~ x + (1 | g), d, threads = 1)
+#' data("bdf", package = "nlme")
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf[1:600, ], threads = 1)
+#' head(ranef(fit)$schoolNR)
 #' head(as.data.frame(ranef(fit)))
 #' VarCorr(fit)
 #' @aliases ranef.bkm ranef.bsvm ranef.bark ranef.mkprobit VarCorr.bkm VarCorr.bsvm VarCorr.bark

@@ -33,10 +33,8 @@
 #'   leave-one-out cross-validation based model comparison. arXiv:2008.10296.
 #' @seealso [anova()][anova.bayeskernel_fit] for models of your own choice.
 #' @examples
-#' set.seed(1)
-#' d <- data.frame(x = rnorm(100), z = rnorm(100), g = gl(10, 10))
-#' d$y <- d$x + rnorm(10)[d$g] + rlogis(100) > 0
-#' fit <- bkm(y ~ x + z + (1 | g), d, threads = 1)
+#' data("bdf", package = "nlme")
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf[1:600, ], threads = 1)
 #' compare_terms(fit)
 #' @aliases compare_terms.bkm
 #' @export
@@ -118,7 +116,7 @@ formulas_without <- function(object) {
 #' @export
 print.bayeskernel_terms <- function(x, digits = 1, ...) {
   digits <- check_count(digits, 0L, name = "digits")
-  cat("What is lost without each term, leave-one-out log predictive density\n")
+  print_line("What is lost without each term, leave-one-out log predictive density")
   if (!is.null(attr(x, "elpd_loo"))) {
     print_facts(c("Whole model" = formatC(attr(x, "elpd_loo"), format = "f", digits = digits)))
   }

@@ -23,10 +23,10 @@
 #' @seealso [posterior_predict()][posterior_predict.bayeskernel_fit], [rhat.bayeskernel_fit],
 #'   [bayeskernel-diagnostics].
 #' @examples
-#' set.seed(1)
-#' x <- cbind(a = rnorm(40), b = rnorm(40))
-#' fit <- bsvm(x, x[, "a"] + rnorm(40) > 0, threads = 1)
-#' colMeans(as.matrix(fit, ndraws = 200))
+#' fit <- bkm(am ~ wt, mtcars, threads = 1)
+#' draws <- as.matrix(fit, seed = 1)
+#' # The weight at which both transmissions are equally probable.
+#' quantile(-draws[, "(Intercept)"] / draws[, "wt"], c(0.05, 0.5, 0.95))
 #' @name draws
 NULL
 

@@ -9,22 +9,22 @@
 #'
 #' @param object A fit by [bkm()] with `method = "ep"` and a proper likelihood: family `"logit"`,
 #'   `"probit"` or `"gaussian"`; for `log_evidence()` also one by [seqkr()].
-#' @param ... `anova()`: further such fits, of the same rows, with names if
-#'   wanted. `log_evidence()`: no further arguments.
+#' @param ... `anova()`: further such fits, of the same rows, with names if wanted, as in
+#'   `anova(null = fit0, full = fit1)`. `log_evidence()`: no further arguments.
 #' @param by_row For [seqkr()]: the log predictive density of each row given those before it, in the
 #'   order in which they were taken; default `FALSE`, their sum.
 #' @return `log_evidence()`: one number. With [seqkr()] its exponential is an estimate of the
 #'   evidence without bias, except for the effect of `temper`. With learned variances it is averaged
-#'   over their grid and prior, of classes in groups with what sites miss of it (see [bkm()],
-#'   Methods). With more than eight of them, or more than two of a row source without groups, their
-#'   posterior is variational and the evidence a little too small.
+#'   over their grid and prior, see [bayeskernel-engines]. With more than eight of them, or more
+#'   than two of a row source without groups, their posterior is variational and the evidence a
+#'   little too small.
 #'
 #'   `anova()`: a data frame of class `bayeskernel_anova` with a row a model: `family`, `columns`,
-#'   the number of fixed columns, `log_evidence`, `difference` from the best, `elpd_loo`, the sum of
-#'   the leave-one-out log predictive densities, `p_loo`, the effective number of parameters (how
-#'   far the densities of the rows of the fit are above these), `elpd_diff` from the best of these,
-#'   and `se_diff`, the standard error of that difference. It prints the formula of each model above
-#'   the table.
+#'   the number of columns of fixed terms and smooths, `log_evidence`, `difference` from the best,
+#'   `elpd_loo`, the sum of the leave-one-out log predictive densities, `p_loo`, the effective
+#'   number of parameters (how far the densities of the rows of the fit are above these),
+#'   `elpd_diff` from the best of these, and `se_diff`, the standard error of that difference. It
+#'   prints the formula of each model above the table.
 #' @section What can be compared: Models of the same responses in the same units, by a normalized
 #'   likelihood; weights are whole numbers. Logit and probit models can stand in one table while
 #'   their priors mean the same, as the defaults do. The hinge is not normalized: its evidence
@@ -35,12 +35,10 @@
 #' @references Rasmussen, C. E. and Williams, C. K. I. (2006). *Gaussian
 #'   Processes for Machine Learning*. MIT Press, sections 3.6 and 5.4.
 #' @examples
-#' set.seed(1)
-#' d <- data.frame(x = rnorm(100), z = rnorm(100))
-#' d$y <- d$x + rlogis(100) > 0
-#' one <- bkm(y ~ x, d, threads = 1)
-#' log_evidence(one)
-#' anova(one, both = bkm(y ~ x + z, d, threads = 1))
+#' wind <- bkm(log(Ozone) ~ Wind, airquality, na.action = na.omit, threads = 1)
+#' both <- update(wind, . ~ . + Temp)
+#' log_evidence(wind)
+#' anova(wind, both)
 #' @aliases log_evidence.bkm anova.bkm print.bayeskernel_anova
 #' @export
 log_evidence <- function(object, ...) UseMethod("log_evidence")
@@ -85,7 +83,7 @@ need_evidence <- function(object, name = NULL) {
     bk_abort(
       "argument", sprintf("There is no evidence%s.", told),
       sprintf("Found: a fit by %s(method = \"%s\").", model_of(object)$name, object$method),
-      "Accepted: a fit by bkm(method = \"ep\").",
+      "Accepted: a fit by bkm(method = \"ep\") or seqkr().",
       if (!is.null(object$trace$elbo)) "elbo() is a bound of it.",
       column = "method", found = object$method
     )
@@ -96,9 +94,10 @@ need_evidence <- function(object, name = NULL) {
 #' @importFrom stats anova
 #' @export
 anova.bayeskernel_fit <- function(object, ...) {
-  check_whole(object)
-  fits <- list(object, ...)
-  typed <- as.list(substitute(list(object, ...)))[-1L]
+  # A first fit with a name of its own is among the dots.
+  fits <- c(if (!missing(object)) list(object), list(...))
+  typed <- c(if (!missing(object)) substitute(object), as.list(substitute(list(...)))[-1L])
+  check_whole(fits[[1L]])
   given <- names(fits) %||% rep("", length(fits))
   names <- ifelse(nzchar(given), given, vapply(typed, function(expression) {
     text <- deparse1(expression)
@@ -193,7 +192,8 @@ print.bayeskernel_anova <- function(x, digits = max(3L, getOption("digits") - 3L
 
 #' Likelihood of a fit
 #'
-#' For [stats::AIC()] and the like.
+#' The log-likelihood at the posterior mean, with the effective number of parameters, for
+#' [stats::AIC()] and the like.
 #'
 #' @param object A fit by [bkm()] with a proper likelihood.
 #' @param ... No further arguments.
@@ -211,10 +211,7 @@ print.bayeskernel_anova <- function(x, digits = max(3L, getOption("digits") - 3L
 #'   Linde, A. (2002). Bayesian measures of model complexity and fit. *Journal
 #'   of the Royal Statistical Society B* 64, 583-639.
 #' @examples
-#' set.seed(1)
-#' d <- data.frame(x = rnorm(100))
-#' d$y <- d$x + rlogis(100) > 0
-#' fit <- bkm(y ~ x, d, threads = 1)
+#' fit <- bkm(depth > 300 ~ poly(long, 2) + lat, quakes, threads = 1)
 #' logLik(fit)
 #' AIC(fit)
 #' @aliases logLik.bkm extractAIC.bayeskernel_fit AIC.bkm BIC.bkm

@@ -18,7 +18,7 @@
 #' @return Vectors in the order of the rows of the fit; rows that `na.action = na.exclude` left out
 #'   are `NA`. Rows of weight 0 have fitted values and residuals, as in [stats::glm()].
 #' * With `cbind(successes, failures)` a row is one unit: `weights()` are its trials, `residuals()`
-#'   use the share of successes as t, and `simulate()` gives pairs of counts.
+#'   are of the share of successes, and `simulate()` gives pairs of counts.
 #' * `fitted()`: the mean of the response of a regression; the probability of the positive class;
 #'   with more classes a matrix, n x classes.
 #' * `residuals()`: see `type`.
@@ -41,15 +41,13 @@
 #' @seealso [fit-arguments], [predict()][predict.bayeskernel_fit],
 #'   [summary()][summary.bayeskernel_fit].
 #' @examples
-#' set.seed(1)
-#' d <- data.frame(x = rnorm(100), g = gl(10, 10))
-#' d$y <- d$x + rnorm(10)[d$g] + rlogis(100) > 0
-#' fit <- bsvm(y ~ x + (1 | g), d, threads = 1)
+#' data("bdf", package = "nlme")
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf[1:600, ], threads = 1)
 #' head(fitted(fit))
 #' head(residuals(fit, "pearson"))
 #' head(model.matrix(fit))
 #' family(fit)
-#' fit2 <- update(fit, . ~ . + I(x^2))
+#' update(fit, . ~ . + poly(IQ.verb, 2) - IQ.verb)
 #' @aliases fitted.bkm fitted.bsvm fitted.gpsvm fitted.mkprobit fitted.bark fitted.klr fitted.seqkr
 #'   residuals.bkm residuals.bsvm residuals.gpsvm residuals.mkprobit residuals.bark residuals.klr
 #'   residuals.seqkr update.bkm update.bsvm update.gpsvm update.mkprobit update.bark update.klr

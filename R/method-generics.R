@@ -1,5 +1,7 @@
 #' Trace of the variational bound
 #'
+#' The lower bound of the log evidence that variational Bayes maximizes, pass by pass.
+#'
 #' @param object A fit by a variational engine, such as `bsvm(method = "vb")`.
 #' @param ... Unused.
 #' @return Numeric vector: the lower bound of the log evidence after each pass over the data, with
@@ -7,10 +9,7 @@
 #' @section Errors: `bayeskernel_error_argument` if the fit has no bound, which is so for samplers.
 #' @seealso [log_evidence()], [bayeskernel-engines].
 #' @examples
-#' set.seed(1)
-#' d <- data.frame(x = rnorm(100))
-#' d$y <- d$x + rlogis(100) > 0
-#' elbo(bsvm(y ~ x, d, method = "vb", threads = 1))
+#' elbo(bkm(am ~ wt, mtcars, method = "vb", threads = 1))
 #' @export
 elbo <- function(object, ...) UseMethod("elbo")
 

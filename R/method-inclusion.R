@@ -4,7 +4,7 @@
 #'
 #' The probability of every predictor to be in the model.
 #'
-#' @param object A fit by [bsvm()] or [bark()] made with `select`.
+#' @param object A fit by [bkm()], [bsvm()] or [bark()] made with `select`.
 #' @param by `"column"` of the design, the default; `"term"` of the formula: the
 #'   probability that any of the columns of the term is in the model.
 #' @param ... Unused.
@@ -23,7 +23,7 @@
 #'   you expect: `prior = bkm_prior(rho = 0.5)` expects half of them. Or let the data tell the
 #'   share: `prior = bkm_prior(rho_beta = c(1, 1))`. [print()] shows the prior in the column next to
 #'   the posterior: compare both.
-#' @section Variational fits: the variational probability is more extreme than the posterior: nearly
+#' @section Variational fits: The variational probability is more extreme than the posterior: nearly
 #'   0 or nearly 1 where `"gibbs"` still hesitates. What is reported, coefficients and predictions
 #'   included, is therefore the sampler's. Where a column's probability differs by more than 0.3
 #'   between the streams, [print()] and [summary()] say that the selection has not settled: run
@@ -33,16 +33,14 @@
 #'   the classes where it is not 0, its probability can be far too low, without a warning. If the
 #'   messages settle at several places, the one with the highest evidence counts.
 #' @section Errors: `bayeskernel_error_argument` if the fit has no selection.
-#' @seealso [inclusion_path()], [compare_terms()], [bsvm()], [bark()]; `vignette("spam")`.
+#' @seealso [inclusion_path()], [compare_terms()], [bkm()], [bsvm()], [bark()]; `vignette("spam")`.
 #' @references Luts, J. and Ormerod, J. T. (2014). Mean field variational
 #'   Bayesian inference for support vector machine classification.
 #'   *Computational Statistics & Data Analysis* 73, 163-176, section 3.2.
 #' @examples
-#' set.seed(1)
-#' d <- data.frame(a = rnorm(200), f = gl(4, 1, 200))
-#' d$y <- d$a + (d$f == 2) + rlogis(200) > 0
-#' fit <- bsvm(y ~ ., d,
-#'   select = TRUE, prior = bsvm_prior(rho = 0.1), threads = 1
+#' two <- droplevels(subset(chickwts, feed %in% c("casein", "soybean", "linseed")))
+#' fit <- bkm(
+#'   weight > 250 ~ feed, two, select = TRUE, prior = bkm_prior(rho = 0.5), seed = 1, threads = 1
 #' )
 #' round(inclusion(fit), 3)
 #' round(inclusion(fit, by = "term"), 3)

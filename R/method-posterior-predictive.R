@@ -1,7 +1,8 @@
 #' Draws of the posterior predictive distribution
 #'
-#' Methods for the generics of packages rstantools, loo and bayesplot, available
-#' when these are loaded.
+#' Methods for the generics of packages rstantools, loo and bayesplot. Load these, or call a generic
+#' by its full name: `rstantools::posterior_predict(fit)`, `loo::loo(fit)`,
+#' `bayesplot::pp_check(fit)`.
 #'
 #' @param object,x A fit by [bkm()], [bsvm()], [gpsvm()] or [bark()].
 #' @param newdata Rows as [predict()][predict.bayeskernel_fit] takes them.
@@ -35,7 +36,9 @@
 #'   `ndraws` (default 50) simulated ones.
 #' @section Weights: A row of weight w counts w times in `log_lik()` and
 #'   `loo()`, as a row of w trials does. In a [bark()] the weight divides the
-#'   variance of the row's noise, and the row counts once.
+#'   variance of the row's noise, and the row counts once. A row of `cbind(successes, failures)` is
+#'   left out whole. Its likelihood has the number of orders of its trials, as that of [stats::glm()]
+#'   has; one row for each trial has not, so that the two differ by a constant.
 #' @section Leave-one-out: A fit by expectation propagation has the predictive density of each row
 #'   given the others, from its cavities: `loo()` sums them, without importance sampling. So it does
 #'   for [bsvm()] and [gpsvm()] with `"ep"` for the probabilities of `predict()`. Other fits
@@ -45,23 +48,18 @@
 #'   `posterior_predict()`, `pp_check()` and `log_lik()` are errors;
 #'   [bkm()] has the same models with a likelihood.
 #' @section Errors: `bayeskernel_error_argument`, as [predict()][predict.bayeskernel_fit]; also if
-#'   the data of the fit are gone, and for `log_lik()` of a pseudo-likelihood, `loo()` of
-#'   one without `"ep"` or of counts.
+#'   the data of the fit are gone, for `log_lik()` of a pseudo-likelihood, and for `loo()` of one
+#'   without `"ep"` or of counts.
 #' @references Gelman, A., Goodrich, B., Gabry, J. and Vehtari, A. (2019). R-squared for Bayesian
 #'   regression models. *The American Statistician* 73, 307-309.
 #' @seealso [predict()][predict.bayeskernel_fit], [draws].
 #' @examples
-#' set.seed(1)
-#' x <- matrix(runif(120, -2, 2), 60, 2)
-#' y <- rowSums(x^2) + rnorm(60) / 2
-#' # The default has four chains and longer rounds.
-#' fit <- bark(x, y, chains = 2, ndraws = 200,
-#'   control = bark_control(warmup = 2000, thin = 10),
-#'   until = stop_at(rhat = 1.05, sweeps = 1e6), threads = 1, seed = 1)
+#' fit <- bkm(log(Ozone) ~ s(Wind) + Temp, airquality, na.action = na.omit, threads = 1)
 #' if (requireNamespace("rstantools", quietly = TRUE)) {
 #'   dim(rstantools::posterior_predict(fit, ndraws = 50, seed = 1))
-#'   rstantools::posterior_interval(fit, pars = "sigma")
+#'   rstantools::posterior_interval(fit, pars = "Temp")
 #' }
+#' if (requireNamespace("bayesplot", quietly = TRUE)) bayesplot::pp_check(fit, seed = 1)
 #' @name posterior_predict.bayeskernel_fit
 NULL
 

@@ -52,9 +52,9 @@
 #'     y: such a fit has no log-likelihood, evidence, leave-one-out score or
 #'     simulated responses.
 #'
-#' @section Which family: Coefficients of `"logit"` are log odds; `summary(fit, exp = TRUE)` gives
-#'   odds ratios. Logit and probit predict alike. Logit has odds ratios and takes any weights. The
-#'   hinge predicts classes as well, but has no likelihood.
+#' @section Which family: Logit and probit predict alike. Logit has odds ratios, by
+#'   `summary(fit, exp = TRUE)`, and takes any weights. The hinge predicts classes as well, but has
+#'   no likelihood.
 #'
 #' @section Correlated units: Each matrix of `cov` adds effects
 #'   \eqn{a \sim N(0, t^2 G)}{a ~ N(0, t^2 G)} of the units. `G` is scaled to a mean diagonal of 1,
@@ -64,19 +64,15 @@
 #'   `newcov` of [predict()][predict.bayeskernel_fit]. For independent effects of the same units add
 #'   `(1 | unit)`.
 #'
-#' @section Large data: See [bayeskernel-large] for rows in a [row_source()] and for a cluster.
-#'
 #' @section Errors: See `?bayeskernel`. A constant column is dropped with a warning.
-#'   `bayeskernel_warning_separation`: the classes are separated and the prior is nearly flat.
+#'   `bayeskernel_warning_separation`: the classes are separated, and the prior alone
+#'   limits the effects that separate them.
 #'
-#' @references Rasmussen, C. E. and Williams, C. K. I. (2006). *Gaussian Processes for Machine
-#'   Learning*. MIT Press, section 3.6.
-#'
-#'   Minka, T. P. (2001). Expectation propagation for approximate Bayesian inference. *Uncertainty
-#'   in Artificial Intelligence* 17, 362-369.
+#' @references Minka, T. P. (2001). Expectation propagation for approximate Bayesian inference.
+#'   *Uncertainty in Artificial Intelligence* 17, 362-369.
 #'
 #' @seealso [bsvm()] for the hinge loss, [gpsvm()] for a non-linear boundary; [bkm_prior()],
-#'   [bkm_control()]; [log_evidence()] and [compare_terms()] to compare models;
+#'   [bkm_control()], [bayeskernel-large]; [log_evidence()] and [compare_terms()] to compare models;
 #'   [predict()][predict.bayeskernel_fit], [plot()][plot.bayeskernel_fit],
 #'   [summary()][summary.bayeskernel_fit]; `vignette("mixed-logit")`, `vignette("mixed-kernels")`.
 #'

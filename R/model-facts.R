@@ -17,7 +17,7 @@ rows_fact <- function(object, classes = ", ") {
   if (length(levels) == 2L) {
     counts <- !is.null(object$units)
     return(sprintf(
-      "%.0f%s, %s %% of class \"%s\" (the positive one)",
+      "%.0f%s, %s %% positive (\"%s\")",
       if (counts) max(object$units) else object$n,
       if (counts) sprintf(" of %.0f trials", sum(object$weights)) else grown,
       format(100 * resolve_threshold("prevalence", object), digits = 3), levels[2]
@@ -25,7 +25,7 @@ rows_fact <- function(object, classes = ", ") {
   }
   sprintf(
     "%.0f in %d classes: %s", object$n, length(levels),
-    paste(utils::head(levels, 8L), collapse = classes)
+    paste(c(utils::head(levels, 8L), if (length(levels) > 8L) "..."), collapse = classes)
   )
 }
 

@@ -93,6 +93,9 @@ settle_rows <- function(rows, settings, law) {
     response <- linear_response_scale(rows, settings)
     if (!is.null(response)) rows <- scale_response(rows, response)
     if (!settings$standardize) settings$prior <- prior_in_units(settings$prior, rows, open)
+    if (open[["noise_rate"]]) {
+      settings$prior$noise_rate <- vague_noise_rate(rows, settings$prior$noise_rate)
+    }
   }
   selected <- integer()
   if (!isFALSE(settings$select %||% FALSE)) {
@@ -235,7 +238,7 @@ linear_collect <- function(fit, core, job, rows) {
   fit$holes$levels <- rows$holes$levels
   fit$holes$model <- job$completion_model
   # Of rows of the fit alone.
-  fit$holes$model[c("by_row", "seen", "response")] <- NULL
+  fit$holes$model[c("by_row", "seen", "apart", "response")] <- NULL
   if (fit$method == "gibbs") {
     fit <- collect_gibbs(fit, core, job)
     core$influence <- gibbs_influence(fit, job)

@@ -77,11 +77,12 @@
 #'   That of `bsvm_prior(beta_var = )` is `beta_var`.
 #' @param var_shape,var_rate Shape and rate, positive. If given, they are also those of random
 #'   intercepts, single random slopes and the penalty, instead of half t. If one is given, the other
-#'   is 0.01.
+#'   is 0.01; such a rate of random effects is multiplied by the square of `sd_scale`.
 #' @param slab_shape,slab_rate Shape and rate, positive. Vague ones let the variance grow while
 #'   nothing is selected; inclusions then fall below their prior.
-#' @param noise_shape,noise_rate Shape and rate, positive. The default rate is far below the noise
-#'   of any regression that explains less than 99.99 % of the variance.
+#' @param noise_shape,noise_rate Shape and rate, positive. The default rate is 1e-6. Where least
+#'   squares leave next to nothing it is smaller, so that it is never most of the noise. With
+#'   [gp()] terms it is always 1e-6.
 #' @param cov_df,cov_scale Degrees of freedom, above r - 1 (r + 1 if only `cov_scale` is given). The
 #'   scale is a positive number times the identity (0.02 if only `cov_df` is given), or a symmetric
 #'   positive definite r x r matrix.
@@ -94,7 +95,7 @@
 #'   in, their effects have independent Laplace priors. `"column"`: each column has its own
 #'   indicator, the default of `method = "vb"` with `polish = "ep"` or `FALSE`, which know no other.
 #'   A factor of two levels is one column either way.
-#' @param sd_scale A positive number. Not used with `var_shape` or `var_rate`; for correlated
+#' @param sd_scale A positive number. Not used with `var_rate`; for correlated
 #'   effects not with `cov_df` or `cov_scale`. It matters where each group has one row, or rows of
 #'   one class: there the data do not bound the standard deviation.
 #' @param ... Not used: what is not among these arguments is an error.
@@ -380,7 +381,9 @@ format.bkm_prior <- function(x, digits = 4, ...) {
     out[names(out) %in% c("fixed coefficients", "intercept")],
     out[c("random effects, smooths", "processes", "penalty", "covariances")],
     "selected coefficients" = variance_text(variance_prior(x, "slab", scale = TRUE), digits),
-    out["inclusion"], "noise" = variance_text(variance_prior(x, "noise"), digits),
+    out["inclusion"],
+    # That of a fit to classes has none.
+    if (!isTRUE(x$separable)) c(noise = variance_text(variance_prior(x, "noise"), digits)),
     out[startsWith(names(out), "missing")]
   )
 }
@@ -517,9 +520,8 @@ print.bayeskernel_prior <- function(x, digits = 4, ...) {
 }
 
 print_lines <- function(title, lines) {
-  cat(title, "\n", sep = "")
-  names <- format(paste0(names(lines), ":"))
-  cat(paste0("  ", names, " ", lines, "\n"), sep = "")
+  print_line(title)
+  print_facts(stats::setNames(lines, paste0("  ", names(lines))))
 }
 
 prior_text <- function(value, digits) {

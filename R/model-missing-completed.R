@@ -89,6 +89,7 @@ rows_of_completions <- function(rows, parts, model) {
   holes <- rows$holes
   known <- groups_of_completed(model, rows)
   atoms <- core_call(atoms_cpp(explained(holes), missing_codes(holes), known$model, known$codes))
+  if (!is.null(model$apart) && !is.null(rows$y)) atoms <- leave_own_levels(atoms, model$apart)
   if (!is.null(model$response) && !is.null(rows$y)) {
     atoms <- atoms_at_response(atoms, model$response, rows)
   }

@@ -44,7 +44,9 @@ expand_groups <- function(model, used, terms) {
 # How much more or less frequent levels of factors with missing values, and classes, are in a group:
 # log of p(level | group) / p(level), for every group by a Dirichlet prior about p, whose size makes
 # the levels that are seen most likely. `code`, of factors: a matrix; rows count by their `weight`.
-add_tilt <- function(model, codes, code, sizes, class, weight = NULL) {
+# `row` of completions: what a row itself counts for tells nothing about it, and `apart` has what it
+# takes from the log probability of each.
+add_tilt <- function(model, codes, code, sizes, class, weight = NULL, row = NULL) {
   classes <- length(model$cov)
   values <- lapply(seq_along(sizes), function(f) code[, f])
   if (classes > 1L) {
@@ -52,16 +54,20 @@ add_tilt <- function(model, codes, code, sizes, class, weight = NULL) {
     sizes <- c(sizes, classes)
   }
   if (length(values) == 0L) return(model)
+  apart <- 0
   model$groups <- Map(function(part, code) {
-    part$tilt <- unname(Map(function(value, size) {
-      level_tilt(value, size, code, ncol(part$mean), weight)
-    }, values, sizes))
+    each <- Map(function(value, size) {
+      level_tilt(value, size, code, ncol(part$mean), weight, row)
+    }, values, sizes)
+    part$tilt <- unname(lapply(each, `[[`, "tilt"))
+    apart <<- apart + Reduce(`+`, lapply(each, `[[`, "apart"))
     part
   }, model$groups, codes)
+  if (!is.null(row)) model$apart <- list(row = row, code = code, value = apart)
   model
 }
 
-level_tilt <- function(value, size, code, groups, weight) {
+level_tilt <- function(value, size, code, groups, weight, row = NULL) {
   keep <- !is.na(value) & code > 0L
   counts <- matrix(0, size, groups)
   sums <- rowsum((weight %||% rep(1, length(value)))[keep], (code[keep] - 1L) * size + value[keep])
@@ -75,9 +81,27 @@ level_tilt <- function(value, size, code, groups, weight) {
   # Larger than this the groups are alike.
   most <- log(1e4)
   a <- exp(stats::optimize(fit, c(log(0.1), most), maximum = TRUE)$maximum)
-  if (a > 0.5 * exp(most)) return(matrix(0, size, groups))
+  if (a > 0.5 * exp(most)) return(list(tilt = matrix(0, size, groups), apart = 0))
   p <- (counts + a * share) / rep(total + a, each = size)
-  log(p) - log(share)
+  apart <- 0
+  if (!is.null(row)) {
+    key <- (row - 1) * size + value
+    sums <- rowsum(weight, key, reorder = FALSE)
+    own <- sums[match(key, unique(key))]
+    all <- counts[cbind(value, pmax(code, 1L))] + a * share[value]
+    apart <- ifelse(keep, log1p(-pmin(own / all, 1 - 1e-8)), 0)
+  }
+  list(tilt = log(p) - log(share), apart = apart)
+}
+
+# Completions of rows of the fit, each less what it told of its group itself.
+leave_own_levels <- function(atoms, apart) {
+  sizes <- apply(apart$code, 2L, max)
+  key <- function(row, code) combine_codes(c(list(row), asplit(code, 2L)), c(0, sizes))
+  value <- apart$value[match(key(atoms$row, atoms$codes), key(apart$row, apart$code))]
+  prior <- within_rows(atoms$log_prior + ifelse(is.na(value), 0, value), atoms$row)
+  atoms$log_prior <- log(pmax(prior, 1e-300))
+  atoms
 }
 
 # From the joint model of predictors and response, the last of them, to that of the predictors.

@@ -5,19 +5,21 @@
 # The log density of coefficients and variances and its derivatives in what is `free` of
 # phi = (theta, moves of the log variance of the effects and of that of the noise from where these
 # begin). Other variances stay.
+# at: `block` of the effects; `likelihood`, a function of coefficients, precision of the effects and
+#   noise: functions `value`, `effects` (groups x r), `score` (in theta, the log of the scale of the
+#   effects and of the noise) and `information` (of theta); `rest`: what the value and the score
+#   in the log of the noise have more; `leans`: means of coefficients are not at the maximum.
 # precision, noise: where variances begin; `held`: they stay there, too.
-shared_target <- function(at, job, precision, noise, held) {
+marginal_target <- function(at, job, precision, noise, held) {
   blocks <- job$blocks
   prior <- prior_precision(blocks, precision)
-  at$prior <- invert_groups(at$open)
   psi <- as.matrix(precision[[at$block]])
   p <- nrow(prior)
   priors <- list(blocks$blocks[[at$block]], job$control$noise)
-  learns <- !held & c(priors[[1L]]$kind == "iid", !is.null(priors[[2L]]$rate))
+  learns <- !held & c(priors[[1L]]$kind == "iid", !is.null(noise) && !is.null(priors[[2L]]$rate))
+  noise <- noise %||% 1
   begin <- c(-log(psi[1L]), log(noise))
   free <- c(rep(TRUE, p), learns)
-  # A row of weight w counts like w rows of one predictor, not like one of 1 / w of the noise.
-  rest <- sum(1 - at$weight) / 2
   state <- function(phi) {
     list(
       theta = phi[seq_len(p)], precision = psi * exp(-phi[p + 1L]), noise = noise * exp(phi[p + 2L])
@@ -25,25 +27,46 @@ shared_target <- function(at, job, precision, noise, held) {
   }
   look <- function(phi) {
     own <- state(phi)
-    inside <- shared_state(at, own$theta, own$precision, own$noise)
-    value <- inside$value + rest * log(own$noise)
+    inside <- at$likelihood(own$theta, own$precision, own$noise)
     gap <- own$theta - blocks$mean
     pull <- drop(prior %*% gap)
     v <- begin + phi[p + 1:2]
-    for (k in which(learns)) value <- value + log_variance_density(priors[[k]], v[k])
     list(
-      value = value - sum(gap * pull) / 2,
+      value = function() {
+        value <- inside$value() + at$rest * log(own$noise) - sum(gap * pull) / 2
+        for (k in which(learns)) value <- value + log_variance_density(priors[[k]], v[k])
+        value
+      },
       score = function() {
-        found <- shared_score(at, own$theta, own$precision, own$noise, inside)
-        slope <- c(found$scale, found$noise + rest)
+        found <- inside$score()
+        slope <- c(found$scale, found$noise + at$rest)
         for (k in which(learns)) slope[k] <- slope[k] + log_variance_slope(priors[[k]], v[k])
         c(found$theta - pull, slope)[free]
       },
-      information = function() shared_information(at, inside) + prior,
-      effects = inside$mean[, seq_len(ncol(at$z)), drop = FALSE]
+      information = function() inside$information() + prior, effects = inside$effects
     )
   }
-  list(free = free, p = p, look = look, state = state, at = at)
+  list(
+    free = free, p = p, look = look, state = state, block = at$block, leans = isTRUE(at$leans)
+  )
+}
+
+# Of rows with missing numbers; from shared_effects().
+shared_likelihood <- function(at) {
+  at$prior <- invert_groups(at$open)
+  # A row of weight w counts like w rows of one predictor, not like one of 1 / w of the noise.
+  at$rest <- sum(1 - at$weight) / 2
+  at$likelihood <- function(theta, precision, noise) {
+    inside <- shared_state(at, theta, precision, noise)
+    list(
+      value = function() inside$value,
+      effects = function() inside$mean[, seq_len(ncol(at$z)), drop = FALSE],
+      score = function() shared_score(at, theta, precision, noise, inside),
+      information = function() shared_information(at, inside)
+    )
+  }
+  at$completed <- function(...) list(completed = c(shared_completions(at, ...), at["where"]))
+  at
 }
 
 # The log prior of a block's log variance, or of the noise's, and its derivative.
@@ -72,7 +95,7 @@ shared_maximum <- function(target, theta) {
   for (round in 1:8) {
     cov <- inverse_curvature(score, phi, here, free, p)
     if (is.null(cov)) return(NULL)
-    if (round == 1L || far > 1) tilt <- shared_tilt(target, phi)
+    if (round == 1L || far > 1) tilt <- marginal_tilt(target, phi, setdiff(which(free), seq_len(p)))
     unit <- sqrt(diag(cov))
     # Where the curvature is not that of a maximum it says little of the way.
     unit[last] <- pmin(unit[last], 1)
@@ -94,13 +117,22 @@ shared_maximum <- function(target, theta) {
   list(phi = phi, cov = cov)
 }
 
-# Variances are those of coefficients that are not known: what integrating these out adds to the
-# score in the variances that are free.
-shared_tilt <- function(target, phi) {
+# What the log density has for variances, where coefficients are integrated out, adds to the score
+# `at` these: minus half the log determinant of the coefficients' information. At coefficients it is
+# what moves their means from the maximum.
+marginal_tilt <- function(target, phi, at) {
   half <- function(phi) half_log_det(target$look(phi)$information())
-  at <- setdiff(which(target$free), seq_len(target$p))
   here <- if (length(at)) half(phi)
   vapply(at, function(k) (here - half(replace(phi, k, phi[k] + 1e-3))) / 1e-3, 0)
+}
+
+# At most a standard deviation.
+mean_lean <- function(target, phi, within) {
+  none <- numeric(target$p)
+  if (!target$leans) return(none)
+  out <- drop(within %*% marginal_tilt(target, phi, seq_len(target$p)))
+  size <- max(abs(out) / sqrt(diag(within)))
+  if (is.finite(size)) out * min(1, 1 / size) else none
 }
 
 # Inf where `x` is no matrix of a maximum.
@@ -118,21 +150,25 @@ shared_looks <- function(target, found, moves) {
   across <- found$cov[own, last, drop = FALSE]
   slope <- across %*% solve(found$cov[last, last, drop = FALSE])
   within <- found$cov[own, own] - slope %*% t(across)
+  lean <- mean_lean(target, found$phi, within)
   each <- lapply(seq_len(nrow(moves)), function(k) {
     phi <- found$phi
     phi[target$free] <- phi[target$free] + c(slope %*% moves[k, ], moves[k, ])
     for (round in 1:3) {
       look <- target$look(phi)
+      half <- half_log_det(look$information())
       score <- look$score()[own]
       step <- drop(within %*% score)
       size <- sqrt(mean(step * score))
       step <- step * min(1, 1 / size)
-      if (size < 0.3) break
+      if (!is.finite(size + half) || size < 0.3) break
       phi[own] <- phi[own] + step
     }
+    if (!is.finite(size + half)) return(list(log_density = -Inf))
     list(
-      log_density = look$value + sum(step * score) / 2 - half_log_det(look$information()),
-      theta = phi[own] + (size < 0.3) * step, step = step, effects = t(look$effects)
+      log_density = look$value() + sum(step * score) / 2 - half,
+      theta = phi[own] + (size < 0.3) * step + lean, step = step + lean,
+      effects = t(look$effects())
     )
   })
   list(each = each, within = within)
@@ -142,29 +178,25 @@ shared_looks <- function(target, found, moves) {
 
 # The core's answer with what is missing integrated out, where that can be done: of expectation
 # propagation the points of its lattice move along and have weights anew; the variances of mean
-# field are fitted to that. Elsewhere, and where no maximum is found, atoms stand for what is missing.
+# field are fitted to that. Elsewhere, and where no maximum is found, atoms stand for it.
 collect_missing <- function(core, job) {
-  at <- if (isTRUE(core$usable) && length(core$basis) == 0L) shared_effects(job)
+  usable <- isTRUE(core$usable) && length(core$basis) == 0L
+  at <- if (usable) averaged_rows(job) %||% shared_effects(job)
+  if (is.null(at)) return(widen_completed(core, job))
   lattice <- length(core$points) > 0L && length(core$points[[1L]]$place) > 0L
   best <- if (lattice) core$points[[1L]] else core
   held <- length(core$points) > 0L && !lattice
-  if (is.null(at)) return(widen_completed(core, job))
-  if (job$settings$family != "gaussian") {
-    core <- widen_completed(core, job)
-    at <- normal_responses(at, core, job)
-    found <- shared_step(at, job, best$theta_mean, best$precision, held)
-    if (is.null(found)) return(core)
-    core <- shift_shared(core, job, found, !held, best, at)
-    core$completed <- list(where = at$where, move = found$completed)
-    return(core)
+  numbers <- job$settings$family == "gaussian"
+  if (!numbers && is.null(at$likelihood)) return(step_classes(core, job, at, best, held))
+  noise <- if (numbers) {
+    own <- if (lattice) best$noise else core$noise$rate / core$noise$shape
+    if (length(own) == 0L) 1 / core$noise$precision else own
   }
-  noise <- if (lattice) best$noise else core$noise$rate / core$noise$shape
-  if (length(noise) == 0L) noise <- 1 / core$noise$precision
-  target <- shared_target(at, job, best$precision, noise, held)
+  if (is.null(at$likelihood)) at <- shared_likelihood(at)
+  target <- marginal_target(at, job, best$precision, noise, held)
   found <- shared_maximum(target, best$theta_mean)
   if (is.null(found)) return(widen_completed(core, job))
   own <- target$state(found$phi)
-  completed <- c(shared_completions(target$at, own$theta, own$precision, own$noise), at["where"])
   answer <- if (length(core$points) == 0L) {
     fit_to_marginal(core, job, target, found)
   } else if (lattice && weighs(core$log_variance$index, target)) {
@@ -172,17 +204,29 @@ collect_missing <- function(core, job) {
   } else {
     shift_shared(widen_completed(core, job), job, list(
       theta = own$theta, scale = found$phi[target$p + 1L], noise = found$phi[target$p + 2L],
-      effects = target$look(found$phi)$effects
+      effects = target$look(found$phi)$effects()
     ), !held, best, at)
   }
   if (is.null(answer)) return(widen_completed(core, job))
-  answer$completed <- completed
+  known <- at$completed(own$theta, own$precision, own$noise)
+  answer[names(known)] <- known
   answer
+}
+
+# Classes with missing numbers: one step.
+step_classes <- function(core, job, at, best, held) {
+  core <- widen_completed(core, job)
+  at <- normal_responses(at, core, job)
+  found <- shared_step(at, job, best$theta_mean, best$precision, held)
+  if (is.null(found)) return(core)
+  core <- shift_shared(core, job, found, !held, best, at)
+  core$completed <- list(where = at$where, move = found$completed)
+  core
 }
 
 # Whether a lattice is over the variances that are free, and no others.
 weighs <- function(index, target) {
-  all(index %in% c(target$at$block, 0L)) && length(index) == sum(target$free) - target$p
+  all(index %in% c(target$block, 0L)) && length(index) == sum(target$free) - target$p
 }
 
 # Where points are not those of such a lattice, they all move as the maximum does.
@@ -200,7 +244,7 @@ shift_shared <- function(core, job, found, moves, best, at) {
 # change as that at the maximum does.
 weigh_points <- function(core, job, target, found) {
   index <- core$log_variance$index
-  block <- target$at$block
+  block <- target$block
   best <- core$points[[1L]]
   order <- order(match(index, c(block, 0L)))
   moves <- by_component(lapply(core$points, function(point) list(x = point$x - best$x)), "x")
@@ -212,8 +256,11 @@ weigh_points <- function(core, job, target, found) {
   core$points <- core$points[counts]
   looks <- shared_looks(target, found, moves[counts, , drop = FALSE])
   weight <- vapply(looks$each, `[[`, 0, "log_density")
-  if (!any(is.finite(weight))) return(NULL)
-  weight <- exp(weight - max(weight))
+  known <- is.finite(weight)
+  if (!any(known)) return(NULL)
+  core$points <- core$points[known]
+  looks$each <- looks$each[known]
+  weight <- exp(weight[known] - max(weight[known]))
   weight <- pmax(weight / sum(weight), 1e-300)
   root <- backsolve(chol(best$theta_cov), diag(target$p), transpose = TRUE)
   turn <- t(chol(root %*% looks$within %*% t(root)))
@@ -247,7 +294,8 @@ place_answer <- function(one, look, cov) {
 fit_to_marginal <- function(core, job, target, found) {
   own <- target$p + seq_len(sum(target$free) - target$p)
   cov <- found$cov[own, own, drop = FALSE]
-  rules <- lapply(diag(cov), function(var) normal_rule(if (var > 0.2) 5L else 3L))
+  nodes <- c(3L, 5L, 9L)[findInterval(diag(cov), c(0, 0.2, 0.5))]
+  rules <- lapply(nodes, normal_rule)
   grid <- function(name) unname(as.matrix(expand.grid(lapply(rules, `[[`, name))))
   z <- grid("node")
   if (length(own) == 0L) z <- matrix(0, 1L, 0L)
@@ -255,16 +303,18 @@ fit_to_marginal <- function(core, job, target, found) {
   looks <- shared_looks(target, found, moves)
   weight <- vapply(looks$each, `[[`, 0, "log_density") + rowSums(z^2) / 2 +
     if (length(own)) rowSums(log(grid("weight"))) else 0
-  if (!any(is.finite(weight))) return(NULL)
-  weight <- exp(weight - max(weight))
-  points <- lapply(looks$each, function(look) place_answer(core, look, looks$within))
+  known <- is.finite(weight)
+  if (!any(known)) return(NULL)
+  weight <- exp(weight[known] - max(weight[known]))
+  moves <- moves[known, , drop = FALSE]
+  points <- lapply(looks$each[known], function(look) place_answer(core, look, looks$within))
   state <- target$state(found$phi)
   learns <- target$free[target$p + 1:2]
   begin <- c(-log(state$precision[1L]), log(state$noise))[learns]
-  index <- c(target$at$block, 0L)[learns]
+  index <- c(target$block, 0L)[learns]
   mix_answers(
     core, job, points, weight / sum(weight), moves + rep(begin, each = nrow(moves)), index,
-    target$at$block
+    target$block
   )
 }
 

@@ -31,8 +31,9 @@ settle_predictors <- function(job, rows, settings) {
 # factors beside groups: which levels of a group are seen depends on the effect of the group.
 bends_response <- function(job) {
   holes <- job$design$holes
-  if (job$settings$family != "gaussian") return(FALSE)
+  if (job$settings$family == "hinge") return(FALSE)
   if (length(holes$levels) > 0L && length(job$completion_model$groups) > 0L) return(TRUE)
+  if (job$settings$family != "gaussian") return(FALSE)
   gone <- which(colSums(is.na(holes$x)) > 0L)
   parts <- job$design$info$holes$parts
   in_process <- utils::tail(parts, length(job$design$processes))
@@ -71,7 +72,8 @@ refit_completion_model <- function(job, share) {
       new$seen <- lapply(new$groups, `[`, c("mean", "var"))
     }
     return(add_tilt(
-      new, lapply(codes, `[`, atoms$row), atoms$codes, lengths(holes$levels), integer(), share
+      new, lapply(codes, `[`, atoms$row), atoms$codes, lengths(holes$levels), integer(), share,
+      if (length(holes$levels) > 0L) atoms$row
     ))
   }
   if (length(new$share) > 1L) return(new)
@@ -93,6 +95,8 @@ log_normal <- function(x, model) {
 }
 
 model_move <- function(old, new) {
+  # From classes of rows to the response.
+  if (length(old$share) != length(new$share)) return(Inf)
   scale <- sqrt(diag(as.matrix(old$cov[[1L]])))
   max(
     abs(new$share - old$share), abs(new$mean - old$mean) / scale,

@@ -3,7 +3,8 @@
 #' @description
 #' Non-linear regression, or classification of two classes, that reads its rows once and can add
 #' rows later with [extend()] (a particle filter; the model of Vermaak, Godsill and Doucet, 2004).
-#' It takes about a millisecond a row.
+#' One of the first thousand rows takes about a millisecond, a later one more, up to the limit that
+#' `grid_max` of [seqkr_control()] sets.
 #'
 #' Quick start:
 #' ```

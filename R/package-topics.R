@@ -12,13 +12,11 @@
 #' | | `"ep"` | `"vb"` | `"gibbs"` | `"svi"` |
 #' |---|---|---|---|---|
 #' | fixed and penalized terms, weights, offsets | yes | yes | yes | yes |
-#' | random effects, smooths | yes | yes | yes | rows in memory |
-#' | modeled missing predictors | yes | yes | yes | no |
-#' | factors among them | yes | yes | no | no |
-#' | processes, [gp()] | yes | yes | yes | no |
-#' | correlated units, `cov` ([bkm()]) | yes | yes | yes | rows in memory |
+#' | random effects, smooths, processes ([gp()]) | yes | yes | yes | yes |
+#' | correlated units, `cov` ([bkm()]) | yes | yes | yes | yes |
+#' | modeled missing predictors, numbers and factors | yes | yes | yes | no |
 #' | selection | inclusion of a `"vb"` fit, `polish = "ep"` | yes | yes | no |
-#' | selection by terms, `inclusion = "term"` of the prior | no | no | yes | no |
+#' | selection by terms, `inclusion = "term"` of the prior | no | with `polish = TRUE` | yes | no |
 #'
 #' Not together: processes and selection; factors that miss values and
 #' selection; processes whose variables miss values and `"gibbs"`.

@@ -3,6 +3,14 @@
 #' Runs a table or a figure of one of the five papers of [published()] with the
 #' models of this package, and compares its numbers with the printed ones.
 #'
+#' Quick start:
+#' ```
+#' reproduce("vermaak2004")
+#' x <- reproduce("vermaak2004", "figure1_fit")
+#' x
+#' plot(x)
+#' ```
+#'
 #' Each item is a small script in the folder `papers` of the installed package,
 #' `system.file("papers", package = "bayeskernel")`, which uses exported functions only. The paper's
 #' numbers are in `published.csv` next to it, the results of an earlier run in `results.csv`.
@@ -22,7 +30,7 @@
 #' @return Without `item` a data frame with a row for each item: `paper`, `item`, `title`, and
 #'   `where` it is in the paper. `quick` and `paper_size` are CPU minutes, of the stored run or
 #'   expected. The item needs `data` (sets of [paper_data()]) and `packages`; `ready` says if all of
-#'   them are here.
+#'   them are here. The list prints which are not.
 #'
 #'   With `item` a data frame of class `reproduction`: `quantity`, `paper`, `ours`, `mc_error` (its
 #'   Monte Carlo standard error), `verdict` and `note`. The verdict is `"agrees"`, `"better"` or
@@ -34,7 +42,8 @@
 #'   figure.
 #' @section Errors: `bayeskernel_error_argument` for other names;
 #'   `bayeskernel_error_data` where data or a package is missing.
-#' @seealso [published()], [paper_data()].
+#' @seealso [published()] for the arguments of each paper, [paper_data()] for its data sets. The
+#'   package's site has an article for each paper, with all items.
 #' @examples
 #' head(reproduce())
 #' reproduce("vermaak2004", "table1", size = "stored")
@@ -73,9 +82,11 @@ papers_code <- local({
   }
 })
 
+# In the order of the papers: table 2 before table 10.
 item_names <- function(paper) {
-  files <- list.files(papers_file(paper), "[.]R$")
-  sub("[.]R$", "", files)
+  names <- sub("[.]R$", "", list.files(papers_file(paper), "[.]R$"))
+  key <- gsub("(?<![0-9])([0-9]{1,2})(?![0-9])", "0\\1", names, perl = TRUE)
+  names[order(gsub("(?<![0-9])([0-9]{2})(?![0-9])", "0\\1", key, perl = TRUE), method = "radix")]
 }
 
 # The script of an item, with the helpers that all share. `size` is read by the helpers' pick().
@@ -101,6 +112,21 @@ list_items <- function(paper) {
     )
   })
   structure(do.call(rbind, rows), class = c("reproduction_items", "data.frame"))
+}
+
+# What print() says of sets and packages that some items need.
+lacking_lines <- function(needed) {
+  sets <- intersect(needed, names(paper_sets()))
+  lacks <- lacking(list(data = sets, packages = setdiff(needed, sets)))
+  c(
+    if (length(lacks$sets)) sprintf(
+      "Data sets that are not here: %s. paper_data(\"%s\") says where the first is from.",
+      paste(lacks$sets, collapse = ", "), lacks$sets[1L]
+    ),
+    if (length(lacks$packages)) {
+      sprintf("Packages that are not here: %s.", paste(lacks$packages, collapse = ", "))
+    }
+  )
 }
 
 # What the stored run took, or what the script expects.
@@ -182,7 +208,7 @@ compared <- function(result, printed) {
   # Why they differ is said where they do.
   undecided <- table$verdict == "undecided"
   table$note[undecided] <- paste(
-    "undecided: the sign is opposite to the paper's, but less than two standard errors from 0"
+    "Undecided: the sign is opposite to the paper's, but less than two standard errors from 0."
   )
   differ <- !table$verdict %in% c("", "agrees", "undecided")
   table$note[differ] <- text("note")[differ]
@@ -257,17 +283,23 @@ stored_item <- function(paper, item) {
 
 # Methods ---------------------------------------------------------------------
 
-# The columns that a reader chooses by, one line for each item.
+# The columns that a reader chooses by, one line for each item, and what is missing here.
 #' @export
 print.reproduction_items <- function(x, ...) {
   shown <- intersect(c("paper", "item", "where", "quick", "ready"), names(x))
   if (length(shown) == 0L) return(NextMethod())
-  print(as.data.frame(unclass(x))[shown], row.names = FALSE, right = FALSE)
+  table <- as.data.frame(unclass(x))[shown]
+  if ("quick" %in% shown) table$quick <- vapply(signif(table$quick, 2), format, "")
+  print(table, row.names = FALSE, right = FALSE)
   rest <- setdiff(names(x), shown)
   print_line(paste(c(
     if ("quick" %in% shown) "quick: CPU minutes of size \"quick\".",
     if (length(rest)) sprintf("More columns: %s.", paste(rest, collapse = ", "))
   ), collapse = " "))
+  if (all(c("data", "packages", "ready") %in% names(x))) {
+    needed <- unlist(strsplit(c(x$data[!x$ready], x$packages[!x$ready]), ", "))
+    for (line in lacking_lines(unique(needed))) print_line(line)
+  }
   invisible(x)
 }
 
@@ -280,11 +312,8 @@ print.reproduction <- function(x, digits = 3, ...) {
     how$version, format(signif(how$seconds, 2))
   ))
   table <- as.data.frame(x)
-  shown <- function(number) {
-    out <- vapply(number, format, "", digits = digits)
-    ifelse(is.na(number), "", out)
-  }
-  for (name in c("ours", "mc_error")) table[[name]] <- shown(table[[name]])
+  table$ours <- number_text(table$ours, table$mc_error, digits)
+  table$mc_error <- number_text(table$mc_error, NA, digits)
   table$paper <- attr(x, "printed")
   names(table)[names(table) == "mc_error"] <- "error"
   print(table[c("quantity", "paper", "ours", "error", "verdict")], row.names = FALSE, right = FALSE)
@@ -294,6 +323,13 @@ print.reproduction <- function(x, digits = 3, ...) {
     cat("\nWarnings: ", paste(how$warnings, names(how$warnings), collapse = ", "), "\n", sep = "")
   }
   invisible(x)
+}
+
+# Numbers as text, to a hundredth of their standard error.
+number_text <- function(number, error, digits) {
+  places <- ifelse(!is.na(error) & error > 0, 2 - floor(log10(error)), 15)
+  out <- vapply(round(number, places), format, "", digits = digits, scientific = FALSE)
+  ifelse(is.na(number), "", out)
 }
 
 #' @export
@@ -313,23 +349,33 @@ plot.reproduction <- function(x, ...) {
   invisible(x)
 }
 
-# Ours with two standard errors, and the paper's, a row a quantity.
+# Ours with two standard errors, and the paper's, a row a quantity. Times are another unit.
 plot_numbers <- function(x) {
+  timed <- papers_code("stored.R")$is_time(x$quantity)
+  title <- attr(x, "title")
+  if (!all(timed)) x <- as.data.frame(x)[!timed, ]
   count <- nrow(x)
   at <- rev(seq_len(count))
   error <- ifelse(is.na(x$mc_error), 0, 2 * x$mc_error)
   range <- range(x$ours - error, x$ours + error, x$paper, na.rm = TRUE)
-  old <- graphics::par(mar = c(3, 14, 3, 1), las = 1)
+  labels <- vapply(x$quantity, function(text) paste(strwrap(text, 30), collapse = "\n"), "")
+  widest <- max(nchar(unlist(strsplit(labels, "\n", fixed = TRUE))))
+  old <- graphics::par(mar = c(2.5, 1.5 + 0.4 * widest, 3, 1), las = 1)
   on.exit(graphics::par(old))
   graphics::plot(
     x$ours, at, xlim = range, ylim = c(0.5, count + 0.5), pch = 19, yaxt = "n", xlab = "",
-    ylab = "", main = attr(x, "title")
+    ylab = ""
   )
   graphics::segments(x$ours - error, at, x$ours + error, at)
   graphics::points(x$paper, at, pch = 4, col = "#D55E00", lwd = 2)
-  graphics::axis(2, at, x$quantity, cex.axis = 0.8)
-  graphics::legend("topright", c("ours", "paper"),
-    pch = c(19, 4), col = c("black", "#D55E00"), bty = "n", cex = 0.8
+  graphics::axis(2, at, labels, cex.axis = 0.8)
+  graphics::mtext(title, line = 1.6, font = 2)
+  # The key is above the plot, where no point is.
+  corner <- graphics::par("usr")[c(1L, 4L)]
+  shown <- c(TRUE, any(!is.na(x$paper)))
+  graphics::legend(
+    corner[1L], corner[2L], c("ours, two standard errors", "paper")[shown], pch = c(19, 4)[shown],
+    yjust = 0.2, col = c("black", "#D55E00")[shown], bty = "n", cex = 0.8, horiz = TRUE, xpd = NA
   )
 }
 

@@ -84,7 +84,7 @@ label_below <- function(xlab, line = graphics::par("mgp")[1]) {
   room <- graphics::par("pin")[1] + 2 * min(sides)
   graphics::title(
     xlab = xlab, line = line, adj = if (wide > room) 1 else 0.5,
-    cex.lab = size * max(0.75, min(1, (graphics::par("fin")[1] - sides[2]) / wide))
+    cex.lab = size * max(0.6, min(1, (graphics::par("fin")[1] - sides[2]) / wide))
   )
 }
 
@@ -197,7 +197,8 @@ plot_bound <- function(bound, ylab = "Lower bound", main = "") {
   passes <- seq_along(bound)
   low <- bound_floor(bound)
   top <- max(bound[is.finite(bound)])
-  old <- bk_look()
+  # Passes are whole.
+  old <- bk_look(lab = c(max(1L, min(5L, length(passes) - 1L)), 5L, 7L))
   on.exit(graphics::par(old))
   bk_panel(range(passes), c(low, top), "Pass over the data", ylab, main)
   graphics::lines(passes, bound, col = bk_colours[["blue"]], lwd = 1.8)

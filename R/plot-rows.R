@@ -80,7 +80,7 @@ change_label_of <- function(x, scale, terms) {
       }, if (any(levels & !ordered)) "from the reference level",
       if (any(ordered)) "per column of an ordered factor"
     )
-    paste(text, collapse = ", or ")
+    sub(", or (.*, or )", ", \\1", paste(text, collapse = ", or "))
   })
   sprintf("Change of %s %s", predicted_name(x), per)
 }

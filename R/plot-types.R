@@ -14,13 +14,15 @@
 #' ```
 #'
 #' @param x A fit.
-#' @param type Type of plot. Default: the first that applies to the fit, in this order. [bsvm()]:
-#'   * `"inclusion"`: posterior inclusion probabilities of selected columns,
-#'     largest first, with that of the prior as a dashed line; colors tell the sign of the effect;
-#'   * `"smooth"`, if there are any: smooth curves with 50 % and 90 % pointwise intervals, or the
-#'     posterior mean surface of two variables;
+#' @param type Type of plot. Default: the first that applies to the fit, in this order. [bkm()] and
+#'   [bsvm()]:
+#'   * `"inclusion"`: posterior inclusion probabilities of selected columns, largest first, with
+#'     that of the prior as a dashed line; colors tell the sign of the effect;
+#'   * `"smooth"`: smooth curves with 50 % and 90 % pointwise intervals, or the posterior mean
+#'     surface of two variables and its standard deviation;
 #'   * `"coef"`: fixed coefficients with 50 % and 90 % posterior intervals, see `scale`;
 #'   * `"ranef"`: random effects with 90 % intervals, in order of size;
+#'   * `"fit"`: for regressions observed against fitted values with 90 % prediction intervals;
 #'   * `"calibration"`: predicted probability against observed frequency with 95 % intervals; with
 #'     more than two classes the probability of the predicted class against how often it was right.
 #'     Each row is predicted from the others where the fit can, as of two classes with `"ep"`; else
@@ -29,9 +31,10 @@
 #'     probability of the positive class, as one predictor changes, with 90 % intervals. It is an
 #'     average over up to 200 rows of the fit, or of `newdata`, in which everything else stays what
 #'     it is. The subtitle says for which groups, see `re.form`;
-#'   * `"bound"`: the variational bound (a lower bound of the log evidence,
-#'     which the fit maximizes) by pass over the data;
-#'   * `"trace"`: draws by chain.
+#'   * `"bound"`: the variational bound of each pass; `"trace"`: draws by chain;
+#'   * `"residuals"`, `"qq"`, `"predictive"`, for regressions: standardized residuals against fitted
+#'     values, their normal quantiles, and the density of the responses with that of 20 simulated
+#'     ones.
 #'
 #'   [gpsvm()]:
 #'   * `"boundary"`, first with two predictors: the probability of the positive class in colors,
@@ -46,16 +49,14 @@
 #'     of the correlation of two rows by their distance.
 #'
 #'   [bark()]:
-#'   * `"inclusion"`: as above; with `structure` along the order of the columns,
-#'     whose names are the axis if they are numbers;
-#'   * `"partial"`: as above, by the columns of the predictors, in
-#'     rows that the fit has kept. Within a draw the errors of the rows are taken to be common to
-#'     all, which makes the intervals a little too wide;
+#'   * `"inclusion"`; with `structure` along the order of the columns, whose names are the axis if
+#'     they are numbers;
+#'   * `"partial"`, in rows that the fit has kept. Within a draw the errors of the rows are taken to
+#'     be common to all, which makes the intervals a little too wide;
 #'   * `"scales"`: kernel scales of the standardized predictors: median,
 #'     quartiles, and whiskers from 5 % to 95 %. One outside the model has 0;
-#'   * `"fit"`: for regressions observed against fitted values with 90 %
-#'     prediction intervals; for classes the same as `"calibration"`;
-#'   * `"calibration"`, `"kernels"` (the posterior of their number and its prior), `"trace"`.
+#'   * `"fit"`, `"calibration"`, `"kernels"` (the posterior of their number and its prior),
+#'     `"trace"`, `"residuals"`, `"qq"`, `"predictive"`, `"ranef"`.
 #'
 #'   [mkprobit()]:
 #'   * `"boundary"`: as above, with the inducing points (+) if there are any;
@@ -67,6 +68,9 @@
 #'   * `"projection"`: the rows in the learned directions, classes in colors; with one direction
 #'     their probabilities along it, with 90 % limits. Axes name the two predictors that weigh most;
 #'   * `"boundary"`, `"fit"`, `"calibration"`, `"partial"`, `"trace"`.
+#'
+#'   [seqkr()]: `"fit"`, with one predictor the curve; `"kernels"`; `"trace"`, the log evidence and
+#'   the effective particles by row; `"calibration"`, `"partial"`, and those of the residuals.
 #' @param pars Which, by name: coefficients (`"coef"`), columns (`"inclusion"`), predictors
 #'   (`"scales"`, `"partial"`), grouping terms (`"ranef"`), smooths (`"smooth"`) or variables of
 #'   `dimnames(as.array(x))` (`"trace"`). Default: all except the intercept; of predictors for
@@ -94,9 +98,8 @@
 #' @section Errors: `bayeskernel_error_argument` for a type that does not apply
 #'   to the fit, with the reason and those that do; for unknown `columns` or
 #'   `pars`. `bayeskernel_error_response` for labels that the fit does not know.
-#' @references Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD
-#'   thesis, Duke University, figures 3.1 to 3.3 and 4.3.
-#' @seealso [exposure()] for the joint effect of several predictors.
+#' @seealso [plot_data()] for the numbers and for ggplot2; [exposure()] for the joint effect of
+#'   several predictors.
 #' @examples
 #' data("bdf", package = "nlme")
 #' fit <- bkm(langPOST > 40 ~ s(IQ.verb) + (1 | schoolNR), bdf[1:600, ], threads = 1)
@@ -133,6 +136,7 @@ plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL, y 
 #'   of 50 %, `lower_50` and `upper_50`; curves have `fit`, `lwr` and `upr`. `autoplot()` returns a
 #'   `ggplot` object, to which scales, themes and facets can be added.
 #' @section Errors: `bayeskernel_error_argument` for a type that does not apply to the fit.
+#' @seealso [plot()][plot.bayeskernel_fit] for the types.
 #' @examples
 #' data("bdf", package = "nlme")
 #' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf[1:300, ], threads = 1)

@@ -36,6 +36,7 @@
 #'   * `variances`: standard deviations `sd(effect | group)` and correlations
 #'     `cor(effect, effect | group)` of random effects, and `sd(penalty)` of penalized coefficients,
 #'     for standardized predictors;
+#'   * `smooths`: effective degrees of freedom and number of columns of each smooth;
 #'   * `scales`: the kernel scales of [bark()], or the shares of predictors in the directions of
 #'     [klr()]; a predictor outside the model counts as 0. A scale says how narrow a kernel is, not
 #'     how much a predictor matters: the most probable come first, then those with the largest range
@@ -133,9 +134,16 @@ shown_parts <- function(object, rows, only = NULL) {
   list(
     tables = tables, smooths = if (length(object$smooths)) smooth_table(object), rows = shown,
     narrow = if (length(object$smooths)) narrow_smooths(object),
-    facts = facts(object, only), levels = object$levels, call = call,
+    facts = c(facts(object, only), Dropped = if (length(object$dropped)) dropped_fact(object)),
+    levels = object$levels, call = call,
     diagnostics = fit_quality(object), elapsed = object$elapsed
   )
+}
+
+# Columns that have no coefficient, as NA of lm(); what smooths leave to others is no such column.
+dropped_fact <- function(object) {
+  dropped <- grep("\\.fx[0-9]+$", object$dropped, value = TRUE, invert = TRUE)
+  if (length(dropped)) list_some(dropped)
 }
 
 # Fixed coefficients as odds ratios.
@@ -191,7 +199,8 @@ facts_at_head <- c("title", "Posterior", "Rows", "Groups")
 # What print() of a fit says in addition to its tables.
 facts_in_short <- c(
   "Selection", "Not settled", "Missing", "Processes", "Kernel", "Kernels", "Not tuned", "Inducing",
-  "Spaces", "Weights", "Projection", "Agreement", "Fit", "Counts", "Chains", "Noise"
+  "Spaces", "Weights", "Projection", "Agreement", "Fit", "Counts", "Chains", "Noise",
+  "Dropped"
 )
 
 #' @rdname summary.bayeskernel_fit
@@ -221,7 +230,10 @@ print.bayeskernel_fit <- function(x, digits = max(3L, getOption("digits") - 3L),
   if (length(x$posterior$random) > 0L) facts$Noise <- NULL
   print_facts(facts[names(facts) %in% facts_in_short], "\n")
   print_line(convergence_line(parts))
-  if (!is.null(x$draws)) for (line in until_line(parts$diagnostics)) print_line(line)
+  if (!is.null(x$draws)) {
+    d <- parts$diagnostics
+    for (line in c(until_line(d), disagreement_line(d))) print_line(line)
+  }
   invisible(x)
 }
 
@@ -271,7 +283,7 @@ print_tables <- function(x, digits, max_rows) {
 
 print_rows <- function(title, rows, digits, max_rows) {
   if (is.null(rows) || nrow(rows) == 0L) return(invisible())
-  cat(title, "\n", sep = "")
+  print_line(title)
   print_coef_table(parameter_matrix(rows, rows$label), digits, max_rows)
   if (anyNA(rows$sd)) {
     points <- anyNA(rows$lower[is.na(rows$sd)])
@@ -286,14 +298,16 @@ print_rows <- function(title, rows, digits, max_rows) {
 
 # The most probable or largest, and what is known of the others.
 print_chosen <- function(title, rows, digits, max_rows) {
-  cat(title, "\n", sep = "")
+  print_line(title)
   max_rows <- min(max_rows, if (all(is.na(rows$inclusion))) 12L else 60L)
   kept <- sum(rows$inclusion > 0.5, na.rm = TRUE)
-  shown <- min(max(kept, 8L), nrow(rows), max_rows)
+  shown <- min(max(kept, 8L), max_rows)
+  # One row more takes no more room than a line that says so.
+  if (nrow(rows) <= shown + 1L) shown <- nrow(rows)
   top <- utils::head(rows, shown)
   table <- parameter_matrix(top, top$label)
   if (!is.null(rows$range)) table <- cbind(table, Range = top$range)
-  print_coef_table(table, digits, max_rows)
+  print_coef_table(table, digits, shown)
   rest <- utils::tail(rows, nrow(rows) - shown)
   if (nrow(rest) > 0L) {
     cat(sprintf(
@@ -338,7 +352,7 @@ narrow_smooths <- function(object) {
 
 print_smooths <- function(smooths, narrow = NULL) {
   known <- !all(is.na(smooths[, "edf"]))
-  cat(if (known) "Smooth terms, effective degrees of freedom:\n" else "Smooth terms:\n")
+  print_line(if (known) "Smooth terms, effective degrees of freedom:" else "Smooth terms:")
   text <- cbind(edf = ifelse(
     is.na(smooths[, "edf"]), "-", formatC(smooths[, "edf"], format = "f", digits = 1)
   ), Columns = format(smooths[, "columns"]))
@@ -460,14 +474,18 @@ quality_note <- function(x) {
   c(
     line, until_line(x$diagnostics),
     if (isTRUE(d$interrupted)) "The run was interrupted: draws are few.",
-    if (is.null(d$until) && !is.na(d$max_rhat) && d$max_rhat > most_rhat) {
-      paste(
-        if (d$chains > 1) "The chains" else "The halves of the chain",
-        "disagree (R-hat above 1.05): more sweeps are needed."
-      )
-    },
+    disagreement_line(d),
     if (!is.na(d$min_ess) && d$min_ess < 100) "Fewer than 100 effective draws: intervals are rough."
   )
+}
+
+disagreement_line <- function(d) {
+  if (is.null(d$until) && isTRUE(d$max_rhat > most_rhat)) {
+    paste(
+      if (d$chains > 1) "The chains" else "The halves of the chain",
+      "disagree (R-hat above 1.05): more sweeps are needed."
+    )
+  }
 }
 
 # --- predictions for other rows ----------------------------------------------

@@ -6,6 +6,9 @@ as_table <- function(frame) {
 
 #' Tidy tables of a fit
 #'
+#' `tidy()`: a row for each estimate. `glance()`: one row for the fit. `augment()`: the data with
+#' predictions.
+#'
 #' @param x A fit.
 #' @param effects Which rows, as far as the model has them. Default: all except the last two.
 #'   * `"fixed"`: coefficients;
@@ -34,29 +37,24 @@ as_table <- function(frame) {
 #'   With selection also `inclusion`, the probability to be in the model; with smooths `edf`, `NA`
 #'   after a sampler. Rows of `"ran_pars"` have terms such as `sd__(Intercept)` and
 #'   `cor__(Intercept).time`.
-#' * `glance()`: one row with `nobs`, `method`, `elbo` (`NA` for a sampler), `passes`, `converged`,
-#'   `rhat.max`, `ess.min` and `seconds`; and columns of the model, such as `log_evidence` and
-#'   `elpd_loo` of [bkm()]. A sampler has converged when `until` is reached, or without it when
-#'   R-hat is at most 1.05 everywhere.
+#' * `glance()`: one row with `nobs`, `method`, `elbo` (of `"vb"`, else `NA`), `passes`,
+#'   `converged`, `rhat.max`, `ess.min` and `seconds`; and columns of the model, such as
+#'   `log_evidence` and `elpd_loo` of [bkm()]. A sampler has converged when `until` is reached, or
+#'   without it when R-hat is at most 1.05 everywhere.
 #' * `augment()`: the data with `.fitted`, the mean response of a regression or the latent mean of
 #'   two classes. A regression has `.se.fit`, its posterior sd. Classes have `.class` and `.prob`,
 #'   the probability of the positive class, or `.prob_` with each class. Rows that `na.action` left
 #'   out are not there.
 #' @seealso [summary()][summary.bayeskernel_fit], [coef()][coef.bayeskernel_fit].
 #' @examples
-#' set.seed(1)
-#' d <- data.frame(x = rnorm(100), g = gl(10, 10))
-#' d$y <- d$x + rnorm(10)[d$g] + rlogis(100) > 0
-#' fit <- bsvm(y ~ x + (1 | g), d, threads = 1)
+#' data("bdf", package = "nlme")
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf[1:600, ], threads = 1)
 #' tidy(fit, conf.int = TRUE)
 #' glance(fit)
-#'
+#' head(augment(fit))
 #' # A table for a report.
-#' data("bdf", package = "nlme")
-#' logit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf[1:600, ], threads = 1)
-#' odds <- tidy(logit, effects = "fixed", exponentiate = TRUE, conf.int = TRUE)
+#' odds <- tidy(fit, effects = "fixed", exponentiate = TRUE, conf.int = TRUE)
 #' if (requireNamespace("knitr", quietly = TRUE)) knitr::kable(odds[-(1:2)], digits = 3)
-#' head(augment(fit, newdata = d))
 #' @aliases tidy.bkm tidy.bsvm tidy.gpsvm tidy.mkprobit tidy.bark tidy.klr tidy.seqkr glance.bkm
 #'   glance.bsvm glance.gpsvm glance.mkprobit glance.bark glance.klr glance.seqkr augment.bkm
 #'   augment.bsvm augment.gpsvm augment.mkprobit augment.bark augment.klr augment.seqkr

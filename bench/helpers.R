@@ -61,6 +61,26 @@ run_parts <- function(parts, file) {
   }
 }
 
+# The same for data frames, with a column `seed`: one table in a CSV file, with a column `part` and
+# the version of each run. Columns that a part does not have are empty.
+run_tables <- function(parts, file) {
+  wanted <- setting("PARTS", paste(names(parts), collapse = ","))
+  results <- if (file.exists(file)) utils::read.csv(file, check.names = FALSE)
+  for (part in strsplit(wanted, ",", fixed = TRUE)[[1]]) {
+    message("part ", part)
+    tables <- list(results[results$part != part, ], data.frame(
+      part = part, parts[[part]](), version = format(utils::packageVersion("bayeskernel")),
+      check.names = FALSE
+    ))
+    columns <- unique(unlist(lapply(tables, names)))
+    results <- do.call(rbind, lapply(tables, function(table) {
+      table[setdiff(columns, names(table))] <- rep(NA, nrow(table))
+      table[columns]
+    }))
+    utils::write.csv(results, file, row.names = FALSE, na = "")
+  }
+}
+
 # Timings mean little on a busy machine, so each script says how busy it was.
 print_machine <- function() {
   load <- tryCatch(

@@ -173,6 +173,20 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// group_likelihood_cpp
+Rcpp::List group_likelihood_cpp(const Rcpp::List& rows, const Rcpp::NumericVector& theta, double precision, double noise, bool information);
+RcppExport SEXP _bayeskernel_group_likelihood_cpp(SEXP rowsSEXP, SEXP thetaSEXP, SEXP precisionSEXP, SEXP noiseSEXP, SEXP informationSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type theta(thetaSEXP);
+    Rcpp::traits::input_parameter< double >::type precision(precisionSEXP);
+    Rcpp::traits::input_parameter< double >::type noise(noiseSEXP);
+    Rcpp::traits::input_parameter< bool >::type information(informationSEXP);
+    rcpp_result_gen = Rcpp::wrap(group_likelihood_cpp(rows, theta, precision, noise, information));
+    return rcpp_result_gen;
+END_RCPP
+}
 // bsvm_crossed_vb_cpp
 Rcpp::List bsvm_crossed_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
 RcppExport SEXP _bayeskernel_bsvm_crossed_vb_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
@@ -940,6 +954,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_predictor_effects_cpp", (DL_FUNC) &_bayeskernel_predictor_effects_cpp, 5},
     {"_bayeskernel_atoms_cpp", (DL_FUNC) &_bayeskernel_atoms_cpp, 4},
     {"_bayeskernel_atom_scores_cpp", (DL_FUNC) &_bayeskernel_atom_scores_cpp, 6},
+    {"_bayeskernel_group_likelihood_cpp", (DL_FUNC) &_bayeskernel_group_likelihood_cpp, 5},
     {"_bayeskernel_bsvm_crossed_vb_cpp", (DL_FUNC) &_bayeskernel_bsvm_crossed_vb_cpp, 3},
     {"_bayeskernel_bsvm_crossed_gibbs_cpp", (DL_FUNC) &_bayeskernel_bsvm_crossed_gibbs_cpp, 3},
     {"_bayeskernel_linear_ep_cpp", (DL_FUNC) &_bayeskernel_linear_ep_cpp, 3},

@@ -1,5 +1,5 @@
 # The slow runs of the vignette "large-data". Run in this folder; writes
-# large-data_results.rds.
+# large-data_results.csv.
 #
 #   BAYESKERNEL_DATA=folder Rscript precompute_large-data.R
 #
@@ -7,14 +7,14 @@
 # memory and 1 GB of disk, and needs packages callr and RSQLite, and Linux for
 # the memory. A trial with fewer rows, and some parts only:
 #   BAYESKERNEL_ROWS=2e5 BAYESKERNEL_PARTS=growth \
-#   BAYESKERNEL_RESULTS=trial.rds Rscript precompute_large-data.R
+#   BAYESKERNEL_RESULTS=trial.csv Rscript precompute_large-data.R
 # A part that is left out stays as the results file has it.
 
 library(bayeskernel)
 source("../bench/helpers.R")
 options(bayeskernel.progress = FALSE)
 
-results_file <- setting("RESULTS", "large-data_results.rds")
+results_file <- setting("RESULTS", "large-data_results.csv")
 most <- setting("ROWS", 2e6)
 
 # Time, memory and scores against the rows ------------------------------------
@@ -30,7 +30,7 @@ run_growth <- function() {
       data.frame(run = "converged", susy_run_apart(n, 2L))
     )
   })
-  do.call(rbind, rows)
+  data.frame(do.call(rbind, rows), seed = 1)
 }
 
 # What more inducing points or tuning gain, and the straight line.
@@ -66,7 +66,7 @@ run_rivals <- function() {
     what = "logistic regression, glm.fit()", seconds = glm$seconds,
     auc = auc(test$y, drop(cbind(1, test$x) %*% glm$value$coefficients))
   )
-  list(n = n, rows = do.call(rbind, rows))
+  data.frame(n = n, do.call(rbind, rows), seed = 1)
 }
 
 # A database ------------------------------------------------------------------
@@ -116,7 +116,7 @@ run_sqlite <- function() {
   })[["elapsed"]]
   found$identical <- identical(found$posterior, fit$posterior)
   found$posterior <- NULL
-  found
+  data.frame(found, seed = 1)
 }
 
 # Workers ---------------------------------------------------------------------
@@ -139,15 +139,15 @@ run_workers <- function() {
       posterior = fit$posterior
     )
   })
-  list(
-    n = n, rows = do.call(rbind, lapply(rows, `[[`, "row")),
-    identical = all(vapply(rows, function(row) {
+  data.frame(
+    n = n, do.call(rbind, lapply(rows, `[[`, "row")),
+    identical = vapply(rows, function(row) {
       identical(row$posterior, rows[[1]]$posterior)
-    }, logical(1)))
+    }, logical(1)), seed = 1
   )
 }
 
-run_parts(list(
-  version = function() format(packageVersion("bayeskernel")), growth = run_growth,
-  rivals = run_rivals, sqlite = run_sqlite, workers = run_workers, sample = susy_sample_scores
+run_tables(list(
+  growth = run_growth, rivals = run_rivals, sqlite = run_sqlite, workers = run_workers,
+  sample = function() data.frame(susy_sample_scores(), seed = 1)
 ), results_file)

@@ -1,5 +1,5 @@
 # The comparisons of the vignette "mixed-kernels". Run in this folder; writes
-# mixed-kernels_results.rds.
+# mixed-kernels_results.csv.
 #
 #   BAYESKERNEL_SPLITS=20 BAYESKERNEL_COVER=20 Rscript precompute_mixed-kernels.R
 
@@ -10,15 +10,18 @@ options(bayeskernel.threads = 1L, bayeskernel.progress = FALSE)
 
 splits <- setting("SPLITS", 100L)
 cover <- setting("COVER", 200L)
-run_parts(list(
-  splits = function() splits,
+as_table <- function(means, sets) {
+  data.frame(
+    model = rownames(means), means, sets = sets, seed = paste0("1:", sets), check.names = FALSE
+  )
+}
+run_tables(list(
   toenail = function() {
-    compare_machines(toenail_machines(), toenail_cases(splits))$mean
+    as_table(compare_machines(toenail_machines(), toenail_cases(splits))$mean, splits)
   },
-  cover_sets = function() cover,
   cover = function() {
-    vapply(c(probit = "probit", gaussian = "gaussian"), function(family) {
+    as_table(t(vapply(c(probit = "probit", gaussian = "gaussian"), function(family) {
       rowMeans(vapply(seq_len(cover), coverage_once, numeric(4), family))
-    }, numeric(4))
+    }, numeric(4))), cover)
   }
-), "mixed-kernels_results.rds")
+), "mixed-kernels_results.csv")

@@ -62,9 +62,10 @@ for (name in names(sets)) {
     print(do.call(rbind, rows))
   }
 }
-saveRDS(list(
-  table = do.call(rbind, rows), version = as.character(packageVersion("bayeskernel")),
-  packages = vapply(
-    c("parsnip", "tune", "kernlab"), function(p) as.character(packageVersion(p)), ""
-  )
-), "vignettes/tidymodels_results.rds")
+versions <- lapply(c(
+  parsnip = "parsnip", tune = "tune", kernlab = "kernlab", version = "bayeskernel"
+), function(package) format(packageVersion(package)))
+write.csv(
+  data.frame(do.call(rbind, rows), versions, seed = 2), "vignettes/tidymodels_results.csv",
+  row.names = FALSE
+)

@@ -65,6 +65,11 @@ repeated <- function(count, run) {
 
 boxes <- function(rows, title = "", ylab = "error") {
   rows <- do.call(rbind, rows)
+  colnames(rows) <- vapply(colnames(rows), function(name) {
+    paste(strwrap(sub("^error, ", "", name), 14), collapse = "\n")
+  }, "")
+  old <- graphics::par(mar = c(4, 5, 2, 1), mgp = c(3.8, 1.4, 0))
+  on.exit(graphics::par(old))
   graphics::boxplot(
     as.data.frame(rows, check.names = FALSE), main = title, ylab = ylab, col = "grey90", las = 1
   )
@@ -87,8 +92,8 @@ fit_svm <- function(x, y, cost) {
   e1071::svm(x, y, kernel = "linear", cost = cost, scale = FALSE, fitted = FALSE)
 }
 
-# Luts and Ormerod, section 4.1; their costs are not given.
-tune_svm <- function(x, y, hold_outs, coarse = 2^seq(-5, 5, 2), fine = 2^seq(-1.5, 1.5, 0.5)) {
+# Luts and Ormerod, section 4.1; their costs are not given. Above these errors are the same.
+tune_svm <- function(x, y, hold_outs, coarse = 2^seq(-7, 1, 2), fine = 2^seq(-1.5, 1.5, 0.5)) {
   error <- function(costs) {
     rowMeans(vapply(seq_len(hold_outs), function(h) {
       inner <- three_quarters(length(y))
@@ -173,7 +178,7 @@ figure1 <- function(n) {
 }
 
 draw_figure1 <- function(raw) {
-  old <- graphics::par(mfrow = c(1, length(raw)))
+  old <- graphics::par(mfrow = c(1, length(raw)), mar = c(3, 5, 2, 1), mgp = c(3.8, 1, 0))
   on.exit(graphics::par(old))
   for (p in names(raw)) {
     graphics::boxplot(
@@ -543,9 +548,11 @@ learned_shares <- function(trial, main, ...) {
 draw_shares <- function(shares) {
   shares <- shares[!grepl("minus|points", names(shares))]
   spaces <- sub("sum, ", "", names(shares)[seq_len(length(shares) / 2)])
+  count <- length(spaces)
   graphics::barplot(
-    matrix(shares, ncol = 2, dimnames = list(spaces, c("sum", "product"))), beside = TRUE,
-    legend.text = TRUE, ylab = "share of the weights"
+    matrix(shares, ncol = 2, dimnames = list(spaces, c("sum", "product"))), beside = TRUE, las = 1,
+    ylab = "share of the weights", legend.text = TRUE, xlim = c(1, 3 * count + 2),
+    args.legend = list(bty = "n", cex = 0.8)
   )
 }
 

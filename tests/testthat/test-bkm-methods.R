@@ -68,6 +68,7 @@ test_that("evidence compares models of the same responses, and no others", {
   expect_output(print(table), "priors that mean the same")
   expect_output(print(table), "how wide the priors are")
   expect_output(print(anova(logit)), "log_evidence")
+  expect_identical(rownames(anova(one = logit, two = simple)), c("one", "two"))
   expect_bk_error(log_evidence(hinge), "argument", "pseudo-likelihood")
   expect_bk_error(anova(logit, hinge), "argument", "pseudo-likelihood")
   expect_bk_error(log_evidence(by_vb), "argument", "elbo")

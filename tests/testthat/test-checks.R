@@ -108,6 +108,12 @@ test_that("an unknown argument brings the nearest, and those that there are", {
     expect_match(conditionMessage(error), "x, method, max_iter, threads, penalty")
     expect_identical(error$found, name)
   }
+  for (name in c("re_formula", "which")) {
+    theirs <- stats::setNames(list(1), name)
+    g <- function(type, re.form, ...) check_no_dots(...)
+    environment(g) <- asNamespace("bayeskernel")
+    expect_bk_error(do.call(g, theirs), "argument", sprintf("Instead of `%s` try", name))
+  }
   expect_bk_error(f(family = binomial), "argument", "try bkm\\(\\) or bark")
   expect_bk_error(f(nAGQ = 0), "argument", "leaving it out")
   expect_bk_error(f(allow.new.levels = TRUE), "argument", "new groups")

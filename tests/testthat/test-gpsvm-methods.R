@@ -12,7 +12,7 @@ fits <- list(vb, mcmc, mode, many)
 
 test_that("print() names rows, kernel, points, and how it ended", {
   expect_output(print(vb), "variational Bayes")
-  expect_output(print(vb), "120, .* % of class \"out\" \\(the positive one\\)")
+  expect_output(print(vb), "120, .* % positive \\(\"out\"\\)")
   expect_output(print(vb), "rbf\\(lengthscale = ")
   expect_output(print(vb), "12 points")
   expect_output(print(vb), "Converged after [0-9]+ passes, bound -")

@@ -118,6 +118,11 @@ test_that("coefficients are per sd of a number and from the reference level of a
     expect_match(label, "per column of an ordered factor$")
     expect_no_match(label, "reference")
   }
+  label <- change_label_of(fit <- bkm(y ~ x + f + o, rows, threads = 1), "sd", names(coef(fit))[-1])
+  expect_identical(label, paste(
+    "Change of y per sd of a predictor, from the reference level,",
+    "or per column of an ordered factor"
+  ))
 })
 
 test_that("one length-scale is a curve of correlation, factors stand beside numbers", {

@@ -84,3 +84,22 @@ test_that("print() tells the observations of weights, and the rows of extend()",
   fit <- extend(bkm(y ~ x, rows[1:20, ], threads = 1), rows[21:30, ], threads = 1)
   expect_output(print(fit), "Rows: 30 with those of extend()", fixed = TRUE)
 })
+
+test_that("a table of chosen columns shows its last row rather than count it", {
+  rows <- data.frame(
+    label = letters[1:10], estimate = 1, sd = 0.1, lower = 0.8, upper = 1.2, rhat = NA_real_,
+    ess = NA_real_, inclusion = 0.01, prior = 0.01
+  )
+  expect_false(any(grepl("more", printed(print_chosen("Selected:", rows[1:9, ], 4, 15L)))))
+  expect_match(printed(print_chosen("Selected:", rows, 4, 15L)), "and 2 more", all = FALSE)
+})
+
+test_that("titles of tables fit a narrow screen, and classes have no noise in their prior", {
+  fit <- bkm(am ~ s(wt, k = 4), mtcars, threads = 1)
+  old <- options(width = 40)
+  on.exit(options(old))
+  expect_true(all(nchar(printed(fit)) < 40))
+  expect_true(all(nchar(printed(fit$prior)) < 40))
+  expect_false(any(grepl("noise", printed(fit$prior))))
+  expect_match(printed(bkm(mpg ~ wt, mtcars, threads = 1)$prior), "noise", all = FALSE)
+})

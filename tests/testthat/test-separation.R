@@ -179,6 +179,18 @@ test_that("with selection the warning comes once, and its advice can be taken", 
   }
 })
 
+test_that("the prior that the warning advises shrinks more than the default", {
+  d <- data.frame(x = c(-5:-1, 1:5), y = rep(c(FALSE, TRUE), each = 5))
+  for (model in list(bkm, bsvm)) {
+    expect_warning(
+      plain <- model(y ~ x, d, penalty = "none", threads = 1), "_prior(beta_var = 1)", fixed = TRUE
+    )
+    prior <- if (inherits(plain, "bsvm")) bsvm_prior(beta_var = 1) else bkm_prior(beta_var = 1)
+    advised <- model(y ~ x, d, penalty = "none", prior = prior, threads = 1)
+    expect_lt(coef(advised)[["x"]], 0.7 * coef(plain)[["x"]])
+  }
+})
+
 test_that("draws of a selection that disagree are warned of, whatever began them", {
   table <- data.frame(variable = "a", rhat = 1.3, ess_bulk = 20, ess_tail = 20)
   expect_warning(

@@ -1,6 +1,6 @@
 # The slow runs of the vignette "structured-selection": the simulation of
 # chapter 4 of Ouyang (2008), and spectra like those of its application, which
-# are not public. Run in this folder; writes structured-selection_results.rds.
+# are not public. Run in this folder; writes structured-selection_results.csv.
 #
 #   BAYESKERNEL_DATA=folder Rscript precompute_structured-selection.R
 #
@@ -12,7 +12,7 @@ library(bayeskernel)
 source("../../bench/helpers.R")
 options(bayeskernel.threads = 1L, bayeskernel.progress = FALSE)
 
-results_file <- setting("RESULTS", "structured-selection_results.rds")
+results_file <- setting("RESULTS", "structured-selection_results.csv")
 
 # Four chains, each from a start of its own: none of the predictors, all, every
 # other one, those whose means differ most.
@@ -29,9 +29,10 @@ select_run <- function(data, structure = markov(q = 0.2, s = 0.15),
   fit <- done$value
   lambda <- grep("^lambda", dimnames(fit$draws)[[3]])
   by_chain <- t(apply(fit$draws[, , lambda] > 0, 2:3, mean))
-  list(
-    inclusion = unname(by_chain), rhat = glance(fit)$rhat.max,
-    seconds = done$seconds
+  dimnames(by_chain) <- list(NULL, paste0("chain_", 1:4))
+  data.frame(
+    point = seq_len(nrow(by_chain)), by_chain, rhat = glance(fit)$rhat.max,
+    seconds = done$seconds, seed = 1
   )
 }
 
@@ -43,9 +44,9 @@ first_data <- function(...) {
 # The dissertation's length of the chains, and twenty times the draws.
 run_starts <- function() {
   data <- first_data()
-  list(
-    data = data, short = select_run(data),
-    long = select_run(data, sweeps = 2e6)
+  rbind(
+    data.frame(case = "short", select_run(data)),
+    data.frame(case = "long", select_run(data, sweeps = 2e6))
   )
 }
 
@@ -68,19 +69,23 @@ run_sensitivity <- function() {
     "shifted" = list(first_data(baseline = 1)),
     "tilted" = list(tilted)
   )
-  lapply(cases, function(case) {
-    do.call(select_run, c(case, sweeps = 3e5))
-  })
+  do.call(rbind, Map(function(name, case) {
+    data.frame(case = name, do.call(select_run, c(case, sweeps = 3e5)))
+  }, names(cases), cases))
 }
 
 # Other spectra of the same kind, five and then twenty of each class.
 run_data_sets <- function() {
-  lapply(c("10" = 10, "40" = 40), function(n) {
-    vapply(1:8, function(seed) {
+  do.call(rbind, lapply(c(10, 40), function(n) {
+    do.call(rbind, lapply(1:8, function(seed) {
       set.seed(seed)
-      rowMeans(select_run(simulate_spectra(n), warmup = 5e4)$inclusion)
-    }, numeric(100))
-  })
+      run <- select_run(simulate_spectra(n), warmup = 5e4)
+      data.frame(
+        case = paste(n, "spectra"), point = run$point,
+        inclusion = rowMeans(run[paste0("chain_", 1:4)]), seed = seed
+      )
+    }))
+  }))
 }
 
 # Eighty spectra of 2000 points, means of twenty neighbours.
@@ -98,16 +103,14 @@ run_maldi <- function() {
   t_value <- apply(x, 2, function(v) {
     abs(stats::t.test(v[y == 1], v[y == 0])$statistic)
   })
-  c(run, list(
-    mz = as.numeric(colnames(x)), means = rbind(
-      colMeans(x[y == 0, ]), colMeans(x[y == 1, ])
-    ),
-    differing = unique(ceiling(spectra$differential / 20)),
-    t = unname(t_value)
-  ))
+  data.frame(
+    case = "maldi", run, mz = as.numeric(colnames(x)), mean_0 = colMeans(x[y == 0, ]),
+    mean_1 = colMeans(x[y == 1, ]), t = t_value,
+    differs = run$point %in% ceiling(spectra$differential / 20)
+  )
 }
 
-run_parts(
+run_tables(
   list(
     starts = run_starts, sensitivity = run_sensitivity,
     data_sets = run_data_sets, maldi = run_maldi

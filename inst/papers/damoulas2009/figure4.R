@@ -37,6 +37,7 @@ run <- function() {
 }
 
 draw <- function(raw) {
-  graphics::plot(raw$Gibbs, pch = ".", las = 1)
-  graphics::points(raw$VB, pch = ".", col = "#D55E00")
+  graphics::plot(raw$Gibbs, pch = 16, cex = 0.3, col = "grey50", las = 1)
+  graphics::points(raw$VB, pch = 16, cex = 0.3, col = "#D55E00")
+  graphics::legend("topright", c("Gibbs", "VB"), col = c("grey50", "#D55E00"), pch = 16, bty = "n")
 }

@@ -23,10 +23,7 @@ split_errors <- function(data) {
   ber <- function(class) balanced_error(truth, class)
   sign_ber <- function(fit) ber(by_sign(fit, test, levels(truth)))
   pair <- standardised_pair(columns(complete), columns(test))
-  svm <- tune_svm(
-    pair$x, factor(complete$sigdz), pick(1, 1, 100),
-    coarse = pick(2^c(-3, 0), 2^seq(-5, 1, 2), 2^seq(-5, 5, 2))
-  )
+  svm <- tune_svm(pair$x, factor(complete$sigdz), pick(1, 1, 100))
   vb <- timed(function() {
     sign_ber(fit_as(bsvm, "luts2014", "missing", model, train, seed = 1))
   })

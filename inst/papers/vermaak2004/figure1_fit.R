@@ -18,4 +18,8 @@ draw <- function(raw) {
   graphics::plot(raw$data$x, raw$data$y, col = "#D55E00", pch = 4, las = 1, xlab = "x", ylab = "")
   graphics::lines(x, sinc(x), col = "#0072B2")
   graphics::lines(x, raw$f, col = "#009E73", lwd = 2)
+  graphics::legend(
+    "topright", c("data", "truth", "posterior mean"), col = c("#D55E00", "#0072B2", "#009E73"),
+    pch = c(4, NA, NA), lty = c(NA, 1, 1), bty = "n", cex = 0.8
+  )
 }

@@ -47,6 +47,10 @@ draw <- function(raw) {
   counts <- as.numeric(colnames(raw$kmeans))
   graphics::matplot(
     counts, sapply(raw, colMeans),
-    type = "b", log = "x", pch = 1:2, xlab = "inducing points", ylab = "error"
+    type = "b", log = "x", pch = 1:2, col = c("#0072B2", "#D55E00"), las = 1,
+    xlab = "inducing points", ylab = "error"
+  )
+  graphics::legend(
+    "topright", names(raw), col = c("#0072B2", "#D55E00"), pch = 1:2, lty = 1:2, bty = "n"
   )
 }
