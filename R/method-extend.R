@@ -29,7 +29,9 @@
 #'   a warning of class `bayeskernel_warning_outside` says the share. It also says, once ten rows
 #'   have come, which columns have a location that is more than 5 standard deviations of the first
 #'   rows away, or another scale by a factor of 5 (a smaller one after 50 rows): the first rows
-#'   decide scales, length-scales and variances for good.
+#'   decide scales, length-scales and variances for good. If nothing else was said, it says of a
+#'   numeric response that more than 5 % of the later rows, three at least, are more than 3 standard
+#'   deviations from what the fit before them predicted. Classes have no such check.
 #'
 #'   `retune = TRUE` of [seqkr()] begins anew from a reservoir of 500 rows, in which each row so far
 #'   is with the same probability: scales, length-scales (as by `tune`), candidates and particles

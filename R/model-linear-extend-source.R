@@ -19,7 +19,8 @@ extend_from_source <- function(object, source, y, weights, threads, progress) {
   }
   q <- joint_effects(grown)
   root <- t(proper_root(q$cov))
-  parts <- each(spool_effects, told_fit(grown), root, if (apart) basename(path) else path, apart)
+  to <- if (apart) basename(path) else path
+  parts <- each(spool_effects, told_fit(grown), q$mean, root, to, apart)
   rows <- vapply(parts, `[[`, 1, "rows")
   if (sum(rows) == 0) return(object)
   refuse_empty_part(rows)
@@ -41,6 +42,10 @@ extend_from_source <- function(object, source, y, weights, threads, progress) {
   moments <- NULL
   for (part in parts) moments <- merge_moments(moments, part$moments, part$rows)
   out$stream <- watch_linear(object, finish_moments(moments), numeric(), data$rows)
+  if (is_regression(object)) {
+    missed <- Reduce(`+`, lapply(parts, `[[`, "missed"))
+    out$stream <- watch_predictions(out$stream, missed, linear_cure)
+  }
   stamped(out)
 }
 
@@ -117,7 +122,7 @@ source_groups <- function(source, object) {
 }
 
 # `apart`: `path` is the name of the file on a worker, which has it put away with the others.
-spool_effects <- function(source, object, root, path, apart) {
+spool_effects <- function(source, object, mean, root, path, apart) {
   id <- path
   if (apart) path <- tempfile("bayeskernel-rows-")
   if (apart) assign(id, list(path = path), worker_rows)
@@ -126,6 +131,7 @@ spool_effects <- function(source, object, root, path, apart) {
   plain <- watched_columns(object)
   rows <- positive <- 0
   moments <- NULL
+  missed <- c(rows = 0, n = 0)
   each_source_block(object, source, block_rows(ncol(root)), function(x, y, first) {
     y <- if (is.null(numbers)) {
       known_codes(if (text) label_text(y, TRUE) else y, object$levels) - 1
@@ -136,9 +142,17 @@ spool_effects <- function(source, object, root, path, apart) {
     check_extension_rows(y, new, NROW(x))
     own <- column_moments_cpp(new$x[, plain, drop = FALSE] + 0)
     moments <<- merge_moments(moments, own, as.double(NROW(x)))
-    core_call(append_rows_cpp(path, effect_columns(object, new, ncol(root)) %*% root, y))
+    a <- effect_columns(object, new, ncol(root))
+    v <- a %*% root
+    core_call(append_rows_cpp(path, v, y))
+    if (!is.null(numbers)) {
+      missed <<- missed + missed_rows(y, drop(a %*% mean), rowSums(v^2) + noise_before(object))
+    }
     rows <<- rows + NROW(x)
     positive <<- positive + sum(y)
   })
-  list(rows = rows, positive = positive, moments = if (rows > 0) finish_moments(moments))
+  list(
+    rows = rows, positive = positive, missed = missed,
+    moments = if (rows > 0) finish_moments(moments)
+  )
 }

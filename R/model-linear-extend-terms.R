@@ -286,6 +286,29 @@ add_outside <- function(known, share, n) {
   list(rows = rows, n = (known$n %||% 0) + n)
 }
 
+# Rows whose response is more than 3 of its standard deviations from what was predicted.
+missed_rows <- function(y, mean, variance) {
+  c(rows = sum((y - mean)^2 > 9 * variance), n = length(y))
+}
+
+# missed: of the new rows. Nothing that has been said of the stream is said again in other words.
+watch_predictions <- function(stream, missed, cure) {
+  stream$missed <- missed + (stream$missed %||% c(rows = 0, n = 0))
+  far <- stream$missed[["rows"]] >= 3 && stream$missed[["rows"]] > 0.05 * stream$missed[["n"]]
+  if (!far || length(stream$said)) return(stream)
+  bk_warn(
+    "outside", "Later rows are far from their predictions.",
+    sprintf(
+      "Found: %.0f %% of %.0f rows more than 3 standard deviations away; 0.3 %% are expected.",
+      100 * stream$missed[["rows"]] / stream$missed[["n"]], stream$missed[["n"]]
+    ),
+    "The first rows decide length-scales and variances for good; intervals do not know of that.",
+    utils::tail(cure, 1L), found = stream$missed[["rows"]] / stream$missed[["n"]]
+  )
+  stream$said <- "predictions"
+  stream
+}
+
 # Fewer later rows than this say nothing about location and scale, and fewer than those nothing
 # about a scale that is smaller: rows may come in order.
 rows_that_tell <- 10

@@ -40,8 +40,9 @@ extend_linear <- function(object, newdata, y = NULL, weights = NULL,
   y <- if (is_regression(object)) response else 2 * response - 3
   q <- joint_effects(grown)
   a <- effect_columns(grown, rows, ncol(q$cov))
+  open <- open_variance(grown, rows)
   core <- settled_extension(extension_core(
-    grown, a, y, weights, rows$offset, open_variance(grown, rows), q, threads, progress
+    grown, a, y, weights, rows$offset, open, q, threads, progress
   ))
   influence <- row_influence(core$influence, row_copies(pmax(weights, any(!used))))
   cov <- core$root %*% core$theta_cov %*% t(core$root)
@@ -57,6 +58,13 @@ extend_linear <- function(object, newdata, y = NULL, weights = NULL,
   x <- rows$x[, watched_columns(object), drop = FALSE]
   moments <- if (length(x)) column_moments_cpp(x + 0)
   out$stream <- watch_linear(object, moments, followed$outside, n)
+  if (is_regression(object)) {
+    missed <- missed_rows(
+      response, drop(a %*% q$mean) + rows$offset,
+      rowSums((a %*% q$cov) * a) + open + noise_before(object)
+    )
+    out$stream <- watch_predictions(out$stream, missed, linear_cure)
+  }
   stamped(out)
 }
 
@@ -88,12 +96,18 @@ watch_linear <- function(object, moments, outside, n) {
   plain <- watched_columns(object)
   watch_moments(
     object$stream, moments, names(object$transform$center)[plain], object$transform$center[plain],
-    object$transform$scale[plain], outside, n, c(
-      "Terms that follow: s(x) of a basis \"tp\" or \"cr\", and gp().",
-      "update(fit, data = ) fits rows of both kinds."
-    )
+    object$transform$scale[plain], outside, n, linear_cure
   )
 }
+
+noise_before <- function(object) {
+  inverse_gamma_mean(object$posterior$noise$shape, object$posterior$noise$rate)
+}
+
+linear_cure <- c(
+  "Terms that follow: s(x) of a basis \"tp\" or \"cr\", and gp().",
+  "update(fit, data = ) fits rows of both kinds."
+)
 
 #' @rdname extend
 #' @export

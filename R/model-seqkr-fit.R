@@ -185,8 +185,8 @@ next_factor <- function(tried) {
   utils::head(near[is.na(tried[near])], 1L)
 }
 
-# Rows by whose evidence a length-scale that nobody gave is chosen, and particles, so that it takes a
-# few seconds.
+# Rows by whose evidence a length-scale that nobody gave is chosen, and particles, so that it takes
+# a few seconds.
 default_tuning_rows <- list(gaussian = 500L, binomial = 200L)
 tuning_particles <- 100
 
@@ -212,6 +212,7 @@ seqkr_collect <- function(fit, core, job, rows) {
   if (length(rows$levels) == 2L) fit$share <- mean(rows$y - 1)
   fit <- take_particles(fit, core)
   fit$fitted <- seqkr_moments(fit, job$x, settings$threads)
+  fit["stream"] <- list(watch_first(fit, job$x))
   fit
 }
 
@@ -318,7 +319,11 @@ extend.seqkr <- function(object, newdata, y = NULL, retune = FALSE,
     out[c("y", "fitted")] <- list(NULL)
     return(stamped(retuned(out, settings)))
   }
-  out$stream <- watch_particles(out, x, as.double(response), before)
+  missed <- if (!classes) {
+    expected <- seqkr_moments(object, x, threads)
+    missed_rows(response, expected$mean, expected$var + mean(seqkr_sigma(object)^2))
+  }
+  out$stream <- watch_particles(out, x, as.double(response), before, missed)
   stamped(out)
 }
 

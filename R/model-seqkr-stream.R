@@ -102,19 +102,15 @@ refuse_retuning <- function(object) {
 
 # Against the first rows: location and scale of the columns and of a numeric response, and rows
 # outside where inputs are no candidates any more.
-watch_particles <- function(object, x, response, before) {
+# missed: of a numeric response, by missed_rows().
+watch_particles <- function(object, x, response, before, missed) {
   p <- length(object$columns)
   center <- object$transform$center
   scale <- object$transform$scale
   values <- (x * scale) + center
   rownames(values) <- object$columns
-  outside <- numeric()
-  candidates <- object$state$points
   closed <- ncol(object$grid) > 0L || before >= object$grid_max
-  if (closed && length(candidates)) {
-    beyond <- lapply(seq_len(p), function(k) beyond_range(x[k, ], range(candidates[k, ])))
-    outside <- c(candidates = mean(Reduce(`|`, beyond)))
-  }
+  outside <- if (closed) c(candidates = beyond_candidates(object, x)) else numeric()
   values <- t(values)
   if (is_regression(object)) {
     values <- cbind(values, response)
@@ -122,12 +118,32 @@ watch_particles <- function(object, x, response, before) {
     center <- c(center, object$transform$response[1L])
     scale <- c(scale, object$transform$response[2L])
   }
-  watch_moments(
+  stream <- watch_moments(
     object$stream, if (length(values)) column_moments_cpp(values + 0), colnames(values), center,
-    scale, outside, ncol(x),
-    c(
-      "With a larger `grid_max` inputs stay candidates for longer.",
-      "extend(retune = TRUE) fits rows of both kinds."
-    )
+    scale, outside, ncol(x), particles_cure
   )
+  if (is.null(missed)) stream else watch_predictions(stream, missed, particles_cure)
+}
+
+particles_cure <- c(
+  "With a larger `grid_max` inputs stay candidates for longer.",
+  "extend(retune = TRUE) fits rows of both kinds."
+)
+
+# The share of rows x, in columns, outside of the range of the candidates.
+beyond_candidates <- function(object, x) {
+  candidates <- object$state$points
+  if (length(candidates) == 0L) return(0)
+  mean(Reduce(`|`, lapply(seq_len(nrow(x)), function(k) {
+    beyond_range(x[k, ], range(candidates[k, ]))
+  })))
+}
+
+# Of first rows some may come after those that are candidates.
+watch_first <- function(object, x) {
+  if (ncol(x) <= object$grid_max) return(NULL)
+  outside <- add_outside(NULL, c(candidates = beyond_candidates(object, x)), ncol(x))
+  if (outside$rows < 3 || outside$rows <= 0.05 * outside$n) return(NULL)
+  warn_outside("candidates", outside, particles_cure)
+  list(said = "candidates")
 }

@@ -61,9 +61,7 @@
 #'   little instead.
 #'
 #' @section Limits of the model: Independent coefficients make smooth functions. Credible limits are
-#'   those of the model, and too narrow where the function is rougher: means of eight data sets each.
-#'   More particles, or an average over length-scales, change little. [gp()] in [bkm()] has a dense
-#'   Gaussian process instead.
+#'   those of the model, and too narrow where the function is rougher. Means of eight data sets:
 #'   | function | rows | error (RMSE) | cover of 90 % limits |
 #'   |---|---|---|---|
 #'   | sin(1.5 x) | 200 | .050 | .92 |
@@ -72,13 +70,16 @@
 #'   | Friedman 1, 10 predictors | 100 | 2.10 | .61 |
 #'   | probability of a class | 200 | .118 | .84 |
 #'
+#'   Longer runs, or an average over length-scales, change little. [gp()] in [bkm()] is a dense
+#'   Gaussian process.
+#'
 #' @section The printed algorithm: The algorithm of the paper, `moves = "printed"`, is not a valid
 #'   sampler, whatever the number of particles. See `vignette("streaming")`.
 #'
 #' @section Errors: See `?bayeskernel`. A constant column is dropped with a warning; a constant
 #'   response is not scaled, with a warning. One row that leaves fewer than two particles
 #'   effective, or three that leave less than 5 %, give a warning: the log evidence is not to be
-#'   relied on.
+#'   relied on. So do rows outside of the range of the candidates, once `grid_max` is reached.
 #'
 #' @references Vermaak, J., Godsill, S. J. and Doucet, A. (2004). Sequential Bayesian kernel
 #'   regression. *Advances in Neural Information Processing Systems* 16.

@@ -142,6 +142,7 @@ test_that("terms that cannot follow say how many rows are outside", {
     expect_true(all(nchar(strsplit(conditionMessage(e), "\n")[[1]]) < 82))
     inside <- d[151:300, ]
     inside$x <- runif(150, 0, 4)
+    inside$y <- sin(inside$x) + rnorm(150) / 5
     expect_silent(extend(fit, inside, threads = 1))
   }
 })
@@ -222,7 +223,10 @@ test_that("particles that are tuned anew go where their stream is", {
   classes <- seqkr(class ~ x, d[1:100, ],
     family = "binomial", particles = 20, threads = 1, seed = 1, tune = FALSE
   )
-  classes <- extend(classes, d[101:130, ], retune = TRUE, threads = 1)
+  suppressWarnings(
+    classes <- extend(classes, d[101:130, ], retune = TRUE, threads = 1),
+    classes = "bayeskernel_warning_convergence"
+  )
   expect_identical(classes$retuned$rows, 130L)
   # Columns of a kernel that are given by number, one column constant.
   x <- cbind(one = 1, a = d$x, b = rnorm(240))
@@ -246,4 +250,40 @@ test_that("rows of one level are on no other scale", {
   d <- data.frame(f = factor(rep(c("a", "b"), c(98, 2))), y = rnorm(100))
   fit <- bkm(y ~ f, d, family = "gaussian", threads = 1)
   expect_silent(extend(fit, d[rep(99, 60), ], threads = 1))
+})
+
+# Cover of 90 % limits was .11 and .14, in silence.
+test_that("rows far from what the fit predicts are said, once, and others are not", {
+  told <- function(fit, d) {
+    said <- character()
+    withCallingHandlers(follow(fit, d, 25), bayeskernel_warning_outside = function(w) {
+      said <<- c(said, conditionMessage(w))
+      invokeRestart("muffleWarning")
+    })
+    said
+  }
+  set.seed(1)
+  d <- data.frame(x = runif(150, 0, 4))
+  d$y <- d$x + rnorm(150) / 5
+  process <- bkm(y ~ gp(x), d[1:100, ], threads = 1)
+  particles <- quick_seqkr(y ~ x, d[1:100, ])
+  expect_length(told(process, d[101:150, ]), 0L)
+  expect_length(told(particles, d[101:150, ]), 0L)
+  step <- transform(d, y = y + ifelse(x > 2, 3, 0))[101:150, ]
+  for (fit in list(process, particles)) {
+    said <- told(fit, step)
+    expect_length(said, 1L)
+    expect_match(said, "far from their predictions.*more than 3 standard deviations")
+  }
+})
+
+test_that("first rows outside of the candidates are said", {
+  d <- leaving_rows(200)
+  outside <- "bayeskernel_warning_outside"
+  expect_warning(
+    fit <- quick_seqkr(y ~ x, d, order = "given", grid_max = 60), "range of `candidates`",
+    class = outside
+  )
+  expect_no_warning(extend(fit, d[101:200, ], threads = 1), class = outside)
+  expect_no_warning(quick_seqkr(y ~ x, d, grid_max = 60), class = outside)
 })
