@@ -26,10 +26,11 @@
 #'   [ranef()][ranef.bayeskernel_fit], [tidy()][tidy.bayeskernel_fit]; `vignette("bayeskernel")`.
 #' * Predict, with intervals: [predict()][predict.bayeskernel_fit];
 #'   `vignette("prediction-and-probabilities")`.
-#' * Plot: [plot()][plot.bayeskernel_fit].
+#' * Plot effects, residuals and calibration: [plot()][plot.bayeskernel_fit].
 #' * Which predictors matter: [inclusion()], [compare_terms()], [exposure()], [kernel_weights()],
 #'   [projection()].
-#' * Compare models: [log_evidence()], [logLik()][logLik.bayeskernel_fit], [compare_terms()].
+#' * Compare models: [`anova()`][anova.bayeskernel_fit], [log_evidence()], [compare_terms()],
+#'   [logLik()][logLik.bayeskernel_fit].
 #' * Average effects and contrasts: [effects], with marginaleffects and emmeans.
 #' * Check predictions: [calibration()], [brier_score()], [log_loss()], [auc()], [balanced_error()].
 #' * Check a sampler: [bayeskernel-diagnostics], [rhat.bayeskernel_fit], [stop_at()].
@@ -44,8 +45,8 @@
 #' @section Options:
 #' * `bayeskernel.threads`: worker threads of a fit, default 2. Results do not depend on it.
 #' * `bayeskernel.progress`: whether to draw a progress bar, default `interactive()`.
-#' * `bayeskernel.max_bytes`: the most memory that the draws of a run, or a
-#'   prediction, may take; by default what the computer has free.
+#' * `bayeskernel.max_bytes`: the most memory that the draws of a run may take, by default what the
+#'   computer has free, or a prediction, by default 8e9.
 #' * `bayeskernel.effects`: `"draws"` or `"delta"`, see [effects].
 #'
 #' @section Errors and warnings:

@@ -33,7 +33,18 @@ grid_terms <- function(object) {
   sum <- Reduce(
     function(a, b) call("+", a, b), c(unlist(smooths), offset), stats::formula(info$terms)[[2]]
   )
-  stats::terms(stats::as.formula(call("~", sum), info$env))
+  with_predvars(stats::terms(stats::as.formula(call("~", sum), info$env)), info$frame_terms)
+}
+
+# Terms that compute poly(), ns() and their like from the rows of the fit: emmeans evaluates them
+# for two rows.
+with_predvars <- function(terms, fitted) {
+  if (is.null(attr(fitted, "predvars"))) return(terms)
+  variables <- as.list(attr(terms, "variables"))
+  at <- match(variables, as.list(attr(fitted, "variables"))[-1L]) + 1L
+  variables[!is.na(at)] <- as.list(attr(fitted, "predvars"))[at[!is.na(at)]]
+  attr(terms, "predvars") <- as.call(variables)
+  terms
 }
 
 #' @exportS3Method emmeans::emm_basis

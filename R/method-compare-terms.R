@@ -116,7 +116,7 @@ formulas_without <- function(object) {
 #' @export
 print.bayeskernel_terms <- function(x, digits = 1, ...) {
   digits <- check_count(digits, 0L, name = "digits")
-  cat("What is lost without each term, leave-one-out log predictive density\n")
+  print_line("What is lost without each term, leave-one-out log predictive density")
   if (!is.null(attr(x, "elpd_loo"))) {
     print_facts(c("Whole model" = formatC(attr(x, "elpd_loo"), format = "f", digits = digits)))
   }

@@ -83,7 +83,7 @@ need_evidence <- function(object, name = NULL) {
     bk_abort(
       "argument", sprintf("There is no evidence%s.", told),
       sprintf("Found: a fit by %s(method = \"%s\").", model_of(object)$name, object$method),
-      "Accepted: a fit by bkm(method = \"ep\").",
+      "Accepted: a fit by bkm(method = \"ep\") or seqkr().",
       if (!is.null(object$trace$elbo)) "elbo() is a bound of it.",
       column = "method", found = object$method
     )

@@ -56,10 +56,10 @@
 #'   `plot()` draws it and returns it, invisibly: surfaces with the rows as
 #'   points, since far from these a surface is a guess.
 #' @section Intervals: Draws are of the function, without the white noise that [gpsvm()] may add to
-#'   it by row. For a support vector machine they come from its pseudo-posterior. A fit by [seqkr()]
-#'   has no joint draws, a posterior mode none at all.
+#'   it by row. For a support vector machine they come from its pseudo-posterior. A posterior mode
+#'   has no draws.
 #' @section Errors: `bayeskernel_error_argument` for fits with several latent functions,
-#'   without joint draws, of a kernel matrix or of several feature spaces. Also where the data are
+#'   without draws, of a kernel matrix or of several feature spaces. Also where the data are
 #'   not available any more, and for unknown or unsuitable `pars`, `quantiles`, `at`.
 #'   `bayeskernel_error_dimension` for `newdata` without complete rows.
 #' @references Bobb, J. F., Valeri, L., Claus Henn, B. et al. (2015). Bayesian
@@ -382,15 +382,6 @@ joint_draws.default <- function(object, rows, take, threads) {
   latent_draws(object, rows, take, threads = threads)
 }
 
-#' @exportS3Method
-joint_draws.seqkr <- function(object, rows, take, threads) {
-  bk_abort(
-    "argument", "There are no joint draws of this fit.",
-    "Found: a fit by seqkr(), which knows f row by row.",
-    "predict() has its means and intervals at any rows.", column = "object", found = "seqkr"
-  )
-}
-
 # --- words -------------------------------------------------------------------
 
 exposure_words <- function(object, scale) {
@@ -433,7 +424,7 @@ print.bayeskernel_exposure <- function(x, digits = max(3L, getOption("digits") -
   print_facts(c(
     Predictors = list_some(info$pars),
     Intervals = sprintf("%s %%, %d draws", format(100 * info$level), info$draws),
-    if (info$type == "overall") c(Less = "all at their median")
+    if (info$type == "overall") c("Compared with" = "all at their median")
   ))
   cat("\n")
   table <- as.data.frame(x)

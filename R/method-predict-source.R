@@ -12,9 +12,9 @@ predict_slices <- function(object, newdata, ask) {
   if (ask$draws) check_answer_size(n, draw_count(object, ask$ndraws))
   with_seed(if (ask$sampled) ask$seed, {
     ask["seed"] <- list(NULL)
-    join_predictions(lapply(row_slices(n, width), function(at) {
+    join_predictions(once_each(lapply(row_slices(n, width), function(at) {
       predict_rows(object, newdata[at, , drop = FALSE], ask, at[1] - 1)
-    }), ask$draws)
+    })), ask$draws)
   })
 }
 

@@ -90,6 +90,8 @@
 #' @section Errors: `bayeskernel_error_argument` for a missing column, a new
 #'   level of a factor among the predictors, or arguments that do not go
 #'   together; `bayeskernel_error_dimension` for a matrix of the wrong width.
+#'   `bayeskernel_warning_dropped_column`: the fit dropped a column that was constant or that others
+#'   determined, and new rows have other values of it.
 #'
 #' @references Luts, J. and Ormerod, J. T. (2014). *Computational Statistics & Data Analysis* 73,
 #'   163-176: `threshold = "margin"`, `link = "probit"`.
@@ -320,6 +322,7 @@ fill_excluded <- function(x, action, draws = FALSE) {
 predict_rows <- function(object, newdata, ask, first = 0) {
   if (!is.null(ask$kept)) newdata <- with_unneeded(object, newdata, ask$kept)
   rows <- new_rows(object, newdata, ask$groups, ask$sampled, first)
+  if (is.null(ask$kept) && !is.null(rows$undetermined)) warn_undetermined(rows$undetermined, first)
   if (!is.null(ask$kept)) {
     part <- keep_terms(object, rows, ask$kept)
     object <- part$object

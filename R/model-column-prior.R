@@ -268,3 +268,40 @@ family_prior <- function(prior, family) {
   if (family == "gaussian") prior$noise_rate <- prior$noise_rate %||% vague_rates[["noise"]]
   prior
 }
+
+# The rate of the noise where the user has not said. Where least squares leave next to nothing the
+# usual one would be most of the noise: it is at most a thousandth of half the squares that they
+# leave, but not what rounding leaves. Looked at in some rows first.
+vague_noise_rate <- function(rows, rate) {
+  n <- length(rows$y)
+  whole <- is.null(rows$data) && is.null(rows$lean) && nrow(rows$x) == n
+  if (!whole || length(rows$processes)) return(rate)
+  term <- rows$random[which.max(vapply(rows$random, function(term) length(term$levels), 1L))]
+  term <- if (length(term)) term[[1L]]
+  at <- if (is.null(term)) seq_len(n) else order(term$group)
+  some <- min(n, 200L + 4L * ncol(rows$x))
+  left <- squares_left(rows, term, if (is.null(term)) spread_over(n, some) else at[seq_len(some)])
+  if (some < n && left < 2000 * rate) left <- squares_left(rows, term, at)
+  min(rate, max(left / 2000, 1e-7 * rate))
+}
+
+# Weighted squares that columns and the effects of one random term leave; Inf if these are too many
+# to tell, with fewer than three rows for two of them.
+squares_left <- function(rows, term, at) {
+  root <- sqrt(rows$weights[at])
+  y <- root * (rows$y - rows$offset)[at]
+  x <- root * scaled_rows(rows$x[at, , drop = FALSE], rows$center, rows$scale)
+  rank <- 0L
+  if (!is.null(term)) {
+    z <- root * term$z[at, , drop = FALSE]
+    for (own in split(seq_along(at), term$group[at])) {
+      group <- qr(z[own, , drop = FALSE])
+      rank <- rank + group$rank
+      y[own] <- qr.resid(group, y[own])
+      x[own, ] <- qr.resid(group, x[own, , drop = FALSE])
+    }
+  }
+  columns <- qr(x)
+  if (3 * (rank + columns$rank) > 2 * sum(root > 0)) return(Inf)
+  sum(qr.resid(columns, y)^2)
+}

@@ -25,7 +25,7 @@ rows_fact <- function(object, classes = ", ") {
   }
   sprintf(
     "%.0f in %d classes: %s", object$n, length(levels),
-    paste(utils::head(levels, 8L), collapse = classes)
+    paste(c(utils::head(levels, 8L), if (length(levels) > 8L) "..."), collapse = classes)
   )
 }
 

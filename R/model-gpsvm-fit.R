@@ -74,7 +74,7 @@ gpsvm_collect <- function(fit, core, job, rows) {
       fit, job$data, c("probit", "hinge"), settings$threads
     ))
     fit$diagnostics$jitter <- core$jitter
-    warn_given_up(fit$levels, rows$y + 1, fit$fitted$mean, fit$weights)
+    warn_given_up(fit$levels, rows$y + 1, fit$fitted$mean, fit$weights, given_up_advice(fit))
     return(fit)
   }
   fit <- collect_machines(fit, core, job)
@@ -82,8 +82,21 @@ gpsvm_collect <- function(fit, core, job, rows) {
   if (fit$method %in% c("vb", "svi")) {
     fit$gain <- doubling_gain(process, fit$posterior$machines, job$sample, job, rows$n)
   }
-  if (!is.null(fit$fitted)) warn_given_up(fit$levels, rows$y + 1, fit$fitted$mean, fit$weights)
+  if (!is.null(fit$fitted)) {
+    warn_given_up(fit$levels, rows$y + 1, fit$fitted$mean, fit$weights, given_up_advice(fit))
+  }
   fit
+}
+
+# Weights of classes are undone by the calibrated link.
+given_up_advice <- function(fit) {
+  if (!is_precomputed(fit$kernel) && (fit$tuned$by %||% "none") == "none") {
+    "Choose the kernel by tune = TRUE."
+  } else if (length(fit$levels) == 2L) {
+    "To predict it more often: predict(fit, threshold = \"prevalence\")."
+  } else {
+    "Use class_weights = \"balanced\"."
+  }
 }
 
 # Steps of the kernel between those of q need minibatches of rows as they are, and one machine.

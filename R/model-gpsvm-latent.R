@@ -71,18 +71,42 @@ latent_draws.gpsvm <- function(object, rows = NULL, take = NULL, response = FALS
 # phi'phi. White noise is no part of the function.
 #' @exportS3Method
 joint_draws.gpsvm <- function(object, rows, take, threads) {
+  block_draws(object, rows, take, threads, rep(1L, nrow(rows$x)))
+}
+
+# Rows of a `block` are drawn together; what is open in others is drawn alike.
+block_draws <- function(object, rows, take, threads, block) {
   if (object$method == "ecm") draws_from_posterior(object)
   posterior <- object$posterior
-  points <- whitened_draws(object, take)[[1]]
-  features <- core_call(gpsvm_latent_cpp(
+  points <- whitened_draws(object, take)
+  m <- ncol(points[[1]])
+  values <- core_call(gpsvm_latent_cpp(
     process_rows_data(object, rows$x), posterior$kernel, posterior$z,
-    posterior$nugget, diag(ncol(points)), threads
+    posterior$nugget, cbind(diag(m), t(do.call(rbind, points))), threads
   ))$f
+  features <- values[, seq_len(m), drop = FALSE]
   x <- t(scaled_predictors(object, rows$x))
-  kernel <- core_call(kernel_matrix_cpp(posterior$kernel, x, x, threads))$values
-  root <- root_of(kernel - tcrossprod(features), 1e-10 * max(diag(kernel)))
-  noise <- normal_matrix(nrow(points), nrow(root)) %*% root
-  list(f = tcrossprod(points, features) + noise)
+  blocks <- split(seq_len(ncol(x)), block)
+  roots <- lapply(blocks, function(at) {
+    own <- x[, at, drop = FALSE]
+    kernel <- core_call(kernel_matrix_cpp(posterior$kernel, own, own, threads))$values
+    root_of(kernel - tcrossprod(features[at, , drop = FALSE]), 1e-10 * max(diag(kernel)))
+  })
+  count <- nrow(points[[1]])
+  each <- lapply(seq_along(points), function(k) {
+    f <- t(values[, m + (k - 1L) * count + seq_len(count), drop = FALSE])
+    z <- normal_matrix(count, max(0L, vapply(roots, nrow, 1L)))
+    for (b in seq_along(blocks)) {
+      at <- blocks[[b]]
+      f[, at] <- f[, at] + z[, seq_len(nrow(roots[[b]])), drop = FALSE] %*% roots[[b]]
+    }
+    f
+  })
+  if (length(each) == 1L) return(list(f = each[[1]]))
+  list(f = array(
+    unlist(each, use.names = FALSE), c(dim(each[[1]]), length(each)),
+    list(NULL, NULL, object$levels)
+  ))
 }
 
 # R with R'R = `covariance`, which may be singular: of as many rows as stand out of the rounding

@@ -5,8 +5,8 @@
 # two parameters.
 quick_tuning <- list(rows = 1000, work = 7e7)
 
-# TRUE is "loo". NULL: if a length-scale is left open, and it is quick on as many rows as may be
-# looked at.
+# TRUE is "loo". NULL: if a length-scale is left open, on as many rows as it is quick on, unless
+# these are too few.
 settle_tuning <- function(rows, settings) {
   tune <- settings$tune
   settings$by_default <- is.null(tune)
@@ -17,19 +17,21 @@ settle_tuning <- function(rows, settings) {
     columns <- if (is_precomputed(kernel)) 0 else length(kernel_parameters(
       resolve_lengthscale(place_kernel(kernel, rows), 1, length(rows$columns), rows$columns)
     ))
-    is_quick <- function(m) {
-      work <- length(machine_labels(rows$levels)) * few * m^2 * columns / 2
-      work <= quick_tuning$work && is.null(settings$cluster)
+    quick_rows <- function(m) {
+      row <- length(machine_labels(rows$levels)) * m^2 * columns / 2
+      if (is.null(settings$cluster)) min(few, floor(quick_tuning$work / row)) else 0
     }
     open <- !is_precomputed(kernel) && has_open_scale(kernel)
-    quick <- is_quick(if (settings$exact) few else settings$count)
+    most <- quick_rows(if (settings$exact) few else settings$count)
     # The exact process begins as one of inducing points.
-    if (open && settings$exact && !quick && is.null(settings$cluster)) {
+    if (open && settings$exact && most < few && is.null(settings$cluster)) {
       settings$first <- default_inducing(rows$n)
-      quick <- is_quick(settings$first)
+      most <- quick_rows(settings$first)
     }
+    # Fewer rows rather than none.
+    quick <- most >= min(few, least_part)
     tune <- open && quick
-    if (tune) settings$tune_rows <- few
+    if (tune) settings$tune_rows <- most
     if (open && !quick) settings$untuned <- list(by = "none")
   }
   if (isTRUE(tune)) tune <- "loo"

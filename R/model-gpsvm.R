@@ -2,7 +2,7 @@
 #'
 #' @description
 #' Non-linear classification, with two or more classes and probabilities: the Bayesian support
-#' vector machine of Wenzel et al. (2017). A fit with the default tuning takes a second or a few up
+#' vector machine of Wenzel et al. (2017). A fit with the default tuning takes seconds up
 #' to a thousand rows. Inducing points keep the cost linear in the number of rows, up to millions.
 #'
 #' Quick start:
@@ -25,7 +25,7 @@
 #' @param method `"ep"` (default), `"svi"` (default for large data), `"vb"`, `"gibbs"`, or `"ecm"`,
 #'   the posterior mode. See [bayeskernel-engines]. `print()` says which was taken.
 #' @param tune How the parameters of the kernel are chosen: `"loo"` or `TRUE`, `"bound"`, `"cv"`, or
-#'   `FALSE` (not). Default: `"loo"` where it takes some seconds, and `FALSE` for a kernel whose
+#'   `FALSE` (not). Default: `"loo"`, on as many rows as take seconds; `FALSE` for a kernel whose
 #'   length-scale is given. See Tuning.
 #' @param nugget Variance of white noise on the decision function, at least 0. Default 0. With
 #'   fewer inducing points than rows `"vb"` and `"svi"` do not smooth more for it: use `"ep"`.
@@ -69,8 +69,9 @@
 #'   noisy data its predictions are too sure. `"cv"` uses five-fold cross-validation of a common
 #'   factor of the length-scales and the variance. Bounds are those of [gpsvm_prior()]. A
 #'   length-scale for each predictor, `rbf(ard = TRUE)`, helps most if few predictors matter.
-#'   `print()` says what was tuned. With `inducing = "all"` tuning may begin with fewer
-#'   points.
+#'   The default looks at 1000 rows at most, fewer with many classes or parameters; with fewer
+#'   than 200 it does not tune, and `print()` says so. `tune = TRUE` looks at 10,000. With
+#'   `inducing = "all"` tuning may begin with fewer points.
 #'
 #' @section Formulas with terms: A formula with [gp()] terms may have random effects, smooths and
 #'   missing predictors, `y ~ gp(x1, x2) + z + (1 | id)`. It returns the fit of [bkm()] with

@@ -48,7 +48,10 @@ extend_linear <- function(object, newdata, y = NULL, weights = NULL,
   moves <- a * (sqrt(influence$copies) * influence$gradient / influence$share)
   out <- extended_fit(
     grown, core, q, cov %*% crossprod(moves) %*% cov,
-    list(n = n, weight = sum(weights), share = if (any(used)) stats::weighted.mean(y > 0, weights) else 0)
+    list(
+      n = n, weight = sum(weights),
+      share = if (any(used)) stats::weighted.mean(y > 0, weights) else 0
+    )
   )
   out$powers <- isTRUE(object$powers) || are_powers(weights)
   x <- rows$x[, watched_columns(object), drop = FALSE]

@@ -93,6 +93,9 @@ settle_rows <- function(rows, settings, law) {
     response <- linear_response_scale(rows, settings)
     if (!is.null(response)) rows <- scale_response(rows, response)
     if (!settings$standardize) settings$prior <- prior_in_units(settings$prior, rows, open)
+    if (open[["noise_rate"]]) {
+      settings$prior$noise_rate <- vague_noise_rate(rows, settings$prior$noise_rate)
+    }
   }
   selected <- integer()
   if (!isFALSE(settings$select %||% FALSE)) {

@@ -80,8 +80,9 @@
 #'   is 0.01; such a rate of random effects is multiplied by the square of `sd_scale`.
 #' @param slab_shape,slab_rate Shape and rate, positive. Vague ones let the variance grow while
 #'   nothing is selected; inclusions then fall below their prior.
-#' @param noise_shape,noise_rate Shape and rate, positive. The default rate is far below the noise
-#'   of any regression that explains less than 99.99 % of the variance.
+#' @param noise_shape,noise_rate Shape and rate, positive. The default rate is 1e-6. Where least
+#'   squares leave next to nothing it is smaller, so that it is never most of the noise. With
+#'   [gp()] terms it is always 1e-6.
 #' @param cov_df,cov_scale Degrees of freedom, above r - 1 (r + 1 if only `cov_scale` is given). The
 #'   scale is a positive number times the identity (0.02 if only `cov_df` is given), or a symmetric
 #'   positive definite r x r matrix.
@@ -519,9 +520,8 @@ print.bayeskernel_prior <- function(x, digits = 4, ...) {
 }
 
 print_lines <- function(title, lines) {
-  cat(title, "\n", sep = "")
-  names <- format(paste0(names(lines), ":"))
-  cat(paste0("  ", names, " ", lines, "\n"), sep = "")
+  print_line(title)
+  print_facts(stats::setNames(lines, paste0("  ", names(lines))))
 }
 
 prior_text <- function(value, digits) {

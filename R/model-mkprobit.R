@@ -3,8 +3,8 @@
 #' @description
 #' Classification with many classes and one or many feature spaces (Damoulas and Girolami, 2009). A
 #' feature space is a set of predictors with a kernel of its own. The sum or product of the kernels
-#' is the kernel of one multinomial probit model. It takes a second for some hundred rows. For a
-#' single table with many rows use [gpsvm()].
+#' is the kernel of one multinomial probit model. It takes seconds for some hundred rows, more
+#' with many classes. For a single table with many rows use [gpsvm()].
 #'
 #' Quick start:
 #' ```

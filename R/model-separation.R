@@ -330,7 +330,8 @@ given_up_share <- 0.2
 
 # `f`: means of the latent values of the rows, a column for each class beyond two; `codes`: numbers
 # of their classes.
-warn_given_up <- function(levels, codes, f, weights) {
+warn_given_up <- function(levels, codes, f, weights,
+                          advice = "Use class_weights = \"balanced\".") {
   if (is.null(f)) return(invisible())
   f <- as.matrix(f)
   if (length(codes) == 0L || nrow(f) != length(codes) || anyNA(f)) return(invisible())
@@ -360,7 +361,7 @@ warn_given_up <- function(levels, codes, f, weights) {
       "The fit has (nearly) collapsed to one class, and slopes shrink to 0."
     } else {
       "Such a class is hardly ever predicted."
-    }, "Use class_weights = \"balanced\"."),
+    }, advice),
     classes = levels[classes[lost]], kept = kept[lost]
   )
   invisible(levels[classes[lost]])

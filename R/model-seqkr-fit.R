@@ -142,7 +142,11 @@ seqkr_run <- function(job) {
   tune <- settings$tune %||% has_open_scale(settings$kernel)
   if (!tune || !any(scaled)) return(run(job$kernel))
   whole <- job$order
-  if (by_default) job$order <- utils::head(whole, default_tuning_rows[[settings$family]])
+  particles <- settings$particles
+  if (by_default) {
+    job$order <- utils::head(whole, default_tuning_rows[[settings$family]])
+    settings$particles <- min(particles, tuning_particles)
+  }
   factors <- 2^(seq(-4, 4) / 2)
   tried <- rep(NA_real_, length(factors))
   best <- NULL
@@ -157,7 +161,9 @@ seqkr_run <- function(job) {
   }
   rows <- length(job$order)
   job$order <- whole
-  if (rows < length(whole)) best <- run(best$kernel)
+  fewer <- settings$particles < particles
+  settings$particles <- particles
+  if (fewer || rows < length(whole)) best <- run(best$kernel)
   best$tuned <- list(
     by = "evidence",
     grid = data.frame(factor = factors, log_evidence = tried)[!is.na(tried), , drop = FALSE],
@@ -179,8 +185,10 @@ next_factor <- function(tried) {
   utils::head(near[is.na(tried[near])], 1L)
 }
 
-# Rows by whose evidence a length-scale that nobody gave is chosen, so that it takes a few seconds.
+# Rows by whose evidence a length-scale that nobody gave is chosen, and particles, so that it takes a
+# few seconds.
 default_tuning_rows <- list(gaussian = 500L, binomial = 200L)
+tuning_particles <- 100
 
 seqkr_collect <- function(fit, core, job, rows) {
   settings <- job$settings

@@ -47,6 +47,28 @@ latent_draws.seqkr <- function(object, rows = NULL, take = NULL, response = FALS
   )
 }
 
+# Given a particle its coefficients are normal: these are drawn, and every row takes them.
+#' @exportS3Method
+joint_draws.seqkr <- function(object, rows, take, threads) {
+  posterior <- object$posterior
+  x <- t(scaled_predictors(object, rows$x))
+  kernel <- core_call(kernel_matrix_cpp(posterior$kernel, posterior$points, x, threads))$values
+  size <- posterior$size + 1L
+  each <- seq_along(size)
+  centre <- split(posterior$centre + 1L, rep(each, posterior$size))
+  mean <- split(posterior$mean, rep(each, size))
+  rooted <- length(posterior$root) > 0L
+  square <- split(if (rooted) posterior$root else posterior$covariance, rep(each, size^2))
+  f <- vapply(rep_len(each, take %||% 1000L), function(p) {
+    basis <- rbind(1, kernel[centre[[as.character(p)]], , drop = FALSE])
+    root <- matrix(square[[p]], size[p])
+    root <- if (rooted) root * lower.tri(root, TRUE) else root_of(root, 0)
+    drop(crossprod(basis, mean[[p]] + crossprod(root, stats::rnorm(nrow(root)))))
+  }, numeric(ncol(x)))
+  to_data <- object$transform$response
+  list(f = to_data[1] + to_data[2] * t(matrix(f, ncol(x))))
+}
+
 # Limits of f, or of a response: quantiles of the mixture over particles.
 particle_limits <- function(object, rows, ask) {
   check_rows_given(rows)

@@ -130,7 +130,7 @@ data_curve <- function(x, rows, values, threads) {
   fit <- average_rows(predicted_values(x, rows, threads), count)
   draws <- if (x$method != "ecm") {
     many <- if (length(x$levels) > 2L) 150L else 400L
-    drawn_values(x, with_seed(1, partial_draws(x, rows, many, threads)))
+    drawn_values(x, with_seed(1, partial_draws(x, rows, count, many, threads)))
   }
   parts <- lapply(seq_len(ncol(fit)), function(k) {
     band <- matrix(NA_real_, 2L, count)
@@ -149,18 +149,28 @@ curve_table <- function(x, value, fit, band, k) {
   if (length(x$levels) > 2L) cbind(out[1], class = x$levels[k], out[-1]) else out
 }
 
-# Draws of what is averaged over rows.
-partial_draws <- function(x, rows, take, threads) UseMethod("partial_draws")
+# Draws of what is averaged over the rows of each of `count` values, together.
+partial_draws <- function(x, rows, count, take, threads) UseMethod("partial_draws")
 
 #' @exportS3Method
-partial_draws.default <- function(x, rows, take, threads) {
+partial_draws.default <- function(x, rows, count, take, threads) {
   latent_draws(x, rows, take, threads = threads)
+}
+
+#' @exportS3Method
+partial_draws.seqkr <- function(x, rows, count, take, threads) joint_draws(x, rows, take, threads)
+
+# The band is of each value.
+#' @exportS3Method
+partial_draws.gpsvm <- function(x, rows, count, take, threads) {
+  each <- nrow(rows$x) / count
+  block_draws(x, rows, take, threads, rep(seq_len(count), each = each))
 }
 
 # f is normal given the kernels: every row of a draw takes the same quantile, which are spread
 # evenly over the draws (the fractional parts of the golden ratio's multiples).
 #' @exportS3Method
-partial_draws.bark <- function(x, rows, take, threads) {
+partial_draws.bark <- function(x, rows, count, take, threads) {
   core <- bark_core_draws(x, taken_draws(x, take))
   f <- core_call(bark_latent_cpp(
     core, x$posterior$x, scaled_predictors(x, rows$x), threads, level_codes(rows$random)

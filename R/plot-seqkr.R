@@ -55,7 +55,7 @@ draw_stream <- function(x, data, main) {
   graphics::lines(at[keep], total[keep], col = bk_colours[["blue"]], lwd = 1.6)
   bk_panel(
     range(at), c(0, x$particles), "Row", "Effective particles",
-    if (is.null(main)) "Dots: resampled" else ""
+    if (is.null(main)) "Effective particles, dots: resampled" else ""
   )
   graphics::lines(at[keep], steps$ess[keep], col = bk_colours[["blue"]], lwd = 1)
   divided <- intersect(keep, which(steps$resampled > 0))

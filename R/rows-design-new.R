@@ -117,6 +117,7 @@ new_frame_rows <- function(info, newdata) {
     list(z = z, group = group_new(term, frame))
   })
   x <- cbind(x, smooth_columns)
+  undetermined <- if (!is.null(info$determined)) undetermined_rows(info$determined, x)
   # Columns of terms that followed a stream are the last of the model.
   if (length(info$keep) < ncol(x) || is.unsorted(info$keep)) x <- x[, info$keep, drop = FALSE]
   # Columns that were dropped, being constant, can still be missing.
@@ -124,7 +125,8 @@ new_frame_rows <- function(info, newdata) {
   dim(constant) <- c(n, length(info$constant))
   list(
     x = x, random = random, offset = offset, processes = processes, unit_open = own_open,
-    complete = rowSums(constant) == 0, values = values, factors = if (length(levels)) factors
+    complete = rowSums(constant) == 0, values = values, factors = if (length(levels)) factors,
+    undetermined = undetermined
   )
 }
 
@@ -198,10 +200,14 @@ new_matrix_rows <- function(info, newdata) {
   x <- cbind(rep(1, n), newdata)
   dimnames(x) <- list(NULL, c("(Intercept)", info$columns))
   storage.mode(x) <- "double"
+  undetermined <- if (!is.null(info$determined)) undetermined_rows(info$determined, x)
   if (length(info$keep) < ncol(x)) x <- x[, info$keep, drop = FALSE]
   values <- x[, info$holes$predictors, drop = FALSE]
   x[, info$holes$predictors][is.na(values)] <- 1
-  list(x = x, random = list(), offset = offset, complete = rep(TRUE, n), values = values)
+  list(
+    x = x, random = list(), offset = offset, complete = rep(TRUE, n), values = values,
+    undetermined = undetermined
+  )
 }
 
 new_offset <- function(info, newdata, from_formula, n) {

@@ -84,7 +84,7 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
     list(
       rows = rows, n = n, frame = frame, info = info, repeats = repeats,
       counted = !is.null(counted), powers = !is.null(given) && are_powers(given),
-      units = if (!is.null(counted)) match(counted$at, unique(counted$at))
+      units = if (!is.null(counted)) units_of(counted$at, counted$each)
     )
   )
 }
@@ -158,6 +158,7 @@ design_columns <- function(parsed, frame, info, modelled, indicators,
   if (lean) fixed <- lean_columns(fixed, smooths, before)
   if (length(smooths)) smooths <- place_smooths(smooths, fixed$keep, before, copies)
   info$keep <- fixed$keep
+  info$determined <- fixed$determined
   info$columns <- colnames(fixed$x)
   info$smooths <- lapply(smooths, function(smooth) smooth[setdiff(names(smooth), c("x", "rows"))])
   info$random <- lapply(random, `[[`, "info")
@@ -290,7 +291,8 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
       ),
       info = list(
         type = "matrix", columns = columns, named = named, keep = fixed$keep,
-        random = list(), offset = stored_offset(offset), holes = holes$info
+        determined = fixed$determined, random = list(), offset = stored_offset(offset),
+        holes = holes$info
       ),
       counted = FALSE, powers = are_powers(weights)
     )
@@ -343,9 +345,10 @@ usable_matrix <- function(x, columns, y, weights, offset, na.action, missing) {
 
 # The design of rows of counts that were spread, by spread_counts().
 counted_design <- function(counted, weights, out) {
-  out$rows <- if (is.null(out$rows)) counted$at else counted$at[out$rows]
+  rows <- out$rows %||% seq_along(counted$at)
+  out$rows <- counted$at[rows]
   out$zero <- unique(counted$at[out$zero])
-  out$units <- match(out$rows, unique(out$rows))
+  out$units <- units_of(out$rows, counted$each[rows])
   out$counted <- TRUE
   out$powers <- are_powers(weights)
   out
@@ -437,7 +440,7 @@ spread_frame <- function(frame, name, kind) {
   attr(frame, "row.names") <- .set_row_names(length(counted$at))
   frame[[1L]] <- counted$y
   frame[["(weights)"]] <- counted$weights
-  list(frame = frame, at = counted$at)
+  list(frame = frame, at = counted$at, each = counted$each)
 }
 
 abort_counted_missing <- function(name) {
@@ -448,9 +451,19 @@ abort_counted_missing <- function(name) {
   )
 }
 
-# What design_new() reads of a fit to a matrix: an intercept comes before the columns `keep`.
-matrix_info <- function(columns, named, keep) {
-  list(type = "matrix", columns = columns, named = named, keep = c(1L, keep + 1L), random = list())
+# What design_new() reads of a fit to a matrix: an intercept comes before the columns `keep`; the
+# others are constant, at `mean` where this is asked of new rows.
+matrix_info <- function(columns, named, keep, mean = NULL) {
+  lost <- setdiff(seq_along(columns), keep)
+  list(
+    type = "matrix", columns = columns, named = named, keep = c(1L, keep + 1L),
+    determined = if (length(mean) && length(lost)) {
+      list(
+        by = integer(), lost = lost + 1L, center = numeric(), scale = numeric(),
+        mean = mean[lost], slopes = matrix(0, 0L, length(lost))
+      )
+    }, random = list()
+  )
 }
 
 # Expectation propagation has no crossed form, and takes more passes: where the user has not asked

@@ -294,7 +294,7 @@ is_counts <- function(y) is.matrix(y) && !is.object(y) && is.numeric(y) && ncol(
 
 # cbind(successes, failures): each row becomes a row of either class whose weights are its counts,
 # none for a count of zero. `at` are the rows that they come from. NULL if the response is no such
-# matrix.
+# matrix. `each` is how often such a row counts, NULL for once.
 spread_counts <- function(y, name, n, kind, weights) {
   if (!is_counts(y) || !isTRUE(response_kinds[[kind]]$counts)) return(NULL)
   check_labels_there(y, name)
@@ -327,7 +327,7 @@ spread_counts <- function(y, name, n, kind, weights) {
   if (length(unique(levels[nzchar(levels)])) < 2L) levels <- c("failure", "success")
   list(
     at = at, y = factor(levels[2L - (used - 1L) %% 2L], levels),
-    weights = count[used] * (if (is.null(weights)) 1 else weights[at])
+    weights = count[used] * (if (is.null(weights)) 1 else weights[at]), each = weights[at]
   )
 }
 
@@ -524,6 +524,12 @@ abort_family <- function(y, name, family, expected, cure) {
 
 are_counts <- function(object) !is.null(object$units)
 
+# `fit$units` of rows of the data `at`, with the weights of the units, if they have some.
+units_of <- function(at, each) {
+  first <- !duplicated(at)
+  structure(match(at, at[first]), weights = if (any(each != 1)) each[first])
+}
+
 # Parts of an answer for the rows of the fit, by unit.
 by_unit <- function(object, x, draws = FALSE) {
   if (is.null(object$units)) return(x)
@@ -560,12 +566,15 @@ unit_shares <- function(object) {
   trials$positive / trials$all
 }
 
-# What the number of orders of the trials adds to the logarithm of the probability of the counts.
+# What the number of orders of the trials adds to the logarithm of the probability of the counts: a
+# unit of weight w is w units. Fits of before 0.15.0 do not know their weights.
 unit_constant <- function(object) {
   if (is.null(object$units)) return(0)
   trials <- unit_trials(object)
-  whole <- trials$all == trunc(trials$all)
-  ifelse(whole, lchoose(trials$all, trials$positive), 0)
+  each <- attr(object$units, "weights") %||% 1
+  all <- trials$all / each
+  whole <- abs(all - round(all)) < 1e-8 * all
+  ifelse(whole, each * lchoose(round(all), round(trials$positive / each)), 0)
 }
 
 # A frame of such rows with the counts as its response.

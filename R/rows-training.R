@@ -305,13 +305,13 @@ predictor_rows <- function(model, given, kind, settings) {
   out$counted <- !is.null(counted)
   c(out, response, list(
     n = nrow(x), used = seq_along(out$data$source) + 1L, response = "y",
-    info = matrix_info(columns, named, out$data$source),
+    info = matrix_info(columns, named, out$data$source, moments$mean),
     weights = kept_weights(weights), na.action = usable$na.action,
     rows = original_rows(usable$keep, counted$at), frame = list(x = x, y = y),
     zero = unique(original_rows(usable$zero, counted$at)),
     units = if (!is.null(counted)) {
-      at <- original_rows(usable$keep %||% seq_along(y), counted$at)
-      match(at, unique(at))
+      rows <- usable$keep %||% seq_along(y)
+      units_of(original_rows(rows, counted$at), counted$each[rows])
     }
   ))
 }

@@ -134,9 +134,16 @@ shown_parts <- function(object, rows, only = NULL) {
   list(
     tables = tables, smooths = if (length(object$smooths)) smooth_table(object), rows = shown,
     narrow = if (length(object$smooths)) narrow_smooths(object),
-    facts = facts(object, only), levels = object$levels, call = call,
+    facts = c(facts(object, only), Dropped = if (length(object$dropped)) dropped_fact(object)),
+    levels = object$levels, call = call,
     diagnostics = fit_quality(object), elapsed = object$elapsed
   )
+}
+
+# Columns that have no coefficient, as NA of lm(); what smooths leave to others is no such column.
+dropped_fact <- function(object) {
+  dropped <- grep("\\.fx[0-9]+$", object$dropped, value = TRUE, invert = TRUE)
+  if (length(dropped)) list_some(dropped)
 }
 
 # Fixed coefficients as odds ratios.
@@ -192,7 +199,8 @@ facts_at_head <- c("title", "Posterior", "Rows", "Groups")
 # What print() of a fit says in addition to its tables.
 facts_in_short <- c(
   "Selection", "Not settled", "Missing", "Processes", "Kernel", "Kernels", "Not tuned", "Inducing",
-  "Spaces", "Weights", "Projection", "Agreement", "Fit", "Counts", "Chains", "Noise"
+  "Spaces", "Weights", "Projection", "Agreement", "Fit", "Counts", "Chains", "Noise",
+  "Dropped"
 )
 
 #' @rdname summary.bayeskernel_fit
@@ -222,7 +230,10 @@ print.bayeskernel_fit <- function(x, digits = max(3L, getOption("digits") - 3L),
   if (length(x$posterior$random) > 0L) facts$Noise <- NULL
   print_facts(facts[names(facts) %in% facts_in_short], "\n")
   print_line(convergence_line(parts))
-  if (!is.null(x$draws)) for (line in until_line(parts$diagnostics)) print_line(line)
+  if (!is.null(x$draws)) {
+    d <- parts$diagnostics
+    for (line in c(until_line(d), disagreement_line(d))) print_line(line)
+  }
   invisible(x)
 }
 
@@ -463,14 +474,18 @@ quality_note <- function(x) {
   c(
     line, until_line(x$diagnostics),
     if (isTRUE(d$interrupted)) "The run was interrupted: draws are few.",
-    if (is.null(d$until) && !is.na(d$max_rhat) && d$max_rhat > most_rhat) {
-      paste(
-        if (d$chains > 1) "The chains" else "The halves of the chain",
-        "disagree (R-hat above 1.05): more sweeps are needed."
-      )
-    },
+    disagreement_line(d),
     if (!is.na(d$min_ess) && d$min_ess < 100) "Fewer than 100 effective draws: intervals are rough."
   )
+}
+
+disagreement_line <- function(d) {
+  if (is.null(d$until) && isTRUE(d$max_rhat > most_rhat)) {
+    paste(
+      if (d$chains > 1) "The chains" else "The halves of the chain",
+      "disagree (R-hat above 1.05): more sweeps are needed."
+    )
+  }
 }
 
 # --- predictions for other rows ----------------------------------------------

@@ -29,13 +29,18 @@ fixed_columns <- function(x, standardize, drop_aliased, rows, moments = observed
   keep <- setdiff(keep, aliased)
   if (any(useless) || length(aliased)) warn_dropped(columns[useless], columns[aliased])
   if (length(keep) == 0L && p > 0L) abort_no_columns()
+  lost <- setdiff(c(which(useless), aliased), grep("\\.fx[0-9]+$", columns))
+  determined <- if (length(lost) && !holes) {
+    determined_columns(x, setdiff(candidates, aliased), lost, center, scale, moments$mean)
+  }
   if (!standardize) {
     center[] <- 0
     scale[] <- 1
   }
   list(
     x = if (length(keep) < p) x[, keep, drop = FALSE] else x, center = center[keep],
-    scale = scale[keep], keep = keep, dropped = columns[sort(c(which(useless), aliased))]
+    scale = scale[keep], keep = keep, dropped = columns[sort(c(which(useless), aliased))],
+    determined = determined
   )
 }
 
@@ -85,6 +90,43 @@ warn_dropped <- function(constant, aliased) {
       "Leave them out of the model to avoid this warning."
     },
     column = dropped
+  )
+}
+
+# How the columns `by` make the columns `lost`, which were dropped.
+determined_columns <- function(x, by, lost, center, scale, mean) {
+  out <- list(by = by, lost = lost, center = center[by], scale = scale[by], mean = mean[lost])
+  rows <- scaled_rows(x[, by, drop = FALSE], out$center, out$scale)
+  values <- scaled_rows(x[, lost, drop = FALSE], out$mean, 1)
+  out$slopes <- qr.coef(qr(rows), values)
+  out$slopes[is.na(out$slopes)] <- 0
+  out
+}
+
+# New rows, of which `x` has all columns, where a column that was dropped is not what the others
+# made of it in the fit: they ask for an effect that it does not know.
+undetermined_rows <- function(determined, x) {
+  if (nrow(x) == 0L) return(NULL)
+  rows <- scaled_rows(x[, determined$by, drop = FALSE], determined$center, determined$scale)
+  made <- rows %*% determined$slopes
+  values <- scaled_rows(x[, determined$lost, drop = FALSE], determined$mean, 1)
+  size <- abs(rows) %*% abs(determined$slopes) + abs(x[, determined$lost, drop = FALSE])
+  off <- abs(values - made) > 1e-6 * size
+  off[is.na(off)] <- FALSE
+  columns <- colnames(x)[determined$lost]
+  if (any(off)) list(rows = which(rowSums(off) > 0), columns = columns[colSums(off) > 0])
+}
+
+warn_undetermined <- function(found, first) {
+  bk_warn(
+    "dropped_column", "New rows ask for an effect that the fit does not know.",
+    paste("Columns that were dropped:", list_some(found$columns)),
+    sprintf(
+      "In the rows of the fit others determined them, in new row %.0f they do not.",
+      first + found$rows[1]
+    ),
+    "What they differ by is taken to have no effect.", column = found$columns,
+    row = first + found$rows[1]
   )
 }
 
@@ -274,14 +316,20 @@ plain_model_matrix <- function(terms, frame) {
     }, NA))
   if (!numbers) {
     attr(frame, "row.names") <- integer()
-    return(tryCatch(stats::model.matrix.default(terms, frame), error = function(e) {
+    x <- tryCatch(stats::model.matrix.default(terms, frame), error = function(e) {
       bk_abort(
         "argument", "The columns of the formula cannot be made.", conditionMessage(e),
         if (any(vapply(frame, is.ordered, NA))) {
           "An ordered factor with many levels: (1 | g), or factor(g, ordered = FALSE)."
         }
       )
-    }))
+    })
+    # Level 1 of V1 is called as the variable V11, which keeps its name.
+    if (anyDuplicated(colnames(x))) {
+      at <- order(colnames(x) != c("(Intercept)", labels)[attr(x, "assign") + 1L])
+      colnames(x)[at] <- make.unique(colnames(x)[at])
+    }
+    return(x)
   }
   # What binds the matrix makes no functions, which would keep it: the caller may change it without
   # a copy.

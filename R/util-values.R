@@ -90,6 +90,12 @@ print_facts <- function(facts, after = "") {
   if (length(facts) == 0L) return(invisible(NULL))
   labels <- format(paste0(names(facts), ":"))
   indent <- nchar(labels[1]) + 1L
+  # Where names leave too little room for values these do not stand in a column.
+  if (2L * indent > text_width()) {
+    text <- paste0(names(facts), ": ", vapply(facts, paste, "", collapse = ", "))
+    writeLines(strwrap(text, text_width(), exdent = 4L))
+    facts <- NULL
+  }
   for (k in seq_along(facts)) {
     text <- strwrap(paste(facts[[k]], collapse = ", "), text_width() - indent)
     cat(paste(c(labels[k], rep(strrep(" ", indent - 1L), length(text) - 1L)),

@@ -35,14 +35,15 @@ function addCopyButtons() {
   });
 }
 
-// On a narrow screen a cell is as wide as its text, up to 22 characters, of long texts 30: a wide
-// table scrolls.
+// On a narrow screen a cell is as wide as its text, up to 20 characters, or 30 of long texts in tables
+// of many columns, which scroll.
 function widenCells() {
   if (window.innerWidth > 767) return;
   document.querySelectorAll("main table td, main table th").forEach(cell => {
     if (getComputedStyle(cell).textAlign === "right") return;
     const length = cell.textContent.trim().length;
-    const shown = length > 66 ? 30 : Math.min(length, 22);
+    const many = cell.parentElement.cells.length > 3;
+    const shown = length > 66 && many ? 30 : Math.min(length, 20);
     if (shown > 8) cell.style.minWidth = (0.55 * shown + 1) + "em";
   });
 }

@@ -252,6 +252,9 @@ TEST("small noise: sets that need the new centre are found at once") {
   }
   settings.particles = 100;
   check_unbiased(p, settings, 200);
+  settings.corrected = true;
+  settings.particles = 8000;
+  CHECK(std::abs(run(p, settings).log_evidence - log_z) < 0.1);
 }
 
 TEST("the evidence is unbiased for every way of resampling") {

@@ -135,3 +135,29 @@ test_that("prediction intervals of counts are quantiles of binomial draws", {
     predict(fit, type = "prob", interval = "prediction"), "argument", "number\\s+of\\s+successes"
   )
 })
+
+test_that("a row of counts of weight 2 has the likelihood of two rows", {
+  whole <- rep(0:3, 5)
+  twice <- counted[rep(1:20, whole), ]
+  for (method in c("ep", "gibbs")) {
+    fit <- function(data, ...) {
+      bkm(cbind(s, f) ~ x, data, method = method, chains = 1, seed = 1, threads = 1, ...)
+    }
+    one <- fit(counted, weights = whole)
+    two <- fit(twice)
+    expect_lt(abs(logLik(one) - logLik(two)), if (method == "ep") 1e-3 else 0.02)
+    if (method == "ep") expect_equal(log_evidence(one), log_evidence(two), tolerance = 1e-4)
+  }
+  matrix <- bkm(cbind(x = counted$x), cbind(counted$s, counted$f), weights = whole, threads = 1)
+  expect_equal(c(logLik(matrix)), c(logLik(bkm(cbind(s, f) ~ x, twice, threads = 1))),
+    tolerance = 1e-4
+  )
+  expect_equal(
+    sum(colMeans(rstantools::log_lik(one, seed = 1))), sum(colMeans(rstantools::log_lik(two))),
+    tolerance = 0.01
+  )
+  part <- whole / 2
+  ml <- suppressWarnings(glm(cbind(s, f) ~ x, binomial, counted, weights = part))
+  own <- bkm(cbind(s, f) ~ x, counted, weights = part, threads = 1)
+  expect_lt(abs(logLik(own) - logLik(ml)), 0.1)
+})

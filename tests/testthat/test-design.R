@@ -566,6 +566,17 @@ test_that("names that are not of R's syntax go everywhere", {
   expect_s3_class(bkm(source, ~ gp(`my x`), threads = 1L), "bkm")
 })
 
+test_that("a level and a variable of one name are two columns", {
+  set.seed(1)
+  d <- data.frame(V1 = gl(2, 1, 60, labels = 0:1), V11 = rnorm(60), y = rep(0:1, 30) + rnorm(60))
+  plain <- bkm(y ~ a + V11, setNames(d, c("a", "V11", "y")), threads = 1L)
+  fit <- bkm(y ~ V1 + V11, d, threads = 1L)
+  expect_named(coef(fit), c("(Intercept)", "V11.1", "V11"))
+  expect_equal(unname(coef(fit)), unname(coef(plain)))
+  expect_output(print(fit), "V11.1")
+  expect_equal(predict(fit, d[3, ]), predict(fit)[3], ignore_attr = TRUE)
+})
+
 test_that("an ordered factor of too many levels is an error with advice", {
   rows <- data.frame(g = factor(1:130, ordered = TRUE), y = sin(1:130))
   expect_bk_error(bkm(y ~ g, rows), "argument", "factor\\(g, ordered = FALSE\\)")

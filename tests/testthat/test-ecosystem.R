@@ -319,6 +319,17 @@ test_that("marginal means are combinations of the fixed coefficients", {
   expect_equal(out$SE, 2 * means(flat, "arm")$SE)
 })
 
+test_that("marginal means know poly() and its like as the fit does", {
+  skip_if_not_installed("emmeans")
+  set.seed(4)
+  rows <- data.frame(f = gl(3, 20), z = runif(60), y = rnorm(60))
+  means <- function(fit) suppressMessages(as.data.frame(emmeans::emmeans(fit, "f", data = rows)))
+  for (formula in list(y ~ f + poly(z, 2), y ~ f * scale(z), y ~ f + splines::ns(z, 3))) {
+    own <- bkm(formula, rows, prior = bkm_prior(beta_var = 1e6), threads = 1)
+    expect_equal(means(own)$emmean, means(lm(formula, rows))$emmean, tolerance = 1e-6)
+  }
+})
+
 test_that("the hinge link is an inverse and has its derivative", {
   link <- hinge_link()
   f <- c(-9, -1.5, -1, -0.4, 0, 0.7, 1, 3)

@@ -256,6 +256,17 @@ test_that("rows with missing predictors tell about the others", {
   expect_equal(range(out$value[out$predictor == "a"]), range(d$a[-(1:10)]))
 })
 
+test_that("a stream's function is drawn at all rows together", {
+  fit <- quick_seqkr(y ~ a + b, d)
+  rows <- new_rows(fit, d[c(1:5, 1), ])
+  f <- with_seed(1, joint_draws(fit, rows, 20000L, 1L))$f
+  expect_identical(f[, 1], f[, 6])
+  each <- predict(fit, d[1:5, ], se.fit = TRUE, threads = 1)
+  expect_equal(colMeans(f)[1:5], unname(each$fit), tolerance = 0.02)
+  expect_equal(apply(f, 2, sd)[1:5], unname(each$se.fit), tolerance = 0.02)
+  expect_s3_class(exposed(fit), "bayeskernel_exposure")
+})
+
 test_that("what cannot be is refused", {
   many <- suppressWarnings(gpsvm(three ~ a + b, d, inducing = 10, tune = FALSE, threads = 1))
   expect_bk_error(exposed(many), "argument", "no one function")
@@ -263,8 +274,6 @@ test_that("what cannot be is refused", {
     two ~ a + b, d, method = "ecm", inducing = 10, tune = FALSE, threads = 1
   ))
   expect_bk_error(exposed(mode), "argument", "mode has no draws")
-  stream <- quick_seqkr(y ~ a + b, d)
-  expect_bk_error(exposed(stream), "argument", "no joint draws")
   k <- exp(-as.matrix(dist(d$a))^2)
   kernel <- gpsvm(k, d$two, kernel = precomputed(), threads = 1)
   expect_bk_error(exposed(kernel), "argument", "from a kernel")

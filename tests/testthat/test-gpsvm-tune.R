@@ -227,3 +227,14 @@ test_that("with every row an inducing point tuning looks at all of them", {
   expect_lt(fit$tuned$log_loss, slow$tuned$log_loss + 5e-3)
   expect_lt(loss(fit), loss(slow) + 0.01)
 })
+
+test_that("of many classes the kernel is chosen by as many rows as are quick", {
+  set.seed(1)
+  y <- factor(rep(1:20, 30))
+  x <- cbind(cos(as.integer(y) / 3), sin(as.integer(y) / 3)) + rnorm(1200, sd = 0.03)
+  fit <- gpsvm(x, y, threads = 1, seed = 1)
+  expect_identical(fit$tuned$by, "loo")
+  expect_identical(fit$tuned$rows, 350L)
+  expect_lt(mean(predict(fit) != y), 0.05)
+  expect_warning(gpsvm(x, y, tune = FALSE, threads = 1, seed = 1), "kernel by tune = TRUE")
+})

@@ -24,6 +24,36 @@ test_that("a regression that explains nearly all has its noise and standard erro
   expect_near_lm(log(pressure) ~ poly(temperature, 4), pressure)
 })
 
+test_that("noise of any size below a thousandth of the response is found", {
+  set.seed(1)
+  d <- data.frame(x = 1:50, g = factor(rep(1:10, 5)), e = rnorm(50), v = 10^runif(50, -4, 4))
+  u <- rnorm(10)
+  for (size in c(1e-3, 1e-5)) {
+    d$y <- 3 + 2 * d$x + size * d$e
+    truth <- lm(y ~ x, d)
+    for (method in c("ep", "vb", "gibbs")) {
+      fit <- bkm(y ~ x, d, method = method, chains = 1, threads = 1, seed = 1)
+      expect_lt(abs(sigma(fit) / sigma(truth) - 1), 0.05)
+    }
+    raw <- plain(y ~ x, d, standardize = FALSE)
+    expect_lt(abs(sigma(raw) / sigma(truth) - 1), 0.05)
+    # Between groups the response varies, within them hardly.
+    d$y <- d$y + u[d$g]
+    within <- summary(lm(y ~ x + g, d))$sigma
+    expect_lt(abs(sigma(plain(y ~ x + (1 | g), d)) / within - 1), 0.1)
+    d$y <- d$y + d$x * u[d$g]
+    within <- summary(lm(y ~ x * g, d))$sigma
+    expect_lt(abs(sigma(plain(y ~ x + (x | g), d)) / within - 1), 0.1)
+  }
+  d$y <- d$x + d$e * sqrt(d$v)
+  w <- mean(1 / d$v)^-1 / d$v
+  fit <- plain(y ~ x, d, weights = w, method = "vb")
+  expect_lt(abs(sigma(fit) / sigma(lm(y ~ x, d, weights = w)) - 1), 0.1)
+  # What the user says holds.
+  fit <- plain(y ~ x, d, prior = bkm_prior(noise_rate = 1e-6))
+  expect_identical(fit$prior$noise_rate, 1e-6)
+})
+
 test_that("the noise has the unit of a response that is not standardized", {
   for (size in c(1e-4, 1, 1e6)) {
     d <- transform(women, weight = size * weight)
@@ -85,5 +115,35 @@ test_that("the bound never falls where little noise is left", {
     expect_equal(fit$diagnostics$largest_fall, 0)
     expect_equal(fit$trace$elbo[length(fit$trace$elbo)], plain$trace$elbo[length(plain$trace$elbo)],
       tolerance = 1e-6)
+  }
+})
+
+test_that("new rows that ask for the effect of a dropped column are warned of", {
+  set.seed(2)
+  d <- data.frame(f = gl(2, 10, 30), h = gl(2, 20, 30), x = rnorm(30), k = 7)
+  d$twice <- 2 * d$x + 1
+  d$y <- rnorm(30)
+  d <- d[!(d$f == "2" & d$h == "2"), ]
+  expect_warning(fit <- plain(y ~ f * h + x + twice + k, d), "3 columns")
+  expect_output(print(fit), "Dropped: +.*twice")
+  expect_output(print(summary(fit)), "Dropped: +.*twice")
+  expect_no_warning(predict(fit, d))
+  ask <- function(...) predict(fit, transform(d[1, ], ...))
+  expect_bk_warning(ask(h = factor("2"), f = factor("2")), "dropped_column", "f2:h2")
+  expect_bk_warning(ask(x = 1, twice = 4), "dropped_column", "twice")
+  expect_bk_warning(ask(k = 8), "dropped_column", "k")
+  expect_no_warning(ask(x = 1e6, twice = 2e6 + 1))
+  x <- as.matrix(d[c("x", "twice", "k")])
+  expect_warning(fit <- bkm(x, d$y, threads = 1), "2 columns")
+  expect_no_warning(predict(fit, x))
+  expect_bk_warning(predict(fit, x + 1), "dropped_column", "twice")
+  d$z <- rnorm(nrow(d))
+  label <- factor(d$y > 0)
+  for (model in list(gpsvm, mkprobit)) {
+    expect_warning(fit <- model(as.matrix(d[c("x", "k", "z")]), label, threads = 1, seed = 1), "k")
+    expect_no_warning(predict(fit, as.matrix(d[c("x", "k", "z")])))
+    expect_bk_warning(
+      predict(fit, cbind(x = 1, k = 8, z = 0)), "dropped_column", "k"
+    )
   }
 })

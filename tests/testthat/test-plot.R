@@ -170,6 +170,27 @@ test_that("partial dependence of a process: classes, a mode, a matrix", {
   expect_true(all(c("v7", "v50") %in% shown))
 })
 
+test_that("a band of a process has what rows leave open in common", {
+  set.seed(1)
+  x <- matrix(rnorm(60 * 20), 60, dimnames = list(NULL, paste0("v", 1:20)))
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  fit <- gpsvm(
+    x, x[, 1] > rnorm(60), kernel = rbf(3, variance = 9), tune = FALSE, inducing = 10, seed = 1,
+    threads = 1
+  )
+  # Far from the rows all are nearly the same place.
+  rows <- x[1:40, ] / 100
+  rows[, 1] <- 5
+  at <- plot(fit, "partial", newdata = rbind(rows, x), pars = "v1", threads = 1)
+  rows <- new_rows(fit, rows)
+  one <- with_seed(1, latent_draws(fit, rows, 2000L, threads = 1L))$f
+  all <- with_seed(1, partial_draws(fit, rows, 1L, 2000L, 1L))$f
+  expect_equal(sd(rowMeans(all)), mean(apply(one, 2, sd)), tolerance = 0.05)
+  expect_lt(sd(rowMeans(one)), 0.9 * sd(rowMeans(all)))
+  expect_true(all(at$lwr < at$fit & at$fit < at$upr))
+})
+
 test_that("an inclusion path is drawn with no names, and with one prior", {
   fit <- bsvm(
     wide[, 1:4], d$y, select = TRUE, prior = bsvm_prior(rho = 0.3), threads = 1, method = "vb"

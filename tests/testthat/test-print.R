@@ -99,6 +99,7 @@ test_that("titles of tables fit a narrow screen, and classes have no noise in th
   old <- options(width = 40)
   on.exit(options(old))
   expect_true(all(nchar(printed(fit)) < 40))
+  expect_true(all(nchar(printed(fit$prior)) < 40))
   expect_false(any(grepl("noise", printed(fit$prior))))
   expect_match(printed(bkm(mpg ~ wt, mtcars, threads = 1)$prior), "noise", all = FALSE)
 })

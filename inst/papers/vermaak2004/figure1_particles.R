@@ -32,8 +32,11 @@ run <- function() {
 }
 
 draw <- function(raw) {
+  old <- graphics::par(mar = c(4, 5, 1, 1), mgp = c(3.8, 1, 0))
+  on.exit(graphics::par(old))
   graphics::plot(
     as.numeric(colnames(raw)), colMeans(raw),
-    type = "b", xlab = "particles", ylab = "test error", las = 1, log = "x"
+    type = "b", xlab = "", ylab = "test error", las = 1, log = "x"
   )
+  graphics::title(xlab = "particles", line = 2.5)
 }

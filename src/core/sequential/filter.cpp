@@ -145,8 +145,8 @@ auto ParticleFilter::weigh(const Particle& particle, bool fresh,
 }
 
 auto ParticleFilter::entry(const Particle& particle, Index gone,
-                           const NextRow& without, ParticleWork& work) const
-    -> Entry {
+                           const NextRow& without, ParticleWork& work,
+                           double log_birth, double log_swap) const -> Entry {
   const Index g = grid_.points(), k = particle.size();
   const bool swapped = gone >= 0;
   const Index left = swapped ? k - 1 : k;
@@ -154,16 +154,17 @@ auto ParticleFilter::entry(const Particle& particle, Index gone,
   const double removed = swapped ? work.remove(gone) : 0.0;
   // Sets that it may have been before, over U'.
   std::vector<double>& before = work.terms;
-  before.assign(1, prior_.log(left, g - 1) - past + removed);
+  before.assign(1, log_birth + prior_.log(left, g - 1) - past + removed);
   if (left < prior_.most(g - 1)) {
     const double more = prior_.log(left + 1, g - 1) - past + removed;
     const auto& near = grid_.neighbors(g - 1);
     for (Index j = 0; j < replaceable(); ++j) {
       if (swapped && near[j] == particle.centres[gone]) {
-        before.push_back(0.0);
+        before.push_back(log_swap);
       } else if (!particle.has(near[j])) {
-        before.push_back(number(
-            more + work.propose_ready(particle, grid_, near, j, swapped)));
+        before.push_back(
+            number(log_swap + more +
+                   work.propose_ready(particle, grid_, near, j, swapped)));
       }
     }
   }
@@ -271,46 +272,124 @@ void ParticleFilter::redraw_latent(Particle& particle, Stream& stream,
 }
 
 void ParticleFilter::propose_moves(Index before, double y) {
-  const Index g = grid_.points();
+  const bool fresh = grid_.points() > before;
   for_each(
       Purpose::selection, 0, [&](Index i, Stream& stream, ParticleWork& work) {
         Particle& particle = next_[i] = particles_[i];
-        const Index old = particle.size();
-        double birth = prior_.birth(old, g), death = prior_.death(old);
-        if (settings_.printed) {
-          // There k is at least 1, and 0 before the first row alone.
-          if (old == 0 && prior_.most(g) > 0) birth = 1.0;
-          if (old == 1) death = 0.0;
-        }
         load(particle, work);
-        const double u = stream.uniform();
-        double log = -prior_.log(old, before), change = 0.0;
-        if (u < birth) {
-          const Index c = work.vacant(particle, uniform_index(stream, g - old));
-          change = work.propose(particle, grid_, c);
-          work.accept(particle, grid_, c);
-          const double k = static_cast<double>(old + 1);
-          log += change + std::log(static_cast<double>(g - old) / birth);
-          if (c < before) log += std::log(prior_.death(old + 1) / k);
-        } else if (u < birth + death) {
-          const Index at = uniform_index(stream, old);
-          change = work.remove(at);
-          work.drop(particle, grid_, at);
-          const Index k = old - 1;
-          log += change + std::log(static_cast<double>(old) / death) +
-                 std::log(prior_.birth(k, before) /
-                          static_cast<double>(before - k));
-        } else {
-          log += std::log(prior_.stay(old, before) / prior_.stay(old, g));
-        }
-        log += prior_.log(particle.size(), g);
-        if (settings_.printed) {
-          log = change + prior_.printed_ratio(old, particle.size(), g);
-        }
+        const double log = settings_.printed
+                               ? propose_printed(particle, stream, work)
+                               : propose_move(particle, fresh, stream, work);
         const NextRow f = work.next(particle, grid_);
         gain_[i] = number(log + log_predictive(f, particle.noise, y, 1.0));
         take_row(particle, f, y, stream, work);
       });
+}
+
+double ParticleFilter::propose_printed(Particle& particle, Stream& stream,
+                                       ParticleWork& work) const {
+  const Index g = grid_.points(), old = particle.size();
+  // There k is at least 1, and 0 before the first row alone.
+  const bool none = old == 0 && prior_.most(g) > 0;
+  const double birth = none ? 1.0 : prior_.birth(old, g);
+  const double death = old == 1 ? 0.0 : prior_.death(old);
+  const double u = stream.uniform();
+  double change = 0.0;
+  if (u < birth) {
+    const Index c = work.vacant(particle, uniform_index(stream, g - old));
+    change = work.propose(particle, grid_, c);
+    work.accept(particle, grid_, c);
+  } else if (u < birth + death) {
+    const Index at = uniform_index(stream, old);
+    change = work.remove(at);
+    work.drop(particle, grid_, at);
+  }
+  return change + prior_.printed_ratio(old, particle.size(), g);
+}
+
+double ParticleFilter::propose_move(Particle& particle, bool fresh,
+                                    Stream& stream, ParticleWork& work) const {
+  const Index g = grid_.points(), before = fresh ? g - 1 : g;
+  const Index old = particle.size();
+  const std::vector<Index> near =
+      fresh ? near_centres(particle) : std::vector<Index>();
+  const double birth = prior_.birth(old, g), death = prior_.death(old);
+  const double swap = near.empty() ? 0.0 : exchange(old);
+  const double u = stream.uniform();
+  const auto prior = [&](Index k) {
+    return prior_.log(k, g) - prior_.log(old, before);
+  };
+  if (u < birth) {
+    const Index c = work.vacant(particle, uniform_index(stream, g - old));
+    if (c == before) return bring_in(particle, -1, work);
+    const double change = work.propose(particle, grid_, c);
+    work.accept(particle, grid_, c);
+    return prior(old + 1) + std::min(change, 0.0) +
+           std::log(static_cast<double>(g - old) / birth *
+                    prior_.death(old + 1) / static_cast<double>(old + 1));
+  }
+  if (u < birth + death) {
+    const Index at = uniform_index(stream, old);
+    const double change = work.remove(at);
+    work.drop(particle, grid_, at);
+    return prior(old - 1) + std::min(change, 0.0) +
+           std::log(static_cast<double>(old) / death *
+                    prior_.birth(old - 1, before) /
+                    static_cast<double>(before - old + 1));
+  }
+  if (u < birth + death + swap) {
+    return bring_in(particle, near[uniform_index(stream, count_of(near))],
+                    work);
+  }
+  return prior(old) + std::log(stayed(particle, before, stream, work) /
+                               (prior_.stay(old, g) - swap));
+}
+
+double ParticleFilter::stayed(const Particle& particle, Index before,
+                              Stream& stream, ParticleWork& work) const {
+  const Index k = particle.size();
+  const auto refused = [](double change) {
+    return std::isnan(change) ? 1.0 : 1.0 - std::exp(std::min(change, 0.0));
+  };
+  double out = prior_.stay(k, before);
+  for (Index at = 0; at < k; ++at) {
+    out += prior_.death(k) / static_cast<double>(k) * refused(work.remove(at));
+  }
+  const double birth = prior_.birth(k, before);
+  if (birth > 0.0) {
+    const Index c = work.vacant(particle, uniform_index(stream, before - k));
+    out += birth * refused(work.propose(particle, grid_, c));
+  }
+  return out;
+}
+
+std::vector<Index> ParticleFilter::near_centres(
+    const Particle& particle) const {
+  const auto& near = grid_.neighbors(grid_.points() - 1);
+  const auto end = near.begin() + replaceable();
+  std::vector<Index> out;
+  for (Index at = 0; at < particle.size(); ++at) {
+    if (std::find(near.begin(), end, particle.centres[at]) != end) {
+      out.push_back(at);
+    }
+  }
+  return out;
+}
+
+double ParticleFilter::bring_in(Particle& particle, Index gone,
+                                ParticleWork& work) const {
+  const Index g = grid_.points(), point = g - 1;
+  const Index left = particle.size() - (gone >= 0 ? 1 : 0);
+  const Index others = count_of(near_centres(particle)) - (gone >= 0 ? 1 : 0);
+  work.make_ready(particle, grid_, grid_.neighbors(point), replaceable());
+  const double birth = prior_.birth(left, g) / static_cast<double>(g - left);
+  const double swap = exchange(left + 1) / static_cast<double>(others + 1);
+  const Entry in = entry(particle, gone, work.next(particle, grid_), work,
+                         std::log(birth), std::log(swap));
+  if (gone >= 0) work.drop(particle, grid_, gone);
+  work.propose(particle, grid_, point);
+  work.accept(particle, grid_, point);
+  return in.log;
 }
 
 void ParticleFilter::admit(FilterStep& out) {

@@ -9,8 +9,11 @@
 //               put a point near it there: a set of either sort by its
 //               probability given the rows before. Sets that need t to explain
 //               these come from those that have another centre in its place;
-//   corrected   the moves of that paper, birth, death or nothing, with the
-//               backward kernel made of the same moves;
+//   corrected   the moves of that paper, birth, death or nothing, and that a
+//               centre gives its place to t. The backward kernel is made of
+//               the same moves, accepted as Metropolis and Hastings do given
+//               the rows before: unlike the moves alone, it seldom goes to
+//               sets that no particle has, from where no weight could come;
 //   Gibbs       coefficients given U, then the variances given them;
 //   resampling  where the effective size falls below a power of N;
 //   moves       birth, death and swap given all rows so far (inclusion only).
@@ -152,8 +155,11 @@ class ParticleFilter {
   }
 
   // Without the centre at position `gone`, if any: the new point in its place.
+  // The sets from which that may come count by the logs of how often they go
+  // there.
   Entry entry(const Particle& particle, Index gone, const NextRow& without,
-              ParticleWork& work) const;
+              ParticleWork& work, double log_birth = 0.0,
+              double log_swap = 0.0) const;
 
   // Which entry, with the row at this power; `u` is uniform.
   const Entry& choose(const Options& o, double u, double noise, double y,
@@ -190,6 +196,30 @@ class ParticleFilter {
   // ---- The paper's moves, properly weighted unless `printed` -------------
 
   void propose_moves(Index before, double y);
+
+  // Each makes a move and returns the log of its weight without the row.
+  double propose_printed(Particle& particle, Stream& stream,
+                         ParticleWork& work) const;
+  double propose_move(Particle& particle, bool fresh, Stream& stream,
+                      ParticleWork& work) const;
+
+  // The probability that a centre next to the new point, if there is any,
+  // gives its place to it.
+  double exchange(Index k) const {
+    return 0.2 * prior_.stay(k, grid_.points());
+  }
+
+  // Positions of centres that may.
+  std::vector<Index> near_centres(const Particle& particle) const;
+
+  // The new point in place of the centre at position `gone`, or of none.
+  double bring_in(Particle& particle, Index gone, ParticleWork& work) const;
+
+  // How often the way back stays where it is: moves among the first `before`
+  // points that it proposes and refuses. Of births one is looked at, drawn for
+  // all.
+  double stayed(const Particle& particle, Index before, Stream& stream,
+                ParticleWork& work) const;
 
   // ---- Tempering ----------------------------------------------------------
 
