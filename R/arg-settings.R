@@ -44,7 +44,7 @@
 #'   [residuals()], [nobs()], [weights()], [formula()], [terms()], [model.frame()], [update()],
 #'   [anova()], [coef()], [vcov()], [confint()], [fixef()], [ranef()], [VarCorr()], [logLik()],
 #'   [simulate()], [inclusion()], [imputed()], [kernel_weights()], [projection()], [exposure()],
-#'   [elbo()], [log_evidence()], `loo()`, [as.mcmc.list()], [posterior::as_draws()], [tidy()],
+#'   [elbo()], [log_evidence()], `loo::loo()`, [as.mcmc.list()], [posterior::as_draws()], [tidy()],
 #'   [glance()], [augment()], [extend()]. A method that does not apply to a model says why.
 #' @section Memory: A run whose draws would not fit into the free memory, or into
 #'   `getOption("bayeskernel.max_bytes")` bytes, is refused before it begins.

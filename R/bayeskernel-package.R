@@ -16,6 +16,7 @@
 #'   axis, such as a spectrum: [bark()] with [markov()]; `vignette("structured-selection")`.
 #' * Non-linear classification, two or more classes: [gpsvm()]; `vignette("nonlinear")`.
 #' * Non-linear regression if some predictors are irrelevant: [bark()]; `vignette("bark")`.
+#' * Ordered classes: [bark()] with an ordered factor.
 #' * Many classes or many feature spaces: [mkprobit()]; `vignette("feature-spaces")`.
 #' * Streaming data: [seqkr()], [extend()]; `vignette("streaming")`.
 #' * A few linear combinations of the predictors: [klr()]; `vignette("dimension-reduction")`.

@@ -159,7 +159,7 @@ coefficient_cov.bkm <- coefficient_cov.bsvm
 #'   `VarCorr()`: a list of class `bayeskernel_varcorr`, named by grouping term: the covariance
 #'   matrix of its effects on the scale of the data. Its attributes `stddev` and `correlation` are
 #'   the posterior means that `summary()` shows with their intervals. For a regression the attribute
-#'   `sc` is [sigma()]. It prints as lme4's does. `as.data.frame()` gives `grp`, `var1`, `var2`,
+#'   `sc` is [sigma()]. `as.data.frame()` gives `grp`, `var1`, `var2`,
 #'   `vcov`, `sdcor`.
 #' @section Errors: `bayeskernel_error_argument` without random terms; `ranef()`
 #'   also if the fit was made with `keep_ranef = FALSE`.

@@ -14,8 +14,9 @@
 #'
 #' @inheritParams bsvm
 #' @inheritParams fit-arguments
-#' @param x,formula A formula: fixed terms, `(1 | g)` and `(x | g)` as in lme4, `s(x)` as in mgcv,
-#'   and [gp()] terms. Or a numeric matrix or data frame of predictors, or a [row_source()].
+#' @param x,formula A formula: fixed terms, `(1 | g)`, `(x | g)`, `(x || g)` and `(1 | a / b)` as in
+#'   lme4, `s(x)` and `t2(x, z)` as in mgcv, and [gp()] terms. Or a numeric matrix or data frame of
+#'   predictors, or a [row_source()].
 #' @param data,y Data frame with the variables of `formula`. Or the response, with a matrix `x`: two
 #'   classes (a factor, text, logical, 0/1 or -1/+1), counts `cbind(successes, failures)`, or
 #'   numbers. The second level is the positive class.

@@ -12,19 +12,23 @@ counts_fact <- function(object) {
 # Rows, and what their responses are.
 rows_fact <- function(object, classes = ", ") {
   levels <- object$levels
-  grown <- if (identical(object$data$absent, "extended")) " with those of extend()" else ""
+  gone <- length(object$na.action)
+  grown <- paste(c(
+    if (identical(object$data$absent, "extended")) " with those of extend()",
+    if (gone > 0L) sprintf(" (%.0f more with missing values left out)", gone)
+  ), collapse = "")
   if (length(levels) == 0L) return(sprintf("%.0f%s", object$n, grown))
   if (length(levels) == 2L) {
     counts <- !is.null(object$units)
     return(sprintf(
-      "%.0f%s, %s %% positive (\"%s\")",
+      "%.0f%s%s, %s %% positive (\"%s\")",
       if (counts) max(object$units) else object$n,
-      if (counts) sprintf(" of %.0f trials", sum(object$weights)) else grown,
+      if (counts) sprintf(" of %.0f trials", sum(object$weights)) else "", grown,
       format(100 * resolve_threshold("prevalence", object), digits = 3), levels[2]
     ))
   }
   sprintf(
-    "%.0f in %d classes: %s", object$n, length(levels),
+    "%.0f%s in %d classes: %s", object$n, grown, length(levels),
     paste(c(utils::head(levels, 8L), if (length(levels) > 8L) "..."), collapse = classes)
   )
 }

@@ -34,10 +34,11 @@
 #'
 #'   With `item` a data frame of class `reproduction`: `quantity`, `paper`, `ours`, `mc_error` (its
 #'   Monte Carlo standard error), `verdict` and `note`. The verdict is `"agrees"`, `"better"` or
-#'   `"worse"`, or `"differs"` where neither can be said. It is empty where the paper has no number.
+#'   `"worse"`, or `"differs"` where neither can be said. It is empty where the paper or
+#'   ours has no number.
 #'
-#'   A claim in words, such as that one error is below another, is a difference, and its sign is
-#'   compared. The verdict is `"undecided"` for an opposite sign within two standard errors of 0.
+#'   A claim in words, such as that one error is below another, is a bound, as `<0` of their
+#'   difference. The verdict is `"undecided"` where ours misses it by less than two standard errors.
 #'   Figures without printed numbers, such as boxplots, have claims alone. `plot()` draws the
 #'   figure.
 #' @section Errors: `bayeskernel_error_argument` for other names;
@@ -103,10 +104,11 @@ list_items <- function(paper) {
   stored <- stored_results(paper)
   rows <- lapply(item_names(paper), function(item) {
     about <- load_item(paper, item)$about
+    whole <- minutes_of(about, stored[stored$item == item, ], "paper")
     data.frame(
       paper = paper, item = item, title = about$title, where = about$where,
-      quick = minutes_of(about, stored[stored$item == item, ], "quick"),
-      paper_size = minutes_of(about, stored[stored$item == item, ], "paper"),
+      quick = min(whole, minutes_of(about, stored[stored$item == item, ], "quick")),
+      paper_size = whole,
       data = paste(about$data, collapse = ", "), packages = paste(about$packages, collapse = ", "),
       ready = !length(lacking(about))
     )
@@ -208,12 +210,14 @@ compared <- function(result, printed) {
   # Why they differ is said where they do.
   undecided <- table$verdict == "undecided"
   table$note[undecided] <- paste(
-    "Undecided: the sign is opposite to the paper's, but less than two standard errors from 0."
+    "Undecided: ours is on the other side of the bound, by less than two standard errors."
   )
   differ <- !table$verdict %in% c("", "agrees", "undecided")
   table$note[differ] <- text("note")[differ]
   bare <- differ & !nzchar(table$note)
   table$note[bare] <- "unexplained"
+  none <- is.na(table$ours) & nzchar(text("paper"))
+  table$note[none] <- text("note")[none]
   rownames(table) <- NULL
   attr(table, "printed") <- text("paper")
   table
@@ -221,14 +225,15 @@ compared <- function(result, printed) {
 
 # One verdict.
 # ours, se_ours: our number and its Monte Carlo error, NA if unknown.
-# paper, se: text: the paper's number, and its standard error or "". A claim in words is "<0" or
-#   ">0".
+# paper, se: text: the paper's number, and its standard error or "". A claim in words is a bound,
+#   as "<0" or ">0.5".
 # better: "lower", "higher" or "".
 verdict <- function(ours, se_ours, paper, se, better) {
   if (!nzchar(paper) || is.na(ours)) return("")
   se_ours <- if (is.na(se_ours)) 0 else se_ours
-  if (paper %in% c("<0", ">0")) {
-    against <- if (paper == "<0") ours else -ours
+  if (grepl("^[<>]", paper)) {
+    over <- ours - as.numeric(substring(paper, 2L))
+    against <- if (startsWith(paper, "<")) over else -over
     return(if (against <= 0) "agrees" else if (against <= 2 * se_ours) "undecided" else "worse")
   }
   se <- if (nzchar(se)) as.numeric(se) else 0

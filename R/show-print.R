@@ -69,7 +69,7 @@ print_varcorr <- function(x, digits) {
       c(label, rep("", r - 1L))
     }, abbreviate_middle(names(x)), sizes)),
     Name = abbreviate_middle(unlist(lapply(x, rownames), use.names = FALSE)),
-    Variance = format(sd^2, digits = digits), SD = format(sd, digits = digits)
+    Variance = format(sd^2, digits = digits), Std.Dev. = format(sd, digits = digits)
   )
   if (any(sizes > 1L)) {
     rows <- lapply(x, function(block) {

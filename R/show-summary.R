@@ -35,7 +35,8 @@
 #'   * `selection`: those under selection, most probable first, with their point mass at 0;
 #'   * `variances`: standard deviations `sd(effect | group)` and correlations
 #'     `cor(effect, effect | group)` of random effects, and `sd(penalty)` of penalized coefficients,
-#'     for standardized predictors;
+#'     for standardized predictors. `sd(s(x))` is that of the coefficients of a smooth: 0 for a
+#'     line, larger for a curve that bends more. Its unit depends on the basis;
 #'   * `smooths`: effective degrees of freedom and number of columns of each smooth;
 #'   * `scales`: the kernel scales of [bark()], or the shares of predictors in the directions of
 #'     [klr()]; a predictor outside the model counts as 0. A scale says how narrow a kernel is, not
@@ -45,6 +46,9 @@
 #'     [bark()] that mean the same in every draw, see [bark_control()].
 #'
 #'   With `newdata` the element `measures` has scores of the predictions, see [brier_score()].
+#'   `Pareto k` checks `"ep"` by importance sampling: below 0.5 the approximation is good, above 0.7
+#'   use `method = "gibbs"`.
+#'
 #'   Further elements are `facts` (the lines at the head), `n`, `levels`, `method`, `call`,
 #'   `diagnostics` and `elapsed`. [bark()] has `kernels` (their number), `acceptance` (of proposed
 #'   moves) and `reference` (the rows at which f is shown).

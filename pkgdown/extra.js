@@ -53,7 +53,7 @@ function find(query, index) {
   const words = query.toLowerCase().split(/\s+/).filter(word => word);
   const weight = { title: 8, what: 8, previous_headings: 2, text: 1, code: 1 };
   const rated = index.map(section => {
-    let score = section.dir === "Changelog" ? -6 : 0;
+    let score = section.dir === "Changelog" || /ARCHITECTURE|CONTRIBUTING/.test(section.path) ? -20 : 0;
     for (const word of words) {
       const hits = Object.keys(weight).filter(
         field => (section[field] || "").toLowerCase().includes(word)

@@ -23,6 +23,8 @@ test_that("a verdict weighs both errors and the last printed digit", {
   expect_identical(verdict(-0.1, 0.06, ">0", "", "lower"), "undecided")
   expect_identical(verdict(0.1, 0.04, "<0", "", "lower"), "worse")
   expect_identical(verdict(-0.1, 0.04, ">0", "", "higher"), "worse")
+  expect_identical(verdict(0.7, NA, ">0.5", "", ""), "agrees")
+  expect_identical(verdict(0.4, NA, ">0.5", "", ""), "worse")
 })
 
 test_that("all items are listed, with cost and data, and have a script", {
