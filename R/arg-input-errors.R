@@ -45,7 +45,7 @@ abort_length <- function(name, found, expected) {
 abort_too_few_rows <- function(n) {
   bk_abort(
     "dimension", if (n == 0L) "The data have no rows." else "The data have one row only.",
-    "Accepted: at least two rows, one of each class.", column = "data", row = n, found = n,
+    "Accepted: at least two rows, and of classes one of each.", column = "data", row = n, found = n,
     expected = 2L
   )
 }

@@ -35,7 +35,8 @@
 #' * Average effects and contrasts: [effects], with marginaleffects and emmeans.
 #' * Check predictions: [calibration()], [brier_score()], [log_loss()], [auc()], [balanced_error()].
 #' * Check a sampler: [bayeskernel-diagnostics], [rhat.bayeskernel_fit], [stop_at()].
-#' * Draws for other packages: [draws], [posterior_predict()][posterior_predict.bayeskernel_fit].
+#' * Draws for other packages: [draws],
+#'   [rstantools::posterior_predict()][posterior_predict.bayeskernel_fit].
 #' * Standard errors and probabilities of support vector machines: [svm-posterior].
 #'
 #' @section Background: [bayeskernel-engines] (which method when), [bayeskernel-large] (large data

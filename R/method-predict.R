@@ -30,9 +30,10 @@
 #'
 #'   For a regression `"response"`, the default, or `"link"`: the mean. `"terms"`, of [bkm()] and
 #'   [bsvm()]: what each term adds to f.
-#' @param link For support vector machines, how f becomes a probability: `"calibrated"` (default),
-#'   see The calibrated link; `"probit"`; or `"hinge"`, the probability that the loss implies, which
-#'   is too near to 0 or 1. Other models have only their own link.
+#' @param link For support vector machines, how f becomes a probability: `"calibrated"`, see The
+#'   calibrated link, the default, but with three or more classes only if each has 30 rows;
+#'   `"probit"`; or `"hinge"`, the probability that the loss implies, which is too near to 0 or 1.
+#'   Other models have only their own link.
 #' @param threshold With two classes: the positive class is predicted when its probability is at
 #'   least this number. `"prevalence"`: the share of that class in the fit, for a rare class.
 #'   `"margin"`: the sign of the mean of f. Default `NULL`: the more probable class.

@@ -39,7 +39,7 @@
 #' @return An object of class `c("gpsvm", "bayeskernel_fit")`: a plain list that survives
 #'   [saveRDS()]. It has `kernel`, `inducing` (m x d, scale of the data), `nugget`, `method`,
 #'   `levels`, `n`, and after `"ep"` also `loo`, the log probability of each row's class given the
-#'   other rows, by the link of `predict()`. `print()`, `summary()` and `loo()` show its sum;
+#'   other rows, by the link of `predict()`. `print()`, `summary()` and `loo::loo()` show its sum;
 #'   `loo_probit` is that by `link = "probit"`. The methods of every fit are listed in
 #'   [fit-arguments].
 #'

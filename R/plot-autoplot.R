@@ -306,7 +306,7 @@ gg_curve <- function(x, data) {
   rows <- curve_rows(x)
   out <- gg_start(
     data, aes_of(x = "x", y = "fit"), curve_title(x), x$columns, response_label(x),
-    "ticks: kernel centers"
+    "ticks: candidates for centers"
   ) + gg_band(alpha = 0.13) + gg_band("lwr_mean", "upr_mean", 0.25)
   if (!is.null(rows)) {
     out <- out + ggplot2::geom_point(

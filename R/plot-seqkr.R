@@ -36,7 +36,7 @@ draw_curve <- function(x, data, main) {
   if (!is.null(rows)) graphics::points(rows, pch = 19, cex = 0.5, col = muted[["line"]])
   graphics::lines(at, inner[, "fit"], col = blue, lwd = 1.8)
   shown <- centres[centres$inclusion > 0, , drop = FALSE]
-  if (nrow(shown)) bk_note("ticks: kernel centers")
+  if (nrow(shown)) bk_note("ticks: candidates for centers")
   graphics::rug(
     shown[[1]],
     col = grDevices::adjustcolor(bk_colours[["orange"]], 0.7), ticksize = 0.04, quiet = TRUE
