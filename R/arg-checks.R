@@ -145,7 +145,6 @@ is_finite_scalar <- function(x) is.numeric(x) && length(x) == 1L && is.null(dim(
 
 is_sparse <- function(x) isS4(x) && methods::is(x, "sparseMatrix")
 
-
 range_text <- function(lower, upper, closed) {
   low <- sprintf("%s %s", if (closed[1]) "of at least" else "above", lower)
   high <- sprintf("%s %s", if (closed[2]) "at most" else "below", upper)

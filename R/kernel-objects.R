@@ -96,6 +96,13 @@
 #' rbf(lengthscale = 2)
 #' rbf(c(age = 10, income = 2), variance = 4) + 0.1 * linear()
 #' matern(5/2, columns = c("lon", "lat")) * periodic(12, columns = "month")
+#'
+#' # A function of your own: its matrix of the rows, and of new rows by those of the fit.
+#' own <- function(a, b) 1 / (1 + outer(rowSums(a^2), rowSums(b^2), `+`) - 2 * a %*% t(b))
+#' x <- scale(iris[51:150, 1:4])
+#' old <- x[-1, ]
+#' fit <- gpsvm(own(old, old), factor(iris$Species[52:150]), kernel = precomputed(), threads = 1)
+#' predict(fit, own(x[1, , drop = FALSE], old), type = "prob")
 #' @name kernels
 NULL
 
@@ -426,7 +433,8 @@ check_kernel <- function(kernel, name = "kernel") {
   if (!is_kernel(kernel) || !is_whole_kernel(kernel)) {
     abort_argument(
       kernel, name, paste(
-        "a kernel such as rbf(), or its name:", paste(quoted(names(kernel_kinds)), collapse = ", ")
+        "a kernel such as rbf(), or its name:", paste(quoted(names(kernel_kinds)), collapse = ", "),
+        if (is.function(kernel)) "-- values of a function of your own are for precomputed()"
       ), kind = "kernel", accepted = names(kernel_kinds)
     )
   }
