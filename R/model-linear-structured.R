@@ -340,7 +340,7 @@ imputed_gibbs <- function(holes, design) {
 #'   groups out of the likelihood. Coefficients, variances and imputed values are those of that
 #'   posterior, with the model of the predictors as estimated; the bound of `"vb"` is not. The same
 #'   holds for missing factors with one effect of each group, with two classes, too. For two
-#'   classes and missing numbers rows are completed one by one, and one step follows toward the same.
+#'   classes and missing numbers rows are completed one by one, and one step follows towards it.
 #'   With half the values missing standard deviations are then up to a fifth off: use `"gibbs"`.
 #'   With `"vb"` a standard deviation of groups near 0 is too large: use `"ep"`. All this applies to
 #'   the random term with most effects and up to 60 coefficients, to numbers in linear terms and

@@ -172,7 +172,7 @@ look_over <- function() {
   if (read) print(lints)
   cat(if (read) length(lints) else "no lintr, no", "lints\n")
   clean <- length(lints) == 0L
-  close_step(once + words + (read && clean), !once + !words + !clean, !read)
+  close_step(once + words + (read && clean), sum(!c(once, words, clean)), !read)
 }
 
 # What users' other packages do with the fits. Lists those that are not here.
