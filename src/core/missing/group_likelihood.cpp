@@ -2,6 +2,7 @@
 
 #include "error.hpp"
 #include "likelihood/likelihood.hpp"
+#include "linear/completions.hpp"
 
 namespace bayeskernel {
 GroupLikelihood::GroupLikelihood(const Data& data)
@@ -38,20 +39,15 @@ auto GroupLikelihood::at(const VectorRef& theta, double precision, double noise,
       out.exact = false;
       return out;
     }
-    double most = nodes[0].value;
-    for (const Node& node : nodes) most = std::max(most, node.value);
     VectorXd weight(nodes.size());
-    for (Index m = 0; m < weight.size(); ++m) {
-      weight[m] = std::exp(nodes[m].value - most);
-    }
-    const double sum = weight.sum();
-    weight /= sum;
+    for (Index m = 0; m < weight.size(); ++m) weight[m] = nodes[m].value;
+    const double log_sum = softmax(weight.size(), weight.data());
     double mean = 0.0, square = 0.0;
     for (Index m = 0; m < weight.size(); ++m) {
       mean += weight[m] * nodes[m].u;
       square += weight[m] * nodes[m].u * nodes[m].u;
     }
-    out.value += most + std::log(sum * reach.step) + 0.5 * std::log(precision);
+    out.value += log_sum + std::log(reach.step) + 0.5 * std::log(precision);
     out.effect[g] = mean;
     out.variance[g] = square - mean * mean;
     out.scale += 0.5 * (precision * square - 1.0);
@@ -118,22 +114,11 @@ auto GroupLikelihood::node(const Group& group, const VectorXd& f, double u,
   }
   for (std::size_t i = 0; i + 1 < group.begin.size(); ++i) {
     const Index from = group.begin[i], size = group.begin[i + 1] - from;
-    double log_sum = out.share[from];
-    if (size == 1) {
-      out.share[from] = 1.0;
-    } else {
-      double most = -std::numeric_limits<double>::infinity(), sum = 0.0;
-      for (Index j = from; j < from + size; ++j) {
-        out.share[j] += data_.log_prior[group.at[j]];
-        most = std::max(most, out.share[j]);
-      }
-      for (Index j = from; j < from + size; ++j) {
-        sum += out.share[j] = std::exp(out.share[j] - most);
-      }
-      out.share.segment(from, size) /= sum;
-      log_sum = most + std::log(sum);
+    for (Index j = from; size > 1 && j < from + size; ++j) {
+      out.share[j] += data_.log_prior[group.at[j]];
     }
-    out.value += data_.weight[group.at[from]] * log_sum;
+    out.value +=
+        data_.weight[group.at[from]] * softmax(size, out.share.data() + from);
   }
   return out;
 }
