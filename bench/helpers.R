@@ -597,3 +597,13 @@ rhat_of_f <- function(fit) {
   table <- summary(fit)$parameters
   max(table[startsWith(rownames(table), "f["), "R-hat"])
 }
+
+# The argument `name=value` of a script, or `name=value,value`, of the default's class; as it is
+# without one.
+words <- function(name, default) {
+  given <- strsplit(commandArgs(trailingOnly = TRUE), "=", fixed = TRUE)
+  values <- stats::setNames(lapply(given, `[`, 2L), vapply(given, `[`, "", 1L))[[name]]
+  if (is.null(values)) return(default)
+  if (is.null(default)) return(values)
+  methods::as(strsplit(values, ",", fixed = TRUE)[[1]], class(default))
+}

@@ -17,16 +17,10 @@ source("bench/helpers.R")
 options(bayeskernel.threads = 1L, bayeskernel.progress = FALSE, width = 150)
 
 chosen <- local({
-  given <- strsplit(commandArgs(trailingOnly = TRUE), "=", fixed = TRUE)
-  values <- stats::setNames(lapply(given, `[`, 2L), vapply(given, `[`, "", 1L))
-  words <- function(name, default) {
-    if (is.null(values[[name]])) return(default)
-    methods::as(strsplit(values[[name]], ",", fixed = TRUE)[[1]], class(default))
-  }
   list(
     family = words("family", c("gaussian", "probit")), kind = words("kind", c("factor", "group")),
     method = words("method", c("ep", "vb")), sets = words("sets", 8),
-    sweeps = words("sweeps", 15000), table = values[["table"]],
+    sweeps = words("sweeps", 15000), table = words("table", NULL),
     groups = 30, rows = 10
   )
 })

@@ -36,13 +36,6 @@ source("bench/helpers.R")
 options(bayeskernel.threads = 1L, bayeskernel.progress = FALSE, width = 150)
 
 chosen <- local({
-  given <- strsplit(commandArgs(trailingOnly = TRUE), "=", fixed = TRUE)
-  values <- stats::setNames(lapply(given, `[`, 2L), vapply(given, `[`, "", 1L))
-  words <- function(name, default) {
-    if (is.null(values[[name]])) return(default)
-    out <- strsplit(values[[name]], ",", fixed = TRUE)[[1]]
-    methods::as(out, class(default))
-  }
   sets <- words("sets", "200")
   list(
     family = words("family", c("gaussian", "logit", "probit", "hinge")),
@@ -61,7 +54,7 @@ chosen <- local({
     rows = words("rows", 10),
     label = words("label", format(utils::packageVersion("bayeskernel"))),
     results = words("results", "missing_results.csv"),
-    table = values[["table"]], show = words("show", "no")
+    table = words("table", NULL), show = words("show", "no")
   )
 })
 
