@@ -12,7 +12,7 @@
 #' @param re.form,seed As for [predict()][predict.bayeskernel_fit].
 #' @param link As for [predict()][predict.bayeskernel_fit]: how f becomes a probability.
 #' @param transform Return probabilities, as `posterior_epred()`, instead of f.
-#' @param prob Probability of the intervals, default 0.9.
+#' @param prob Probability of the intervals, default 0.95.
 #' @param pars Names of parameters; default all.
 #' @param y Responses of `newdata`; by default its column of that name.
 #' @param ... `loo()`: arguments of [loo::loo()]. `pp_check()`: arguments of the
@@ -182,7 +182,7 @@ predictive_draws <- function(object, newdata, draws, re.form = NULL, link = NULL
 
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method rstantools::posterior_interval
-posterior_interval.bayeskernel_fit <- function(object, prob = 0.9, pars = NULL, ...) {
+posterior_interval.bayeskernel_fit <- function(object, prob = 0.95, pars = NULL, ...) {
   check_whole(object, ...)
   prob <- check_number(prob, 0, 1, "prob", closed = FALSE)
   draws <- parameter_draws(object)
