@@ -342,7 +342,7 @@ title_outside <- function(title, noted) {
   structure("", outside = title)
 }
 
-draw_band <- function(at, curve, is_level, colour) {
+draw_band <- function(at, curve, is_level, colour, line = 1L) {
   if (is_level) {
     graphics::segments(at, curve$lwr, at, curve$upr, col = colour, lwd = 2)
     graphics::points(at, curve$fit, pch = 19, cex = 0.9, col = colour)
@@ -351,7 +351,7 @@ draw_band <- function(at, curve, is_level, colour) {
       c(at, rev(at)), c(curve$lwr, rev(curve$upr)),
       col = grDevices::adjustcolor(colour, 0.2), border = NA
     )
-    graphics::lines(at, curve$fit, col = colour, lwd = 2)
+    graphics::lines(at, curve$fit, col = colour, lwd = 2, lty = line)
   }
 }
 
