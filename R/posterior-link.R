@@ -62,6 +62,11 @@ column_quantiles <- function(x, probs) {
   sorted[low, , drop = FALSE] * (1 - part) + sorted[high, , drop = FALSE] * part
 }
 
+log_row_sums <- function(x) {
+  most <- apply(x, 1L, max)
+  most + log(rowSums(exp(x - most)))
+}
+
 # Far from every class all are 0.
 normalise_rows <- function(prob) {
   prob <- pmax(prob, .Machine$double.xmin)
