@@ -698,7 +698,7 @@ draw_probability <- function(object, latent, link) {
   # Of one model of all classes, which depends on all functions.
   if (is.function(latent$probability)) return(latent$probability())
   if (link == "calibrated") return(calibrated_draws(latent$link %||% object$link, f))
-  if (classes == 2L) return(link_curve(f, link))
+  if (classes == 2L) return(fit_curve(object, f, link))
   prob <- if (is.null(latent$cuts)) {
     link_curve(f, link)
   } else {
