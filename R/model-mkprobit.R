@@ -16,7 +16,8 @@
 #' @inheritParams fit-arguments
 #' @param x,formula A formula (one space, and random intercepts `(1 | g)`); or a numeric matrix or
 #'   data frame; or a named list of these, one for each space, also kernel matrices
-#'   ([precomputed()]), [basis()] and factors. Rows match by name.
+#'   ([precomputed()]), [basis()] and factors. Rows match by name. Not a sparse matrix: [gpsvm()]
+#'   alone takes one.
 #' @param data,y Data frame with the variables of `formula`. Or the classes, with `x` as data: a
 #'   factor, text, logical, 0/1 or -1/+1. All levels of a factor are classes.
 #' @param kernel A kernel for all spaces, or a list of one for each, see [kernels]. Default:
