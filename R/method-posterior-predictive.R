@@ -37,8 +37,9 @@
 #' @section Weights: A row of weight w counts w times in `log_lik()` and
 #'   `loo()`, as a row of w trials does. In a [bark()] the weight divides the
 #'   variance of the row's noise, and the row counts once. A row of `cbind(successes, failures)` is
-#'   left out whole; of weight w, one of its w copies is. Its likelihood counts the orders of its trials, as that of [stats::glm()] does;
-#'   that of one row for each trial does not. The two differ by a constant.
+#'   left out whole; of weight w, one of its w copies is. Its likelihood counts the orders of its
+#'   trials, as that of [stats::glm()] does; that of one row for each trial does not. The two differ
+#'   by a constant.
 #' @section Leave-one-out: A fit by expectation propagation has the predictive density of each row
 #'   given the others, from its cavities: `loo()` sums them, without importance sampling. So it does
 #'   for [bsvm()] and [gpsvm()] with `"ep"` for the probabilities of `predict()`. Other fits
