@@ -77,7 +77,7 @@
 #'
 #' @seealso [gpsvm()] for more rows, [projection()], [klr_prior()], [klr_control()], [stop_at()];
 #'   [predict()][predict.bayeskernel_fit], [plot()][plot.bayeskernel_fit];
-#'   `vignette("dimension-reduction")`.
+#'   `vignette("dimension-reduction")`. [published()] has the settings of the thesis.
 #'
 #' @examples
 #' two <- droplevels(iris[51:150, ])

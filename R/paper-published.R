@@ -46,7 +46,10 @@ published <- function(paper = NULL, model = NULL) {
     return(do.call(rbind, tables))
   }
   paper <- check_choice(paper, names(published_models()), "paper")
-  if (is.null(model)) return(data.frame(paper = paper, published_table(paper)))
+  if (is.null(model)) {
+    table <- data.frame(paper = paper, published_table(paper))
+    return(structure(table, class = c("published_arguments", "data.frame")))
+  }
   models <- published_models()[[paper]]
   model <- check_choice(model, names(models), "model")
   lapply(models[[model]]$arguments, eval, topenv())
@@ -121,4 +124,21 @@ published_sections <- function() {
       "}"
     )
   }))
+}
+
+# A heading for each function and each set of its models, then a row an argument.
+#' @export
+print.published_arguments <- function(x, ...) {
+  heads <- c("paper", "fitter", "model")
+  if (!all(heads %in% names(x)) || nrow(x) == 0L) return(NextMethod())
+  heading <- sprintf("%s, %s(), %s", x$paper, x$fitter, ifelse(
+    x$model == "all", "all models", paste0(ifelse(grepl(",", x$model), "models ", "model "), x$model)
+  ))
+  rest <- as.data.frame(unclass(x))[setdiff(names(x), heads)]
+  for (own in split(seq_along(heading), factor(heading, unique(heading)))) {
+    print_line(heading[own[1L]])
+    print_columns(rest[own, , drop = FALSE], intersect(c("published", "why"), names(rest)))
+    cat("\n")
+  }
+  invisible(x)
 }

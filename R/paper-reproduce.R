@@ -282,7 +282,16 @@ stored_item <- function(paper, item) {
     list(
       size = own$size[1L], seed = own$seed[1L], seconds = own$seconds[1L],
       version = own$version[1L], warnings = integer()
-    )
+    ), stored_curves(table[table$item == item & table$kind == "figure", ])
+  )
+}
+
+# The points of a figure, each named by its line and its place on it.
+stored_curves <- function(rows) {
+  if (nrow(rows) == 0L) return(NULL)
+  data.frame(
+    line = sub(" at [^ ]*$", "", rows$quantity), x = as.numeric(sub(".* ", "", rows$quantity)),
+    y = rows$ours
   )
 }
 
@@ -311,19 +320,20 @@ print.reproduction_items <- function(x, ...) {
 #' @export
 print.reproduction <- function(x, digits = 3, ...) {
   how <- attr(x, "how")
-  cat(sprintf("%s, %s: %s\n", attr(x, "paper"), attr(x, "where"), attr(x, "title")))
-  cat(sprintf(
-    "size %s, seed %g, version %s, %s CPU seconds\n\n", how$size, how$seed,
-    how$version, format(signif(how$seconds, 2))
+  print_line(sprintf("%s, %s: %s", attr(x, "paper"), attr(x, "where"), attr(x, "title")))
+  print_line(sprintf(
+    "size %s, seed %g, version %s, %s CPU seconds", how$size, how$seed, how$version,
+    format(signif(how$seconds, 2))
   ))
-  table <- as.data.frame(x)
-  table$ours <- number_text(table$ours, table$mc_error, digits)
-  table$mc_error <- number_text(table$mc_error, NA, digits)
-  table$paper <- attr(x, "printed")
-  names(table)[names(table) == "mc_error"] <- "error"
-  print(table[c("quantity", "paper", "ours", "error", "verdict")], row.names = FALSE, right = FALSE)
-  notes <- unique(x$note[nzchar(x$note)])
-  for (note in notes) cat("\n", paste(strwrap(note, 78), collapse = "\n"), "\n", sep = "")
+  cat("\n")
+  print_columns(data.frame(
+    quantity = x$quantity, paper = attr(x, "printed"), ours = number_text(x$ours, x$mc_error, digits),
+    error = number_text(x$mc_error, NA, digits), verdict = x$verdict
+  ), "quantity")
+  for (note in setdiff(x$note, "")) {
+    cat("\n")
+    print_line(paste0(paste(x$quantity[x$note == note], collapse = "; "), ": ", note))
+  }
   if (length(how$warnings)) {
     cat("\nWarnings: ", paste(how$warnings, names(how$warnings), collapse = ", "), "\n", sep = "")
   }
@@ -349,39 +359,9 @@ plot.reproduction <- function(x, ...) {
   if (is.function(script$draw) && !is.null(attr(x, "raw"))) {
     script$draw(attr(x, "raw"))
   } else {
-    plot_numbers(x)
+    papers_code("plots.R")$plot_numbers(x)
   }
   invisible(x)
-}
-
-# Ours with two standard errors, and the paper's, a row a quantity. Times are another unit.
-plot_numbers <- function(x) {
-  timed <- papers_code("stored.R")$is_time(x$quantity)
-  title <- attr(x, "title")
-  if (!all(timed)) x <- as.data.frame(x)[!timed, ]
-  count <- nrow(x)
-  at <- rev(seq_len(count))
-  error <- ifelse(is.na(x$mc_error), 0, 2 * x$mc_error)
-  range <- range(x$ours - error, x$ours + error, x$paper, na.rm = TRUE)
-  labels <- vapply(x$quantity, function(text) paste(strwrap(text, 30), collapse = "\n"), "")
-  widest <- max(nchar(unlist(strsplit(labels, "\n", fixed = TRUE))))
-  old <- graphics::par(mar = c(2.5, 1.5 + 0.4 * widest, 3, 1), las = 1)
-  on.exit(graphics::par(old))
-  graphics::plot(
-    x$ours, at, xlim = range, ylim = c(0.5, count + 0.5), pch = 19, yaxt = "n", xlab = "",
-    ylab = ""
-  )
-  graphics::segments(x$ours - error, at, x$ours + error, at)
-  graphics::points(x$paper, at, pch = 4, col = "#D55E00", lwd = 2)
-  graphics::axis(2, at, labels, cex.axis = 0.8)
-  graphics::mtext(title, line = 1.6, font = 2)
-  # The key is above the plot, where no point is.
-  corner <- graphics::par("usr")[c(1L, 4L)]
-  shown <- c(TRUE, any(!is.na(x$paper)))
-  graphics::legend(
-    corner[1L], corner[2L], c("ours, two standard errors", "paper")[shown], pch = c(19, 4)[shown],
-    yjust = 0.2, col = c("black", "#D55E00")[shown], bty = "n", cex = 0.8, horiz = TRUE, xpd = NA
-  )
 }
 
 #' @export

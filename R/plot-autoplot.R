@@ -214,10 +214,11 @@ gg_band <- function(low = "lwr", high = "upr", alpha, fill = bk_colours[["blue"]
 # k-th predictor lie at k * far + 1, 2, ..., beyond all numbers, and the breaks of such panels are
 # their names.
 gg_partial <- function(x, data, level) {
+  marks <- attributes(data)
   many <- !is.null(data$class)
   if (many) data$class <- factor(data$class, x$levels)
   data$predictor <- factor(data$predictor, unique(data$predictor))
-  stepped <- data$predictor %in% attr(data, "points")
+  stepped <- data$predictor %in% marks$points
   text <- as.character(data$value)
   data$at <- text_numbers(text)
   far <- 10 * max(abs(data$at[!stepped]), length(text))
@@ -226,15 +227,20 @@ gg_partial <- function(x, data, level) {
     start <- far * match(name, levels(data$predictor))
     data$at[own] <- start + match(text[own], unique(text[own]))
   }
+  told <- told_rows(data, x$levels)
+  hidden <- gg_hidden(data[!told, ], stepped[!told])
+  data <- droplevels(data[told, ])
+  stepped <- stepped[told]
+  text <- text[told]
   mapping <- list(x = "at", y = "fit")
   if (many) mapping <- c(mapping, color = "class", fill = "class")
   banded <- !all(is.na(data$lwr))
   one <- nlevels(data$predictor) == 1L
   out <- gg_start(
     data, do.call(aes_of, mapping), partial_title(banded, level), if (one) levels(data$predictor),
-    response_label(x)
-  ) + ggplot2::labs(subtitle = attr(data, "whom"))
-  seen <- attr(data, "seen")
+    response_label(x), if (!all(told)) gray_classes
+  ) + ggplot2::labs(subtitle = marks$whom) + hidden
+  seen <- marks$seen
   if (!is.null(seen)) {
     seen$at <- data$at[match(as.character(seen$value), text)]
     if (!any(stepped)) seen$at <- as.numeric(seen$value)
@@ -244,7 +250,7 @@ gg_partial <- function(x, data, level) {
     )
   }
   blue <- bk_colours[["blue"]]
-  lines <- attr(data, "lines")
+  lines <- marks$lines
   if (!is.null(lines)) {
     lines$predictor <- factor(lines$predictor, levels(data$predictor))
     out <- out + ggplot2::geom_line(
@@ -258,7 +264,7 @@ gg_partial <- function(x, data, level) {
     ribbon <- list(limits, data[!stepped, ], alpha = 0.2, color = NA, na.rm = TRUE)
     if (!many) ribbon$fill <- blue
     out <- out + do.call(ggplot2::geom_ribbon, ribbon) +
-      own(ggplot2::geom_line, data = data[!stepped, ]) + gg_partial_rug(attr(data, "rows"), data)
+      own(ggplot2::geom_line, data = data[!stepped, ]) + gg_partial_rug(marks$rows, data)
   }
   if (any(stepped)) {
     out <- out + own(
@@ -266,10 +272,20 @@ gg_partial <- function(x, data, level) {
       position = ggplot2::position_dodge(width = 0.3)
     ) + gg_level_axis(data$at[stepped], text[stepped], far, nlevels(data$predictor))
   }
-  if (many) out <- out + gg_classes(x$levels)
+  if (many) out <- out + gg_classes(levels(data$class))
   if (one) return(out)
   out + gg_panels(data, "predictor", scales = "free_x", strip.position = "bottom") +
     ggplot2::theme(strip.placement = "outside")
+}
+
+# The curves of classes that have no colors.
+gg_hidden <- function(data, stepped) {
+  if (nrow(data) == 0L) return(NULL)
+  at <- aes_of(x = "at", y = "fit", group = "class")
+  list(
+    ggplot2::geom_line(at, data[!stepped, ], inherit.aes = FALSE, color = "grey75"),
+    ggplot2::geom_point(at, data[stepped, ], inherit.aes = FALSE, color = "grey75", size = 0.8)
+  )
 }
 
 # Names of levels in lines of a few letters, upright where there is no room for these.
@@ -429,9 +445,15 @@ gg_bound <- function(x, data) {
 gg_trace <- function(x, data) {
   data$chain <- factor(data$chain)
   data$variable <- factor(data$variable, unique(data$variable))
+  for (own in split(seq_len(nrow(data)), data$variable)) {
+    limits <- trace_limits(data$value[own])
+    data$value[own] <- replace(
+      data$value[own], data$value[own] < limits[1] | data$value[own] > limits[2], NA
+    )
+  }
   data <- data[data$draw %in% spread_over(max(data$draw), 2000), ]
   gg_start(data, aes_of(x = "draw", y = "value", color = "chain"), NULL, "Kept draw") +
-    ggplot2::geom_line(linewidth = 0.3, alpha = 0.65) +
+    ggplot2::geom_line(linewidth = 0.3, alpha = 0.65, na.rm = TRUE) +
     gg_panels(data, "variable", scales = "free_y") + gg_classes(levels(data$chain)) +
     ggplot2::guides(color = ggplot2::guide_legend(override.aes = list(linewidth = 1, alpha = 1)))
 }

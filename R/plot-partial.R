@@ -187,27 +187,18 @@ partial_draws.default <- function(x, rows, count, take, threads) {
 #' @exportS3Method
 partial_draws.seqkr <- function(x, rows, count, take, threads) joint_draws(x, rows, take, threads)
 
+#' @exportS3Method
+partial_draws.bark <- partial_draws.seqkr
+
 # The band is of each value.
 #' @exportS3Method
 partial_draws.gpsvm <- function(x, rows, count, take, threads) {
-  each <- nrow(rows$x) / count
-  block_draws(x, rows, take, threads, rep(seq_len(count), each = each))
+  block_draws(x, rows, take, threads, rep(seq_len(count), each = nrow(rows$x) / count))
 }
 
-# f is normal given the kernels: every row of a draw takes the same quantile, which are spread
-# evenly over the draws (the fractional parts of the golden ratio's multiples).
 #' @exportS3Method
-partial_draws.bark <- function(x, rows, count, take, threads) {
-  core <- bark_core_draws(x, taken_draws(x, take))
-  f <- core_call(bark_latent_cpp(
-    core, x$posterior$x, scaled_predictors(x, rows$x), threads, level_codes(rows$random)
-  ))
-  z <- stats::qnorm((seq_along(core$phi) * (sqrt(5) - 1) / 2) %% 1)
-  to_data <- x$transform$response
-  list(
-    f = to_data[1] + to_data[2] * (f$mean + z * sqrt(f$var)),
-    cuts = if (length(x$levels) > 2L) core$cuts
-  )
+partial_draws.mkprobit <- function(x, rows, count, take, threads) {
+  mkprobit_drawn(x, rows, take, threads, rep(seq_len(count), each = nrow(rows$x) / count))
 }
 
 plot_partial <- function(x, curves, main, data, level) {
@@ -235,12 +226,14 @@ curve_panels <- function(curves, label, title, classes = NULL, rows, note,
   old <- bk_looks(length(curves))
   old$omi <- graphics::par("omi")
   on.exit(graphics::par(old))
-  # One key for all panels, at the right of them.
-  several <- length(curves) > 1L && length(classes) > 0L
-  labels <- if (several) outer_labels(classes) else if (length(classes)) key_labels(classes)
-  if (length(curves) > 1L) title <- title_outside(title, !is.null(note))
-  count <- max(1L, length(classes))
-  colours <- bk_palette(count)
+  # One key for all panels, at the right of them; of many classes names at the curves.
+  many <- length(classes) > most_curves
+  several <- length(curves) > 1L && length(classes) > 0L && !many
+  shown <- sort(unique(unlist(lapply(curves, told_classes, classes))))
+  colours <- rep_len("grey75", max(1L, length(classes)))
+  colours[shown] <- bk_palette(length(shown))
+  labels <- if (length(classes) && !many) (if (several) outer_labels else key_labels)(classes)
+  if (length(curves) > 1L) title <- title_outside(title, many || !is.null(note))
   ends <- unlist(lapply(curves, `[`, c("fit", "lwr", "upr")))
   limits <- range(ends, seen$y, lines$fit, na.rm = TRUE)
   if (diff(limits) < 1e-8 * max(abs(limits), 1)) limits <- limits + c(-1, 1)
@@ -250,6 +243,9 @@ curve_panels <- function(curves, label, title, classes = NULL, rows, note,
   for (name in names(curves)) {
     graphics::par(mar = mar)
     curve <- curves[[name]]
+    told <- told_classes(curve, classes)
+    size <- min(1, 0.75 / graphics::par("cex"))
+    if (many) tags <- margin_labels(abbreviate_middle(classes[told], 14L), 4, size, 0.2)
     is_level <- is.factor(curve$value)
     at <- as.numeric(curve$value)
     xlab <- abbreviate_middle(name)
@@ -269,25 +265,74 @@ curve_panels <- function(curves, label, title, classes = NULL, rows, note,
       faint <- grDevices::adjustcolor(colours[1], line_alpha(lines))
       graphics::lines(shown[own, c("value", "fit")], col = faint)
     }
-    class <- if (is.null(curve$class)) 1L else match(curve$class, classes)
-    for (k in seq_len(count)) {
-      own <- class == k
-      shift <- if (is_level) 0.25 * ((k - 0.5) / count - 0.5) else 0
-      draw_band(at[own] + shift, curve[own, ], is_level, colours[k], bk_lines(count)[k])
-    }
-    if (length(classes) && !several) key_classes(labels, colours, bk_lines(count))
+    draw_curves(curve, at, classes, told, is_level, colours)
+    if (many) name_curves(curve, classes[told], tags, size, colours[told])
+    if (length(labels) && !several) key_classes(labels, colours, 1L)
   }
   outside <- attr(title, "outside")
   if (!is.null(outside)) {
-    line <- if (is.null(note)) -0.1 else 1.1
+    line <- if (is.null(note) && !many) -0.1 else 1.1
     graphics::mtext(outside, outer = TRUE, adj = 0.02, line = line, cex = 1.05)
   }
+  if (many) note <- paste(c(note, gray_classes), collapse = "; ")
   if (!is.null(note) && is.null(outside)) {
     bk_note(note, adj = 0)
   } else if (!is.null(note)) {
     graphics::mtext(note, 3, 0, outer = TRUE, adj = 0.02, cex = 0.75, col = muted[["axis"]])
   }
-  if (several) key_outside(labels, colours, bk_lines(count))
+  if (several) key_outside(labels, colours, 1L)
+}
+
+# Most classes whose curves can be told apart.
+most_curves <- 5L
+
+# Numbers of the classes whose curves are in colors: all, or the few that change most.
+told_classes <- function(curve, classes) {
+  if (length(classes) <= most_curves) return(seq_len(max(1L, length(classes))))
+  change <- tapply(curve$fit, factor(curve$class, classes), function(fit) diff(range(fit)))
+  sort(order(-change)[seq_len(most_curves)])
+}
+
+# Of a table with curves of several predictors.
+told_rows <- function(data, classes) {
+  if (length(classes) <= most_curves) return(rep(TRUE, nrow(data)))
+  unsplit(lapply(split(data, data$predictor), function(curve) {
+    as.character(curve$class) %in% classes[told_classes(curve, classes)]
+  }), data$predictor)
+}
+
+gray_classes <- "gray: classes that change less"
+
+# The curves in colors over the others in gray, which have no bands.
+draw_curves <- function(curve, at, classes, told, is_level, colours) {
+  class <- if (is.null(curve$class)) 1L else match(curve$class, classes)
+  for (k in setdiff(class, told)) {
+    draw <- if (is_level) graphics::points else graphics::lines
+    draw(at[class == k], curve$fit[class == k], col = "grey75", cex = 0.6)
+  }
+  for (j in seq_along(told)) {
+    own <- class == told[j]
+    shift <- if (is_level) 0.25 * ((j - 0.5) / length(told) - 0.5) else 0
+    draw_band(at[own] + shift, curve[own, ], is_level, colours[told[j]])
+  }
+}
+
+# Names of classes right of the panel, as high as their curves end, or nearly.
+name_curves <- function(curve, classes, tags, size, colours) {
+  ends <- vapply(classes, function(class) utils::tail(curve$fit[curve$class == class], 1L), 0)
+  graphics::text(
+    graphics::par("usr")[2] + 0.5 * graphics::strwidth("0"),
+    apart(ends, 1.4 * graphics::strheight("0", cex = size)), tags,
+    adj = c(0, 0.5), cex = size, col = colours, xpd = NA
+  )
+}
+
+# Numbers moved until they are at least `gap` apart, in their order.
+apart <- function(y, gap) {
+  by <- order(y)
+  steps <- gap * seq_along(y)
+  moved <- cummax(y[by] - steps) + steps
+  replace(y, by, moved - mean(moved - y[by]))
 }
 
 # Of several panels one title, in room above them all: "" for each panel, with the title as
@@ -302,7 +347,7 @@ title_outside <- function(title, noted) {
   structure("", outside = title)
 }
 
-draw_band <- function(at, curve, is_level, colour, line) {
+draw_band <- function(at, curve, is_level, colour, line = 1L) {
   if (is_level) {
     graphics::segments(at, curve$lwr, at, curve$upr, col = colour, lwd = 2)
     graphics::points(at, curve$fit, pch = 19, cex = 0.9, col = colour)

@@ -278,7 +278,7 @@ lengthscale_note <- function(all) {
 lengthscale_label <- function(x) {
   paste0(
     "Length-scale", if (!all(x$transform$scale == 1)) ", in sds of the predictors",
-    " (the shorter, the more it matters)"
+    ", log scale (the shorter, the more it matters)"
   )
 }
 

@@ -202,8 +202,8 @@ facts_at_head <- c("title", "Posterior", "Rows", "Groups")
 
 # What print() of a fit says in addition to its tables.
 facts_in_short <- c(
-  "Selection", "Not settled", "Missing", "Processes", "Kernel", "Kernels", "Not tuned", "Inducing",
-  "Spaces", "Weights", "Projection", "Agreement", "Fit", "Counts", "Chains", "Noise",
+  "Selection", "Not settled", "Missing", "Processes", "Kernel", "Kernels", "Left out", "Not tuned",
+  "Inducing", "Spaces", "Weights", "Projection", "Agreement", "Fit", "Counts", "Chains", "Noise",
   "Dropped"
 )
 
@@ -403,7 +403,9 @@ sampler_line <- function(d) {
     } else {
       paste0(
         sprintf("R-hat at most %.2f", d$max_rhat),
-        if (!is.na(d$min_ess)) sprintf(", ESS at least %.0f", d$min_ess)
+        if (!is.na(d$min_ess)) sprintf(", ESS at least %.0f", d$min_ess),
+        # No table has it.
+        sprintf("~(%s)", grep("^[fub]\\[", d$least, value = TRUE))
       )
     }
   )

@@ -31,7 +31,8 @@
 #'   rest of its variance at each row as independent noise; the summary warns
 #'   where that rest matters. By sampling (`method = "gibbs"`) that rest is left
 #'   out of the fit. With an intercept the average of the function over the rows
-#'   is 0, unless `by` is a number.
+#'   is 0, unless `by` is a number. Noise below some 1e-4 of the standard deviation of the response
+#'   is overestimated.
 #'
 #' @section Learning: Open length-scales maximize the bound of variational Bayes times a log-normal
 #'   density. Its center is the median distance of the rows, and its standard deviation is 2 on the

@@ -129,6 +129,27 @@ text_width <- function() max(40L, getOption("width") - 1L)
 # A tilde stands for a space at which no line is broken.
 print_line <- function(text) writeLines(gsub("~", " ", strwrap(text, text_width())))
 
+# A table of text. Where it is wider than the screen the columns in `wrap` take more lines.
+print_columns <- function(table, wrap) {
+  widths <- vapply(names(table), function(name) max(nchar(c(name, table[[name]]))), 0L)
+  left <- text_width() - sum(widths[setdiff(names(table), wrap)]) - length(widths)
+  while (sum(widths[wrap]) > left && max(widths[wrap]) > 12L) {
+    widest <- wrap[which.max(widths[wrap])]
+    widths[widest] <- widths[widest] - 1L
+  }
+  for (row in c(0L, seq_len(nrow(table)))) {
+    cells <- lapply(names(table), function(name) {
+      text <- if (row == 0L) name else table[[name]][row]
+      if (name %in% wrap) strwrap(text, widths[[name]] + 1L) else text
+    })
+    lines <- max(1L, lengths(cells))
+    padded <- Map(function(cell, width) {
+      formatC(c(cell, rep("", lines - length(cell))), width = -width)
+    }, cells, widths)
+    writeLines(sub(" +$", "", paste0(" ", do.call(paste, padded))))
+  }
+}
+
 # Long names keep their two ends: `b[(Intercept) patient:12]` differs from its neighbours at the
 # end.
 abbreviate_middle <- function(names, width = 28L) {

@@ -63,6 +63,29 @@ repeated <- function(count, run) {
   })
 }
 
+# Points of a figure, which are stored with the results, and the figure.
+curves <- function(line, x, y) {
+  structure(data.frame(line, x, y), class = c("curves", "data.frame"))
+}
+
+draw_curves <- function(raw, xlab) {
+  names <- unique(raw$line)
+  colour <- bk_palette(length(names))
+  old <- graphics::par(mar = c(4, 4.5, 2.5, 1), mgp = c(3, 0.8, 0))
+  on.exit(graphics::par(old))
+  graphics::plot(raw$x, raw$y, type = "n", log = "x", las = 1, xlab = xlab, ylab = "error")
+  for (k in seq_along(names)) {
+    own <- raw[raw$line == names[k], ]
+    own <- own[order(own$x), ]
+    graphics::points(own$x, own$y, type = "b", pch = k, lwd = 1.5, col = colour[k])
+  }
+  corner <- graphics::par("usr")[c(1, 4)]
+  graphics::legend(
+    10^corner[1], corner[2], names, col = colour, pch = seq_along(names), lwd = 1.5, bty = "n",
+    horiz = TRUE, xpd = NA, yjust = 0.1, cex = 0.9
+  )
+}
+
 boxes <- function(rows, title = "", ylab = "error") {
   rows <- do.call(rbind, rows)
   colnames(rows) <- vapply(colnames(rows), function(name) {
@@ -453,7 +476,7 @@ numerals_trial <- function(data, k, count = pick(4, 20, 20)) {
 # Tables 8 and 9: quadratic kernels of views whose rows have norm 1; `errors` of the fits to each.
 protein_errors <- function(errors) {
   data <- paper_data("protein")
-  averaged(lapply(seq_len(pick(1, 1, 5)), function(k) {
+  averaged(lapply(seq_len(pick(1, 5, 5)), function(k) {
     trial <- protein_trial(data, k)
     scales <- pick("class", "shared", "class")
     errors(single_fits(
@@ -543,6 +566,14 @@ learned_shares <- function(trial, main, ...) {
   })
   out <- unlist(out)
   stats::setNames(out, sub(".", ", ", names(out), fixed = TRUE))
+}
+
+draw_inclusion <- function(p, ylab = "inclusion") {
+  old <- graphics::par(mar = c(6.5, 4, 1, 1), las = 2)
+  on.exit(graphics::par(old))
+  graphics::barplot(
+    p, ylab = ylab, ylim = c(0, max(1, p)), col = "grey30", border = NA, cex.names = 0.7
+  )
 }
 
 draw_shares <- function(shares) {
@@ -824,7 +855,9 @@ spectra_numbers <- function(baseline) {
 }
 
 draw_spectra <- function(raw) {
-  graphics::plot(raw, type = "h", xlab = "location", ylab = "inclusion")
+  old <- graphics::par(mar = c(4, 4, 1, 1), las = 1)
+  on.exit(graphics::par(old))
+  graphics::plot(raw, type = "h", lwd = 2, xlab = "location", ylab = "inclusion")
 }
 
 # Differences that the dissertation speaks of: the right rank is the best.
@@ -884,12 +917,12 @@ projection_numbers <- function(name, rank) {
 
 # SAVE's first two directions on the left, those of the model on the right.
 draw_projection <- function(raw) {
-  old <- graphics::par(mfrow = c(1, 2))
+  old <- graphics::par(mfrow = c(1, 2), mar = c(4, 4, 2, 1), las = 1)
   on.exit(graphics::par(old))
   for (name in c("SAVE", "klr")) {
     graphics::plot(
-      raw[[name]][, 1:2], col = c("#0072B2", "#D55E00")[raw$y + 1], pch = c(1, 19)[raw$y + 1],
-      xlab = "direction 1", ylab = "direction 2", main = name
+      raw[[name]][, 1:2], cex = 0.7, col = c("#0072B2", "#D55E00")[raw$y + 1], pch = c(1, 19)[raw$y + 1],
+      xlab = "direction 1", ylab = "direction 2", main = if (name == "klr") "klr()" else name
     )
   }
 }

@@ -10,8 +10,8 @@ fingerprint <- function(paper, item) {
 # Times are no numbers to compare.
 is_time <- function(quantity) grepl("seconds|times as", quantity)
 
-# Rows of results.csv. The fingerprint has a row of its own for each quantity of the small run,
-# which may have fewer or others than the run that is stored.
+# Rows of results.csv: numbers, the points of a figure of curves, the fingerprint. This
+# has a row of its own for each quantity of the small run, which may have others than the stored.
 results_table <- function(x, digits) {
   how <- attr(x, "how")
   digits <- digits[!is_time(names(digits))]
@@ -21,8 +21,10 @@ results_table <- function(x, digits) {
       size = how$size, seed = how$seed, version = how$version, seconds = round(how$seconds, 1)
     )
   }
+  raw <- attr(x, "raw")
   rbind(
     row("result", x$quantity, x$ours, x$mc_error),
+    if (inherits(raw, "curves")) row("figure", paste(raw$line, "at", raw$x), raw$y, NA_real_),
     # An item of times alone has none.
     if (length(digits)) row("fingerprint", names(digits), unname(digits), NA_real_)
   )

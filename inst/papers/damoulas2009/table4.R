@@ -7,7 +7,7 @@ about <- list(
 
 run <- function() {
   data <- paper_data("numerals")
-  averaged(lapply(seq_len(pick(1, 1, 50)), function(k) {
+  averaged(lapply(seq_len(pick(1, 4, 50)), function(k) {
     trial <- numerals_trial(data, k)
     single_errors(single_fits(trial, change = by_sampler()), trial)
   }))

@@ -24,6 +24,4 @@ run <- function() {
   )
 }
 
-draw <- function(raw) {
-  graphics::barplot(raw, las = 2, cex.names = 0.6, ylab = "inclusion")
-}
+draw <- draw_inclusion

@@ -22,5 +22,7 @@ run <- function() {
 }
 
 draw <- function(raw) {
-  graphics::boxplot(raw, las = 2, ylab = "kernel scale")
+  old <- graphics::par(mar = c(5, 4, 1, 1), las = 2)
+  on.exit(graphics::par(old))
+  graphics::boxplot(raw, ylab = "kernel scale", col = "grey90", outline = FALSE)
 }

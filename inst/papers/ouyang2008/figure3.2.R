@@ -14,4 +14,4 @@ run <- function() {
   )
 }
 
-draw <- function(raw) graphics::barplot(raw, las = 2, ylab = "inclusion")
+draw <- draw_inclusion

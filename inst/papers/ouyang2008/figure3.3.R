@@ -13,4 +13,4 @@ run <- function() {
   measured(sorted, raw = p)
 }
 
-draw <- function(raw) graphics::barplot(raw, las = 2, ylab = "inclusion")
+draw <- draw_inclusion

@@ -15,11 +15,13 @@ run <- function() {
 
 draw <- function(raw) {
   x <- sinc_test()
+  old <- graphics::par(mar = c(4, 4, 1, 1))
+  on.exit(graphics::par(old))
   graphics::plot(raw$data$x, raw$data$y, col = "#D55E00", pch = 4, las = 1, xlab = "x", ylab = "")
-  graphics::lines(x, sinc(x), col = "#0072B2")
-  graphics::lines(x, raw$f, col = "#009E73", lwd = 2)
+  graphics::lines(x, sinc(x), col = "grey40", lty = 2, lwd = 2)
+  graphics::lines(x, raw$f, col = "#0072B2", lwd = 2)
   graphics::legend(
-    "topright", c("data", "truth", "posterior mean"), col = c("#D55E00", "#0072B2", "#009E73"),
-    pch = c(4, NA, NA), lty = c(NA, 1, 1), bty = "n", cex = 0.8
+    "topright", c("data", "truth", "posterior mean"), col = c("#D55E00", "grey40", "#0072B2"),
+    pch = c(4, NA, NA), lty = c(NA, 2, 1), lwd = c(1, 2, 2), bty = "n", cex = 0.8
   )
 }

@@ -52,10 +52,12 @@ run <- function() {
     }))
   }))
   last <- function(engine, what) utils::tail(rows[rows$engine == engine, what], 1)
-  # The first time at which the error is within 0.005 of the best of all.
+  # The first time at which the error is within a standard error of the best of all.
+  best <- min(rows$error)
+  enough <- best + sqrt(best * (1 - best) / length(test))
   near <- function(engine) {
     own <- rows[rows$engine == engine, ]
-    good <- own$error <= min(rows$error) + 0.005
+    good <- own$error <= enough
     if (any(good)) min(own$seconds[good]) else NA_real_
   }
   error <- last("S-BSVM", "error") - last("ECM", "error")
@@ -64,18 +66,12 @@ run <- function() {
     "error, ECM" = last("ECM", "error"), "error, S-GPC" = last("S-GPC", "error"),
     "error, S-BSVM minus ECM" = error,
     "ECM takes times as long as S-BSVM" = near("ECM") / near("S-BSVM"),
-    "S-GPC takes times as long as S-BSVM" = near("S-GPC") / near("S-BSVM"), raw = rows
+    "S-GPC takes times as long as S-BSVM" = near("S-GPC") / near("S-BSVM"),
+    raw = curves(rows$engine, rows$seconds, rows$error)
   )
   # A paired difference of two classifiers on the same rows.
   numbers$mc_error[5] <- sqrt(max(abs(error), 1 / length(test)) / length(test))
   numbers
 }
 
-draw <- function(raw) {
-  engines <- unique(raw$engine)
-  graphics::plot(
-    raw$seconds, raw$error, col = match(raw$engine, engines), pch = 19, log = "x", las = 1,
-    xlab = "CPU seconds", ylab = "error"
-  )
-  graphics::legend("topright", engines, col = seq_along(engines), pch = 19)
-}
+draw <- function(raw) draw_curves(raw, "CPU seconds")

@@ -41,13 +41,13 @@ run <- function() {
     "the grid takes times as long" = grid$seconds / tuned$seconds,
     "theta by stochastic steps" = by_steps$kernel$lengthscale * sqrt(2),
     "error tuned by stochastic steps" = steps$ours[steps$quantity == "steps.error"],
-    raw = list(grid = cbind(thetas, grid$value), tuned = c(theta, error))
+    raw = curves(
+      rep(c("grid of widths", "the bound's width"), c(length(thetas), 1)), c(thetas, theta),
+      c(grid$value, error)
+    )
   )
   numbers$mc_error[4] <- sqrt(error * (1 - error) / nrow(data$x) / 2)
   numbers
 }
 
-draw <- function(raw) {
-  graphics::plot(raw$grid, type = "b", log = "x", xlab = "theta", ylab = "error")
-  graphics::points(raw$tuned[1], raw$tuned[2], col = "#D55E00", pch = 19)
-}
+draw <- function(raw) draw_curves(raw, "theta")

@@ -32,7 +32,9 @@ run <- function() {
     "error, 10 points, random" = rows$random[, "10"],
     "error, 10 points, kmeans minus random" =
       rows$kmeans[, "10"] - rows$random[, "10"]
-  ), raw = rows)
+  ), raw = curves(
+    rep(names(rows), each = length(counts)), rep(counts, 2), unlist(lapply(rows, colMeans))
+  ))
   if (size != "tiny") {
     out <- both(out, averaged(cbind(
       "error, 100 points" = rows$kmeans[, "100"],
@@ -43,14 +45,4 @@ run <- function() {
   out
 }
 
-draw <- function(raw) {
-  counts <- as.numeric(colnames(raw$kmeans))
-  graphics::matplot(
-    counts, sapply(raw, colMeans),
-    type = "b", log = "x", pch = 1:2, col = c("#0072B2", "#D55E00"), las = 1,
-    xlab = "inducing points", ylab = "error"
-  )
-  graphics::legend(
-    "topright", names(raw), col = c("#0072B2", "#D55E00"), pch = 1:2, lty = 1:2, bty = "n"
-  )
-}
+draw <- function(raw) draw_curves(raw, "inducing points")
