@@ -1,6 +1,6 @@
 # Latent functions of the multinomial probit model, one a class: y_c ~ N(f_c, 1), and the class is
 # that of the largest. Of two classes only f = (f_2 - f_1) / sqrt(2) counts, whose probit is the
-# probability of the second.
+# probability of the second, but for a share of the rows that is of any class.
 
 #' @exportS3Method
 latent.mkprobit <- function(object, rows = NULL, links = character(),
@@ -16,6 +16,10 @@ latent.mkprobit <- function(object, rows = NULL, links = character(),
   }
   # Draws have the effects of new groups, averages over draws of known ones have not.
   if (any(level_codes(rows$random) == 0L)) out$prob_sd <- NULL
+  share <- object$posterior$process$lapse
+  if (length(object$levels) == 2L && length(links) && !is.null(share)) {
+    out$prob_sd <- (1 - share) * probability_sd(out$mean, out$var, "probit", threads)
+  }
   c(out[c("mean", "var", "log_prob")], list(
     prob = stats::setNames(rep(list(out$prob), length(links)), links),
     prob_sd = if (!is.null(out$prob_sd)) {
@@ -96,13 +100,6 @@ mkprobit_moments <- function(object, points, threads) {
   }
   if (classes > 2L) return(Filter(Negate(is.null), out))
   difference_moments(object, out, points, threads)
-}
-
-# Log probabilities of classes where a share of the rows is of any class.
-lapsed <- function(log_prob, process, classes) {
-  share <- process$lapse
-  if (is.null(share)) return(log_prob)
-  log((1 - share) * exp(log_prob) + share / classes)
 }
 
 # What the share adds to the standard deviation of probabilities: it is known as well as an

@@ -58,7 +58,8 @@
 #'   probabilities. Random folds then decide between the start and the optimum, from which a few
 #'   steps lead on. Subsets are not learned. Variational means are
 #'   too near to zero, so the folds also choose a factor of the means, which `print()` shows. No
-#'   class of three or more has probability 0: a share of 0.1 / rows is divided evenly.
+#'   class has probability 0: a share of 0.1 / rows is divided evenly. The probit of the link of
+#'   two classes is the probability in the other rows.
 #'
 #' @section Groups: `y ~ x1 + x2 + (1 | g)` adds to each latent function an effect of the row's
 #'   group, \eqn{u_{cg} \sim N(0, v_g)}{u_cg ~ N(0, v_g)}. There may be several grouping factors,
