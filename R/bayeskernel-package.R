@@ -60,23 +60,24 @@
 #' `_interrupt`, `_response`, `_effects`, `_prior`, `_given_up`, `_learning_rate`, `_link`,
 #' `_kernel`, `_identification`, `_outlier` or `_outside`.
 #'
+#' @section Papers:
+#' [published()] has the arguments of each paper, and [reproduce()] runs its tables and figures. The
+#' package's site has an article for each.
+#' * `"luts2014"`, [bsvm()]: Luts, J. and Ormerod, J. T. (2014). Mean field variational Bayesian
+#'   inference for support vector machine classification. *Computational Statistics & Data
+#'   Analysis* 73, 163-176. \doi{10.1016/j.csda.2013.10.030}
+#' * `"wenzel2017"`, [gpsvm()]: Wenzel, F., Galy-Fajou, T., Deutsch, M. and Kloft, M. (2017).
+#'   Bayesian nonlinear support vector machines for big data. *ECML PKDD 2017*.
+#'   \doi{10.1007/978-3-319-71249-9_19}
+#' * `"damoulas2009"`, [mkprobit()]: Damoulas, T. and Girolami, M. A. (2009). Combining feature
+#'   spaces for classification. *Pattern Recognition* 42, 2671-2683.
+#'   \doi{10.1016/j.patcog.2009.04.002}
+#' * `"ouyang2008"`, [bark()] and [klr()]: Ouyang, Z. (2008). *Bayesian additive regression kernels*.
+#'   PhD thesis, Duke University.
+#' * `"vermaak2004"`, [seqkr()]: Vermaak, J., Godsill, S. J. and Doucet, A. (2004). Sequential
+#'   Bayesian kernel regression. *Advances in Neural Information Processing Systems* 16.
+#'
 #' @references
-#' Luts, J. and Ormerod, J. T. (2014). Mean field variational Bayesian inference
-#' for support vector machine classification. *Computational Statistics & Data
-#' Analysis* 73, 163-176. \doi{10.1016/j.csda.2013.10.030}
-#'
-#' Wenzel, F., Galy-Fajou, T., Deutsch, M. and Kloft, M. (2017). Bayesian
-#' nonlinear support vector machines for big data. *ECML PKDD 2017*.
-#' \doi{10.1007/978-3-319-71249-9_19}
-#'
-#' Ouyang, Z. (2008). *Bayesian additive regression kernels*. PhD thesis, Duke University.
-#'
-#' Damoulas, T. and Girolami, M. A. (2009). Combining feature spaces for classification. *Pattern
-#' Recognition* 42, 2671-2683. \doi{10.1016/j.patcog.2009.04.002}
-#'
-#' Vermaak, J., Godsill, S. J. and Doucet, A. (2004). Sequential Bayesian kernel regression.
-#' *Advances in Neural Information Processing Systems* 16.
-#'
 #' Polson, N. G. and Scott, S. L. (2011). Data augmentation for support vector machines. *Bayesian
 #' Analysis* 6, 1-23. \doi{10.1214/11-BA601}
 #'

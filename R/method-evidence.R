@@ -41,7 +41,10 @@
 #' anova(wind, both)
 #' @aliases log_evidence.bkm anova.bkm print.bayeskernel_anova
 #' @export
-log_evidence <- function(object, ...) UseMethod("log_evidence")
+log_evidence <- function(object, ...) {
+  check_given("object")
+  UseMethod("log_evidence")
+}
 
 #' @rdname log_evidence
 #' @export
@@ -150,9 +153,9 @@ sum_error <- function(x, copies = 1) {
   sqrt(total * squares / (total - 1))
 }
 
-# How often the rows of a fit count, which is not asked of units of trials.
+# How often the rows of a fit count.
 loo_copies <- function(object) {
-  if (is.null(object$units)) row_copies(object$weights, object$counted) else 1
+  if (is.null(object$units)) row_copies(object$weights, object$counted) else unit_copies(object)
 }
 
 need_same_rows <- function(first, other, name) {
@@ -295,11 +298,10 @@ unit_log_density <- function(object) {
   if (is.null(object$units)) return((object$weights %||% 1) * own_log_density(object))
   f <- by_unit(object, object$fitted[c("mean", "var")])
   nodes <- seq(-8, 8, by = 0.05)
-  log_p <- count_densities(object, list(
-    f = t(f$mean + outer(sqrt(f$var), nodes))
-  )) + stats::dnorm(nodes, log = TRUE) + log(0.05)
-  most <- apply(log_p, 2L, max)
-  most + log(colSums(exp(t(t(log_p) - most))))
+  copies <- unit_copies(object)
+  log_p <- t(count_densities(object, list(f = t(f$mean + outer(sqrt(f$var), nodes))))) / copies
+  mass <- stats::dnorm(nodes, log = TRUE) + log(0.05)
+  copies * log_row_sums(log_p + rep(mass, each = nrow(log_p)))
 }
 
 # Of the rows of the fit, averaged over the posterior.

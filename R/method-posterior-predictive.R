@@ -12,7 +12,7 @@
 #' @param re.form,seed As for [predict()][predict.bayeskernel_fit].
 #' @param link As for [predict()][predict.bayeskernel_fit]: how f becomes a probability.
 #' @param transform Return probabilities, as `posterior_epred()`, instead of f.
-#' @param prob Probability of the intervals, default 0.9.
+#' @param prob Probability of the intervals, default 0.95.
 #' @param pars Names of parameters; default all.
 #' @param y Responses of `newdata`; by default its column of that name.
 #' @param ... `loo()`: arguments of [loo::loo()]. `pp_check()`: arguments of the
@@ -37,8 +37,9 @@
 #' @section Weights: A row of weight w counts w times in `log_lik()` and
 #'   `loo()`, as a row of w trials does. In a [bark()] the weight divides the
 #'   variance of the row's noise, and the row counts once. A row of `cbind(successes, failures)` is
-#'   left out whole. Its likelihood counts the orders of its trials, as that of [stats::glm()] does;
-#'   that of one row for each trial does not. The two differ by a constant.
+#'   left out whole; of weight w, one of its w copies is. Its likelihood counts the orders of its
+#'   trials, as that of [stats::glm()] does; that of one row for each trial does not. The two differ
+#'   by a constant.
 #' @section Leave-one-out: A fit by expectation propagation has the predictive density of each row
 #'   given the others, from its cavities: `loo()` sums them, without importance sampling. So it does
 #'   for [bsvm()] and [gpsvm()] with `"ep"` for the probabilities of `predict()`. Other fits
@@ -130,7 +131,7 @@ predict_counts <- function(object, newdata, ask, re.form) {
       "Found: `terms` or `exclude`.", "Accepted: interval = \"credible\".", column = "interval"
     )
   }
-  trials <- if (is.null(newdata)) unit_trials(object)$all else new_trials(object, newdata)
+  trials <- if (is.null(newdata)) unit_trials(object)$all else rowSums(new_counts(object, newdata))
   draws <- count_draws(object, ask$ndraws, re.form, ask$link, ask$seed, newdata, trials)
   own <- function(x) if (is.null(newdata)) fill_excluded(x, object$na.action, ask$draws) else x
   whole <- function(x) {
@@ -147,29 +148,6 @@ predict_counts <- function(object, newdata, ask, re.form) {
   )
   if (is.null(newdata)) rate <- without_zero(object, rate)
   whole(cbind(fit = rate * own(trials), own(limits)))
-}
-
-# The trials of new rows of counts.
-new_trials <- function(object, newdata) {
-  response <- if (!is.null(object$formula)) stats::formula(object)[[2L]]
-  absent <- setdiff(all.vars(response), names(newdata))
-  counts <- if (is.list(newdata) && !is.null(response) && !length(absent)) {
-    tryCatch(eval(response, newdata, environment(object$formula)), error = function(e) NULL)
-  }
-  if (is.matrix(counts) && is.numeric(counts)) return(rowSums(counts))
-  bk_abort(
-    "argument", "The trials of the rows of `newdata` are not known.",
-    if (is.null(response)) {
-      "Found: a fit to a matrix, without a formula."
-    } else if (length(absent)) {
-      sprintf("Found: no %s.", list_some(paste0("`", absent, "`")))
-    },
-    if (!is.null(response)) {
-      sprintf("Accepted: the variables of `%s`, of which the sum counts.", deparse1(response))
-    },
-    "interval = \"credible\" is of the rate, and needs no trials.", column = "newdata",
-    found = names(newdata), expected = all.vars(response)
-  )
 }
 
 # What is not normalised over y is no law that responses could be drawn from.
@@ -205,7 +183,7 @@ predictive_draws <- function(object, newdata, draws, re.form = NULL, link = NULL
 
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method rstantools::posterior_interval
-posterior_interval.bayeskernel_fit <- function(object, prob = 0.9, pars = NULL, ...) {
+posterior_interval.bayeskernel_fit <- function(object, prob = 0.95, pars = NULL, ...) {
   check_whole(object, ...)
   prob <- check_number(prob, 0, 1, "prob", closed = FALSE)
   draws <- parameter_draws(object)

@@ -38,7 +38,7 @@
 #'   least this number. `"prevalence"`: the share of that class in the fit, for a rare class.
 #'   `"margin"`: the sign of the mean of f. Default `NULL`: the more probable class.
 #' @param se.fit Also return posterior standard deviations: of f or the mean, with `"prob"` and
-#'   `"response"` of the probability. For samplers: across draws of the conditional mean.
+#'   `"response"` of the probability.
 #' @param interval `"none"`; `"credible"`, or `"confidence"`, for the mean, f or a probability; or
 #'   `"prediction"`, for a new response of a regression, or for the number of successes of a [bkm()]
 #'   to counts, from draws. `newdata` then has the variables of the response, whose sum are the
@@ -445,6 +445,7 @@ class_spread <- function(object, rows, ask, most = 400L) {
   if (ask$interval == "none") {
     centred <- flat - rep(colMeans(flat), each = size[1])
     sd <- matrix(sqrt(colSums(centred^2) / (size[1] - 1)), n, NCOL(prob))
+    if (inherits(object, "mkprobit")) sd[] <- sqrt(sd^2 + lapse_sd(object, prob)^2)
     dimnames(sd) <- dimnames(prob)
     return(list(fit = prob, se.fit = sd))
   }

@@ -125,38 +125,38 @@ latent_draws.bark <- function(object, rows = NULL, take = NULL, response = FALSE
 #' @exportS3Method
 joint_draws.bark <- function(object, rows, take, threads) {
   bark_joint_draws(
-    object, scaled_predictors(object, rows$x), level_codes(rows$random), rows$random, take
+    object, scaled_predictors(object, rows$x), level_codes(rows$random), rows$random, take, threads
   )
 }
 
 # x: rows on the scale of the model.
-bark_joint_draws <- function(object, x, level, random, take) {
+bark_joint_draws <- function(object, x, level, random, take, threads = 1L) {
   core <- bark_core_draws(object, taken_draws(object, take))
   own <- object$posterior$x
   last <- cumsum(core$kernels$size)
   blocks <- core$blocks
   fixed <- block_columns(blocks, own, blocks$level)
-  at_rows <- block_columns(blocks, x, level)
   sizes <- c(if (isTRUE(blocks$linear)) ncol(own), blocks$levels)
-  f <- vapply(seq_along(last), function(d) {
+  unseen <- matrix(0, length(last), nrow(x))
+  for (d in seq_along(last)) {
     at <- last[d] - core$kernels$size[d] + seq_len(core$kernels$size[d])
-    centres <- core$kernels$location[at]
-    basis <- cbind(fixed, bark_basis(own, own, centres, core$lambda[d, ]))
+    basis <- cbind(fixed, bark_basis(own, own, core$kernels$location[at], core$lambda[d, ]))
     if (length(core$weights)) basis <- basis * sqrt(core$weights)
     own_variance <- core$kernels$block_variance[, d]
     variance <- c(rep(own_variance, sizes), core$kernels$variance[at])
     size <- length(variance)
     precision <- core$phi[d] * crossprod(basis) + diag(1 / variance, size)
-    beta <- c(core$kernels$block_mean[, d], core$kernels$mean[at])
-    if (size > 0L) beta <- beta + backsolve(chol(precision), stats::rnorm(size))
-    basis <- cbind(at_rows, bark_basis(x, own, centres, core$lambda[d, ]))
-    drop(basis %*% beta) + unseen_effects(random, own_variance)
-  }, numeric(nrow(x)))
+    error <- if (size > 0L) backsolve(chol(precision), stats::rnorm(size))
+    first <- seq_len(sum(sizes))
+    if (sum(sizes)) {
+      core$kernels$block_mean[, d] <- core$kernels$block_mean[, d] + error[first]
+    }
+    core$kernels$mean[at] <- core$kernels$mean[at] + error[sum(sizes) + seq_along(at)]
+    unseen[d, ] <- unseen_effects(random, own_variance)
+  }
+  f <- core_call(bark_latent_cpp(core, own, x, threads, level))$mean + unseen
   to_data <- object$transform$response
-  list(
-    f = to_data[1] + to_data[2] * t(matrix(f, nrow(x))),
-    cuts = if (length(object$levels) > 2L) core$cuts
-  )
+  list(f = to_data[1] + to_data[2] * f, cuts = if (length(object$levels) > 2L) core$cuts)
 }
 
 # Slopes of the plane that is closest to f, without random effects, over the rows of the fit, draws
@@ -207,16 +207,20 @@ unseen_effects <- function(random, variance) {
 }
 
 # Kernels at rows of `own`, places of the first vector of scales before those of the next, the
-# constant for location 0: rows of x x kernels.
+# constant for location 0: rows of x x kernels. Distances are those of products: |x - c|^2 = |x|^2 -
+# 2 x'c + |c|^2.
 bark_basis <- function(x, own, centres, lambda) {
   out <- matrix(1, nrow(x), length(centres))
   lambda <- matrix(lambda, ncol(own))
-  for (k in which(centres > 0)) {
-    scale <- lambda[, kernel_vector(centres[k], nrow(own))]
-    used <- which(scale > 0)
-    from <- rep(own[(centres[k] - 1) %% nrow(own) + 1, used], each = nrow(x))
-    root <- rep(sqrt(scale[used]), each = nrow(x))
-    out[, k] <- exp(-rowSums(((x[, used, drop = FALSE] - from) * root)^2))
+  vector <- kernel_vector(centres, nrow(own))
+  for (v in unique(vector[centres > 0])) {
+    at <- which(vector == v & centres > 0)
+    used <- which(lambda[, v] > 0)
+    root <- sqrt(lambda[used, v])
+    from <- t(own[(centres[at] - 1) %% nrow(own) + 1, used, drop = FALSE]) * root
+    rows <- x[, used, drop = FALSE] * rep(root, each = nrow(x))
+    far <- outer(rowSums(rows^2), colSums(from^2), `+`) - 2 * rows %*% from
+    out[, at] <- exp(-pmax(far, 0))
   }
   out
 }

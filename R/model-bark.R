@@ -29,7 +29,8 @@
 #' @param linear Whether to add a linear part, a coefficient for every column. Default `FALSE`. Not
 #'   with `select = TRUE`.
 #' @param prior Made by [bark_prior()]. `NULL` (default): `bark_prior()`, and for classes
-#'   `bark_prior(gamma = 5, epsilon = 0.5)`, which keeps the latent function bounded.
+#'   `bark_prior(gamma = 5, epsilon = 0.5)`: 10 kernels are expected, with coefficients of scale
+#'   `epsilon`, see Model.
 #' @param standardize Center and scale the predictors (default). The response of a regression always
 #'   is. Kernel scales refer to the standardized predictors.
 #' @param weights For a regression precision weights, as in [stats::lm()]. For classes counts,
@@ -51,8 +52,10 @@
 #'   \eqn{w_i}{w_i}, or \eqn{P(y_i = 1) = \Phi(f(x_i))}{P(y_i = 1) =
 #'   Phi(f(x_i))}, with \deqn{f(x) = \sum_j b_j \exp\{-\sum_l \lambda_l (x_l -
 #'   c_{jl})^2\}}{f(x) = sum_j b_j exp(-sum_l lambda_l (x_l - c_jl)^2)} and
-#'   centers \eqn{c_j}{c_j} among the rows of the data, whatever their weights,
-#'   or a constant instead of a kernel. Where [bark_prior()] has several
+#'   coefficients \eqn{b_j}{b_j} that are `epsilon` times Cauchy variables (Student t with
+#'   `alpha = 1` degree of freedom), and centers \eqn{c_j}{c_j} among the rows of the data,
+#'   whatever their weights, or a constant instead of a kernel. A regression learns `epsilon`; for classes it is 0.5, which
+#'   keeps the latent function bounded. Where [bark_prior()] has several
 #'   `vectors` of scales, as it has in a regression by default, each kernel j
 #'   has those of one of them. A scale lambda is a length-scale of
 #'   \eqn{1 / \sqrt{2 \lambda}}{1 / sqrt(2 lambda)} in [rbf()]. With three

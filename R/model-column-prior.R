@@ -160,6 +160,22 @@ warn_combined <- function(design, settings) {
   }
 }
 
+# As many columns as rows: nothing is left that tells of the noise, and mean field takes the most of
+# what its prior allows.
+warn_saturated <- function(rows, settings, parts) {
+  n <- sum(several_copies(rows$weights) %||% (rows$weights > 0))
+  if (settings$family != "gaussian" || !identical(settings$penalty, "none") || parts > 0L ||
+    settings$method == "gibbs" || !is.null(rows$data) || ncol(rows$x) < n) {
+    return(invisible())
+  }
+  bk_warn(
+    "identification", "The rows say nothing of the noise.",
+    sprintf("Found: %d columns and %.0f rows, which fit exactly.", ncol(rows$x), n),
+    "Its sd and those of the coefficients are too small.",
+    "Use penalty = \"learn\", fewer columns, or method = \"gibbs\"."
+  )
+}
+
 # The columns `at`, of which the coefficients of what they add have variances `variance`: f is the
 # sum of these parts, so that their coefficients are a triangular map of those of the columns.
 nested_block <- function(at, variance, design, nested) {

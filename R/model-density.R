@@ -2,7 +2,14 @@
 log_densities <- function(object, newdata = NULL, y = NULL, draws = NULL, seed) {
   latent <- posterior_latent(object, newdata, draws, seed = seed)
   n <- ncol(latent$f)
-  if (is.null(newdata) && !is.null(object$units)) return(count_densities(object, latent))
+  if (!is.null(object$units)) {
+    if (is.null(newdata)) return(count_densities(object, latent))
+    counts <- new_counts(object, newdata, y)
+    all <- rowSums(counts)
+    return(count_densities(
+      object, latent, list(all = all, positive = counts[, 1L]), lchoose(all, counts[, 1L])
+    ))
+  }
   codes <- if (is.null(newdata)) {
     if (is_regression(object)) object$y else own_classes(object)
   } else {
@@ -28,15 +35,42 @@ log_density <- function(y, f, sigma, link, regression) {
 }
 
 # Of pairs of counts, draws x units.
-count_densities <- function(object, latent) {
-  trials <- unit_trials(object)
+count_densities <- function(object, latent, trials = unit_trials(object),
+                            constant = unit_constant(object)) {
   each <- nrow(latent$f)
   link <- links_of(object)[1]
   out <- rep(trials$positive, each = each) * log_density(2, latent$f, NULL, link, FALSE) +
     rep(trials$all - trials$positive, each = each) * log_density(1, latent$f, NULL, link, FALSE) +
-    rep(unit_constant(object), each = each)
+    rep(constant, each = each)
   dim(out) <- dim(latent$f)
   out
+}
+
+# The successes and failures of new rows of counts.
+new_counts <- function(object, newdata, y = NULL) {
+  if (!is.null(y)) {
+    if (is.matrix(y) && is.numeric(y) && all(dim(y) == c(NROW(newdata), 2L))) return(y)
+    abort_argument(y, "y", "a matrix of successes and failures, a row for each of `newdata`")
+  }
+  response <- if (!is.null(object$formula)) stats::formula(object)[[2L]]
+  absent <- setdiff(all.vars(response), names(newdata))
+  counts <- if (is.list(newdata) && !is.null(response) && !length(absent)) {
+    tryCatch(eval(response, newdata, environment(object$formula)), error = function(e) NULL)
+  }
+  if (is.matrix(counts) && is.numeric(counts)) return(counts)
+  bk_abort(
+    "argument", "The trials of the rows of `newdata` are not known.",
+    if (is.null(response)) {
+      "Found: a fit to a matrix, without a formula."
+    } else if (length(absent)) {
+      sprintf("Found: no %s.", list_some(paste0("`", absent, "`")))
+    },
+    if (!is.null(response)) {
+      sprintf("Accepted: the variables of `%s`, of which the sum counts.", deparse1(response))
+    },
+    "interval = \"credible\" is of the rate, and needs no trials.", column = "newdata",
+    found = names(newdata), expected = all.vars(response)
+  )
 }
 
 label_densities <- function(object, latent, codes, own) {
@@ -46,6 +80,7 @@ label_densities <- function(object, latent, codes, own) {
       rep(codes, each = nrow(latent$f)), latent$f, latent$sigma,
       links_of(object)[1], is_regression(object)
     )
+    out <- lapsed(out, object$posterior$process, 2L)
     dim(out) <- dim(latent$f)
     # A row of weight w counts w times.
     weights <- if (own) likelihood_powers(object)
@@ -98,9 +133,9 @@ likelihood_powers <- function(object) {
 # log_densities() of the fit's own rows with a column for each time that a row counts, so that
 # leaving one out leaves the others.
 repeated_columns <- function(object, log_density) {
-  weights <- likelihood_powers(object)
+  weights <- if (is.null(object$units)) likelihood_powers(object) else unit_copies(object)
   copies <- row_copies(weights)
-  if (!is.null(object$units) || !any(copies > 1)) return(log_density)
+  if (!any(copies > 1)) return(log_density)
   at <- rep(seq_along(weights), copies)
   log_density[, at, drop = FALSE] / rep(weights[at], each = nrow(log_density))
 }

@@ -180,7 +180,9 @@ facts.bsvm <- function(object, only = NULL) {
     },
     "Not settled" = if (!is.null(object$posterior$selection$range)) unsettled_fact(object),
     Smooths = if (length(smooths)) smooths,
-    Processes = if (length(object$design$smooths)) process_fact(object),
+    Processes = if (length(object$design$smooths)) {
+      process_fact(object, component_parameters(object, NULL))
+    },
     Missing = if (length(missing)) missing_fact(object, missing),
     Counts = if (any(object$weights != 1) || length(object$weights) != object$n) {
       counts_fact(object)
@@ -275,7 +277,12 @@ facts.gpsvm <- function(object, only = NULL) {
     },
     "Learning rate" = rate_fact(object),
     "Class weights" = if (length(object$class_weights)) class_weights_fact(object),
-    Kernel = format(object$kernel),
+    # A constant was added to linear(), see with_constant().
+    Kernel = gsub(
+      "polynomial(degree = 1, offset = 1, ", "linear with constant(", format(object$kernel),
+      fixed = TRUE
+    ),
+    "Left out" = left_out_fact(object),
     Nugget = if (object$nugget > 0) format(object$nugget, digits = 4),
     Inducing = paste0(
       if (object$exact) "every row (exact process)" else sprintf("%d points", points),
@@ -486,6 +493,7 @@ fit_quality <- function(object) {
     chains = dim(object$draws)[2], draws = dim(object$draws)[1],
     warmup = object$sampler$warmup, thin = object$sampler$thin,
     max_rhat = worst(d$table$rhat, max), min_ess = worst(ess, min),
+    least = d$table$variable[which.min(ess)],
     interrupted = d$interrupted, until = d$until, sweeps = d$sweeps,
     apart = d$apart,
     # Of a selection whose draws began at a variational optimum.
@@ -497,6 +505,23 @@ fit_quality <- function(object) {
 left_out_score <- function(object) {
   elpd <- if (!is.null(object$loo)) cavity_elpd(object)
   if (length(elpd)) sum(elpd)
+}
+
+# The mean log-loss and the error of rows that are each predicted from the others. Of more classes
+# fits of before 0.16.0 do not know the error.
+left_out_fact <- function(object) {
+  rows <- if (is.null(object$link$slope)) object$loo else object$link$log_prob
+  if (length(rows) != object$n || anyNA(rows) || !is.null(object$units)) return(NULL)
+  w <- object$weights %||% rep(1, object$n)
+  error <- if (length(object$levels) == 2L) {
+    stats::weighted.mean(exp(rows) < 0.5, w)
+  } else {
+    object$link$error
+  }
+  paste0(
+    "log-loss ", format(-stats::weighted.mean(rows, w), digits = 3),
+    if (length(error)) sprintf(", error %.1f %%", 100 * error), " (each row from the others)"
+  )
 }
 
 # Of each row, as often as it counts. That of a unit of trials is known as a whole, and stands with

@@ -117,9 +117,11 @@ tune_process <- function(process, rows, data, sample, settings) {
   # Of the likelihood, with a learning rate and class weights; of the rows.
   few$users <- if (length(rows$weights)) rows$weights[sample$row] else rep(1, ncol(sample$x))
   few$copies <- if (length(data$copies) > 1L) data$copies[sample$row] else rep(1, ncol(sample$x))
+  all_rows <- nrow(few$x) == rows$n
+  if (length(data$copies) > 1L || !length(rows$weights)) few <- merge_repeats(few)
   few$left <- mixed_copies(few)
   classes <- machine_labels(rows$levels, data_positive(data))
-  if (may_add_points(settings) && is.null(settings$first) && nrow(few$x) == rows$n &&
+  if (may_add_points(settings) && is.null(settings$first) && all_rows &&
       exact_work(process, rows$n, classes) <= exact_quick$whole) {
     settings$exact <- TRUE
     settings$count <- rows$n
@@ -140,7 +142,7 @@ tune_process <- function(process, rows, data, sample, settings) {
     maximise_process(process, few, classes, settings, identical(settings$tune, "loo"))
   }
   if (isTRUE(found$tuned$interrupted)) stop_or_keep_tuning(settings)
-  found$tuned$rows <- nrow(few$x)
+  found$tuned$rows <- ncol(sample$x)
   found$tuned$by_default <- settings$by_default
   # Of other rows they tell nothing.
   same <- nrow(few$x) == rows$n && all(sample$row == seq_len(rows$n))
@@ -427,6 +429,23 @@ score_levels <- function(process, tuner, core, data, classes, settings) {
     }))
   }
   c(if (length(few)) few else all(if (settings$exact) 3e-3 else 1e-3), all(1e-4))
+}
+
+# Rows that repeat others as one that counts as often: repeated rows and counts say the same.
+merge_repeats <- function(data) {
+  # Of equal rows these are equal to the bit.
+  if (!anyDuplicated(rowSums(data$x))) return(data)
+  key <- do.call(paste, c(list(data$labels), as.data.frame(data$x)))
+  first <- match(key, key)
+  own <- unique(first)
+  if (length(own) == length(key)) return(data)
+  data$weights <- row_powers(data)
+  for (name in c("weights", "users", "copies")) {
+    data[[name]] <- unname(rowsum(data[[name]], first, reorder = FALSE)[, 1L])
+  }
+  data$x <- data$x[own, , drop = FALSE]
+  data$labels <- data$labels[own]
+  data
 }
 
 # The copies of each row of which one is left out. In a table of counts nearly all are of rows whose

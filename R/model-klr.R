@@ -77,7 +77,7 @@
 #'
 #' @seealso [gpsvm()] for more rows, [projection()], [klr_prior()], [klr_control()], [stop_at()];
 #'   [predict()][predict.bayeskernel_fit], [plot()][plot.bayeskernel_fit];
-#'   `vignette("dimension-reduction")`.
+#'   `vignette("dimension-reduction")`. [published()] has the settings of the thesis.
 #'
 #' @examples
 #' two <- droplevels(iris[51:150, ])
@@ -388,7 +388,10 @@ extras.klr <- function(object) {
 #' fit <- klr(x, x[, 1] > x[, 2], rank = 1, chains = 2, threads = 1, seed = 1)
 #' projection(fit)
 #' @export
-projection <- function(object, ...) UseMethod("projection")
+projection <- function(object, ...) {
+  check_given("object")
+  UseMethod("projection")
+}
 
 #' @rdname projection
 #' @export

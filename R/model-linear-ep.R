@@ -79,38 +79,76 @@ collect_ep <- function(fit, core, job) {
 }
 
 # The log density of each row given the others, in whose place the core has that of a row without
-# all of its copies. Units of trials stand as a whole.
+# all of its copies.
 loo_of_copies <- function(fit, core, job) {
-  copies <- row_copies(fit$weights, fit$counted)
+  counts <- !is.null(fit$units)
+  copies <- if (counts) unit_copies(fit)[fit$units] else row_copies(fit$weights, fit$counted)
   several <- which(copies > 1)
-  if (length(several) == 0L || !is.null(fit$units) || !is.null(job$atoms) ||
-    length(core$loo) != length(copies)) {
+  if (length(several) == 0L || !is.null(job$atoms) || length(core$loo) != length(copies)) {
     return(core$loo)
   }
-  if (is_regression(fit)) {
-    return(replace(core$loo, several, left_out_numbers(fit, job$design)[several]))
+  if (fit$family != "hinge") {
+    return(replace(core$loo, several, left_out_copies(fit, job$design, copies)[several]))
   }
+  if (counts) return(core$loo)
   at <- put_back_copies(core$left_out, core$mean, core$variance_f, copies)
   at <- lapply(at[c("mean", "var")], `[`, several)
-  link <- if (fit$family == "hinge") "probit" else fit$family
-  replace(core$loo, several, log(link_probability(fit$y[several] * at$mean, at$var, link)))
+  replace(core$loo, several, log(link_probability(fit$y[several] * at$mean, at$var, "probit")))
 }
 
-# The log density of each number without one of its copies: at a point of the grid its site is
-# normal and exact, and the weight of the point is what is left without the copy, which tells of the
-# noise, too.
-left_out_numbers <- function(fit, design) {
+# The log density of each row without one of its copies, of a unit of trials of all copies: at a
+# point of the grid by that of the row, and the weight of the point is what is left without the
+# copy, which tells of the variances, too.
+left_out_copies <- function(fit, design, copies) {
   at <- function(own) {
     f <- averaged_fitted(own, design)
+    if (!is_regression(fit)) return(last_copies(fit, f, copies))
+    # The site of a number is normal and exact.
     noise <- own$posterior$noise
     var <- noise * f$var / (noise - f$var)
     mean <- var * (f$mean / f$var - fit$y / noise)
     stats::dnorm(fit$y, mean, sqrt(var + noise), log = TRUE)
   }
-  if (!has_points(fit)) return(at(fit))
-  odds <- mapply(function(own, weight) log(weight) - at(own), at_points(fit), point_weights(fit))
-  most <- apply(odds, 1L, max)
-  -most - log(rowSums(exp(odds - most)))
+  out <- if (has_points(fit)) {
+    odds <- mapply(function(own, weight) log(weight) - at(own), at_points(fit), point_weights(fit))
+    -log_row_sums(odds)
+  } else {
+    at(fit)
+  }
+  if (is.null(fit$units)) out else copies * out
+}
+
+# By how much the evidence of the cavity of classes grows with the last copy. The cavity is the
+# normal law of f that all copies make one of the moments of `at`, found by its own updates on
+# nodes about these.
+last_copies <- function(fit, at, copies) {
+  use <- which(copies > 1)
+  row <- (fit$units %||% seq_along(copies))[use]
+  z <- seq(-8, 8, by = 0.25)
+  f <- at$mean[use] + outer(sqrt(at$var[use]), z)
+  y <- rep(own_classes(fit)[use], length(z))
+  density <- fit$weights[use] * log_density(y, f, NULL, links_of(fit)[1L], FALSE)
+  density <- unname(rowsum(matrix(density, nrow(f)), row, reorder = FALSE))
+  each <- copies[use][!duplicated(row)]
+  # From the slope and the curvature of the density at the mean.
+  middle <- match(0, z)
+  slope <- (density[, middle + 1L] - density[, middle - 1L]) / 0.5
+  bend <- density[, middle + 1L] - 2 * density[, middle] + density[, middle - 1L]
+  precision <- pmax(1 + bend / 0.25^2, 0.05)
+  shift <- -slope
+  cavity <- function() outer(shift, z) - outer(0.5 * precision, z^2)
+  for (step in 1:100) {
+    p <- cavity() + density
+    p <- exp(p - log_row_sums(p))
+    mean <- drop(p %*% z)
+    var <- pmax(drop(p %*% z^2) - mean^2, 1e-4)
+    by <- pmax(precision + 0.5 * (1 - 1 / var), 0.05) - precision
+    precision <- precision + by
+    shift <- shift - 0.5 * mean / var
+    if (all(abs(by) < 1e-6)) break
+  }
+  of <- function(share) log_row_sums(cavity() + share * density)
+  replace(NA * copies, use, (of(1) - of(1 - 1 / each))[match(row, unique(row))])
 }
 
 # At one point of a grid: what differs from the posterior as a whole.

@@ -123,6 +123,7 @@ settle_rows <- function(rows, settings, law) {
       (length(nested) && knows_nested(rows, "none", settings$prior, NULL, NULL))
     settings$penalty <- if (none) "none" else "learn"
   }
+  warn_saturated(rows, settings, parts + length(rows$processes))
   list(rows = rows, settings = settings, response = response, selected = selected, nested = nested)
 }
 

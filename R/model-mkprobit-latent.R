@@ -1,6 +1,6 @@
 # Latent functions of the multinomial probit model, one a class: y_c ~ N(f_c, 1), and the class is
 # that of the largest. Of two classes only f = (f_2 - f_1) / sqrt(2) counts, whose probit is the
-# probability of the second.
+# probability of the second, but for a share of the rows that is of any class.
 
 #' @exportS3Method
 latent.mkprobit <- function(object, rows = NULL, links = character(),
@@ -16,6 +16,10 @@ latent.mkprobit <- function(object, rows = NULL, links = character(),
   }
   # Draws have the effects of new groups, averages over draws of known ones have not.
   if (any(level_codes(rows$random) == 0L)) out$prob_sd <- NULL
+  share <- object$posterior$process$lapse
+  if (length(object$levels) == 2L && length(links) && !is.null(share)) {
+    out$prob_sd <- (1 - share) * probability_sd(out$mean, out$var, "probit", threads)
+  }
   c(out[c("mean", "var", "log_prob")], list(
     prob = stats::setNames(rep(list(out$prob), length(links)), links),
     prob_sd = if (!is.null(out$prob_sd)) {
@@ -39,7 +43,8 @@ points_of_fit <- function(object) {
 # Sources at points, in parts of some million kernel values, and the roots of noise variances by
 # which a process's are divided (NULL: 1). `f` is given the sources, how they are combined, which
 # points they are and these roots.
-mkprobit_parts <- function(object, points, width, threads, f) {
+# given: what the regressors leave open has been drawn and is no noise.
+mkprobit_parts <- function(object, points, width, threads, f, given = FALSE) {
   n <- ncol(points[[1]])
   process <- object$posterior$process
   parts <- lapply(row_slices(n, width), function(at) {
@@ -49,6 +54,10 @@ mkprobit_parts <- function(object, points, width, threads, f) {
       return(list(value = f(sources, object$combine, at, 1)))
     }
     features <- mkprobit_features(process, object$spaces, own, threads)
+    if (given) {
+      features$phi <- features$phi * rep(features$noise, each = nrow(features$phi))
+      features$noise[] <- 1
+    }
     sources <- list(list(kind = "matrix", k = features$phi))
     list(value = f(sources, "sum", at, features$noise), noise = features$noise)
   })
@@ -93,11 +102,11 @@ mkprobit_moments <- function(object, points, threads) {
   difference_moments(object, out, points, threads)
 }
 
-# Log probabilities of classes where a share of the rows is of any class.
-lapsed <- function(log_prob, process, classes) {
-  share <- process$lapse
-  if (is.null(share)) return(log_prob)
-  log((1 - share) * exp(log_prob) + share / classes)
+# What the share adds to the standard deviation of probabilities: it is known as well as an
+# exponential variable of its mean.
+lapse_sd <- function(object, prob) {
+  share <- object$posterior$process$lapse %||% 0
+  share * abs(1 / length(object$levels) - prob) / (1 - share)
 }
 
 # Of the difference of two classes; their functions are independent under q, not under the posterior
@@ -121,7 +130,9 @@ difference_moments <- function(object, out, points, threads) {
 # functions. Of type "mean" without what a process's regressors leave open, whose variance is the
 # attribute `rest`.
 # added: draws x rows x classes, to be added to the functions, or NULL.
-mkprobit_values <- function(object, points, take, seed, type, threads, added = NULL) {
+# given: whether this is all that the regressors leave open.
+mkprobit_values <- function(object, points, take, seed, type, threads, added = NULL,
+                            given = FALSE) {
   classes <- length(object$levels)
   n <- ncol(points[[1]])
   sampled <- object$method == "gibbs"
@@ -139,7 +150,7 @@ mkprobit_values <- function(object, points, take, seed, type, threads, added = N
         draws = as.double(count), seed = as.double(seed), type = kind, added = as.double(own),
         nodes = object$posterior$nodes, threads = threads
       )))$values
-    }
+    }, given
   )
   parts <- made$values
   out <- if (length(parts) == 1L) parts[[1]] else join_arrays(parts, 2L)
@@ -170,16 +181,56 @@ taken_chains <- function(core, take) {
 #' @exportS3Method
 latent_draws.mkprobit <- function(object, rows = NULL, take = NULL, response = FALSE,
                                   threads = getOption("bayeskernel.threads", 2L)) {
+  mkprobit_drawn(object, rows, take, threads)
+}
+
+#' @exportS3Method
+joint_draws.mkprobit <- function(object, rows, take, threads) {
+  mkprobit_drawn(object, rows, take, threads, rep(1L, nrow(rows$x)))
+}
+
+# block: of rows whose functions are drawn together; NULL: each apart.
+mkprobit_drawn <- function(object, rows, take, threads, block = NULL) {
   points <- if (is.null(rows)) points_of_fit(object) else points_of_rows(object, rows)
   seed <- if (object$method == "gibbs") 0 else sample.int(2^31 - 1, 1L)
   added <- new_group_effects(object, rows, draw_count(object, take))
   if (!is.null(added)) points[[length(points)]][points[[length(points)]] == 0L] <- -1L
-  values <- function(type) mkprobit_values(object, points, take, seed, type, threads, added)
+  given <- !is.null(block) && !is.null(object$posterior$process)
+  if (given) added <- (added %||% 0) + open_effects(object, points, block, take, threads)
+  values <- function(type) mkprobit_values(object, points, take, seed, type, threads, added, given)
   f <- values("link")
   if (length(object$levels) > 2L) return(list(f = f, probability = function() values("prob")))
   one <- (f[, , 2, drop = FALSE] - f[, , 1, drop = FALSE]) / sqrt(2)
   dim(one) <- dim(f)[1:2]
   list(f = one, mean = if (object$method == "gibbs") colMeans(one))
+}
+
+# What the regressors leave open of each function, draws x rows x classes: within a block of rows a
+# process of covariance v (k(x, x') - phi'phi). Of kernel matrices only that of a row is known.
+open_effects <- function(object, points, block, take, threads) {
+  process <- object$posterior$process
+  spaces <- object$spaces
+  classes <- length(object$levels)
+  out <- array(0, c(draw_count(object, take), length(block), classes))
+  if (isTRUE(process$direct)) return(out)
+  known <- !any(vapply(spaces, function(space) is_precomputed(space$kernel), NA))
+  for (at in split(seq_along(block), block)) {
+    own <- lapply(points, function(x) x[, at, drop = FALSE])
+    features <- mkprobit_features(process, spaces, own, threads)
+    phi <- features$phi[seq_along(process$picks), , drop = FALSE]
+    own <- own[seq_along(spaces)]
+    covariance <- if (known) {
+      process$variance * process_block(process, spaces, own, own, threads) -
+        crossprod(phi * rep(features$noise, each = nrow(phi)))
+    } else {
+      diag(features$noise^2 - 1, length(at))
+    }
+    root <- root_of(covariance, 1e-8 * process$variance)
+    for (k in seq_len(classes)) {
+      out[, at, k] <- normal_matrix(nrow(out), nrow(root)) %*% root
+    }
+  }
+  out
 }
 
 # Effects of groups that the fit has not seen, draws x rows x classes: a draw's is the same in all

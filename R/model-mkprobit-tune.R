@@ -251,8 +251,7 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
       variance = moved$process$variance * spread
     )
   }
-  # Of two classes the probability is the probit of their difference.
-  lapse <- if (settings$method == "vb" && classes > 2L) usual_lapse / length(at)
+  lapse <- if (settings$method == "vb") usual_lapse / length(at)
   few <- max(0, 1 - length(at) / many_rows)
   judged <- function(log_prob, moves, variance) {
     log_prob <- lapsed(log_prob[counted, , drop = FALSE], list(lapse = lapse), classes)

@@ -16,7 +16,8 @@
 #' @inheritParams fit-arguments
 #' @param x,formula A formula (one space, and random intercepts `(1 | g)`); or a numeric matrix or
 #'   data frame; or a named list of these, one for each space, also kernel matrices
-#'   ([precomputed()]), [basis()] and factors. Rows match by name.
+#'   ([precomputed()]), [basis()] and factors. Rows match by name. Not a sparse matrix: [gpsvm()]
+#'   alone takes one.
 #' @param data,y Data frame with the variables of `formula`. Or the classes, with `x` as data: a
 #'   factor, text, logical, 0/1 or -1/+1. All levels of a factor are classes.
 #' @param kernel A kernel for all spaces, or a list of one for each, see [kernels]. Default:
@@ -57,7 +58,8 @@
 #'   probabilities. Random folds then decide between the start and the optimum, from which a few
 #'   steps lead on. Subsets are not learned. Variational means are
 #'   too near to zero, so the folds also choose a factor of the means, which `print()` shows. No
-#'   class of three or more has probability 0: a share of 0.1 / rows is divided evenly.
+#'   class has probability 0: a share of 0.1 / rows is divided evenly. The probit of the link of
+#'   two classes is the probability in the other rows.
 #'
 #' @section Groups: `y ~ x1 + x2 + (1 | g)` adds to each latent function an effect of the row's
 #'   group, \eqn{u_{cg} \sim N(0, v_g)}{u_cg ~ N(0, v_g)}. There may be several grouping factors,

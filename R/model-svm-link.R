@@ -7,9 +7,9 @@
 # are not kept: the fit has `link`, a list of `intercept`, `slope`, `center`, `offset`, 0 in the
 # first form, `rows`, `value`, minus what they maximise, `by_variance`, the same by the first form,
 # `loss`, the mean log-loss of these rows, `log_prob`, of each row's class given the other rows
-# where these are all, `robust`, whether m and v are those of a normal law with
-# the quantiles of the draws, and `new`, another such list for rows of groups that the fit has not
-# seen; or of `why` there is none.
+# where these are all, `error`, the share of wrong classes then, of more than two, `robust`, whether
+# m and v are those of a normal law with the quantiles of the draws, and `new`, another such list for
+# rows of groups that the fit has not seen; or of `why` there is none.
 
 most_link_rows <- 20000L
 
@@ -34,6 +34,10 @@ add_link <- function(fit, left_out) {
   if (NROW(left_out$mean) == fit$n) {
     prob <- calibrated_probability(fit$link, as.matrix(left_out$mean), as.matrix(left_out$var))
     fit$link$log_prob <- log(pmax(own_probability(prob, left_out$y + 1L), 1e-300))
+    if (NCOL(prob) > 1L) {
+      wrong <- max.col(prob, "first") != left_out$y + 1L
+      fit$link$error <- stats::weighted.mean(wrong, fit$weights %||% rep(1, length(wrong)))
+    }
   }
   # `loo` is about the probabilities of predict().
   if (!is.null(fit$loo)) fit["loo"] <- list(fit$link$log_prob)
@@ -343,8 +347,9 @@ least_rows <- function(classes) if (classes > 2L) 30 else 3
 link_folds <- 10L
 link_chain <- c(warmup = 300L, draws = 500L)
 
-# Robust moments of rows by short chains without them, a tenth of each class at a time, `mean` and
-# `var`, and of all rows by the draws of the fit, `own`; or the reason why there are none.
+# Robust moments of rows by short chains without them, or without one of their copies, a tenth of
+# each class at a time, `mean` and `var`, and of all rows by the draws of the fit, `own`; or the
+# reason why there are none.
 left_out_of_chains <- function(fit, job) {
   design <- job$design
   y <- design$y
@@ -370,9 +375,12 @@ left_out_of_chains <- function(fit, job) {
   order <- with_seed(fit$seed %||% 1, order(y, stats::runif(n)))
   fold[order] <- rep_len(seq_len(link_folds), n)
   out <- list(mean = rep(NA_real_, n), var = rep(NA_real_, n), own = own)
+  # Of a row that counts several times all but one stay.
+  copies <- row_copies(design$weights_given %||% design$weights, design$counted)
+  stay <- 1 - 1 / pmax(rep_len(copies, n), 1)
   for (k in unique(fold)) {
     rows <- which(fold == k)
-    job$shared$data$weights <- replace(weights, rows, 0)
+    job$shared$data$weights <- replace(weights, rows, (weights * stay)[rows])
     core <- core_call(do.call(linear_chains, c(list(job$control), job$shared)))
     if (core$status$interrupted || nzchar(core$status$failure)) {
       return("The chains without some of the rows came to no end.")
@@ -694,7 +702,7 @@ draw_probability <- function(object, latent, link) {
   # Of one model of all classes, which depends on all functions.
   if (is.function(latent$probability)) return(latent$probability())
   if (link == "calibrated") return(calibrated_draws(latent$link %||% object$link, f))
-  if (classes == 2L) return(link_curve(f, link))
+  if (classes == 2L) return(fit_curve(object, f, link))
   prob <- if (is.null(latent$cuts)) {
     link_curve(f, link)
   } else {

@@ -171,15 +171,24 @@ plot_traces <- function(draws, max_panels = 6L) {
   # More points than this hide each other and make huge vector files.
   keep <- spread_over(iterations, 2000)
   for (v in shown) {
-    bk_panel(
-      c(1, iterations), range(draws[, , v], finite = TRUE), xlab = "Kept draw", main = names[v],
-      grid = "y"
-    )
+    limits <- trace_limits(draws[, , v])
+    bk_panel(c(1, iterations), limits, xlab = "Kept draw", main = names[v], grid = "y")
+    beyond <- sum(draws[, , v] < limits[1] | draws[, , v] > limits[2], na.rm = TRUE)
+    if (beyond > 0L) bk_note(sprintf("%d beyond the axis", beyond))
     for (chain in seq_len(dim(draws)[2])) {
       graphics::lines(keep, draws[keep, chain, v], col = colours[chain], lwd = 0.7)
     }
   }
   invisible(NULL)
+}
+
+# The range of draws, without few that are so far that the others look flat.
+trace_limits <- function(values) {
+  values <- values[is.finite(values)]
+  middle <- stats::quantile(values, c(0.01, 0.99), names = FALSE)
+  room <- 3 * diff(middle)
+  near <- values >= middle[1] - room & values <= middle[2] + room
+  if (room > 0) range(values[near]) else range(values)
 }
 
 # Where the axis of a bound begins: the first passes may climb so far that the rest looks flat.
@@ -215,6 +224,11 @@ hidden_note <- function(hidden) {
     paste(if (hidden == 1L) "first pass" else sprintf("first %d passes", hidden), "below the axis")
   }
 }
+
+two_intervals <- function(level) sprintf("50 %% and %s intervals", percent(level))
+
+# Chances of the ends of an interval of `level`, of the quartiles and the median.
+five_ends <- function(level) c((1 - level) / 2, 0.25, 0.5, 0.75, (1 + level) / 2)
 
 # How opaque points are: many would hide each other.
 many_alpha <- function(n) max(0.2, min(1, sqrt(500 / n)))

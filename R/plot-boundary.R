@@ -2,7 +2,11 @@
 
 boundary_data <- function(x, columns, newdata, y, link) {
   columns <- check_boundary_columns(x, columns)
-  newdata <- newdata %||% drawn_rows(x)
+  if (is.null(newdata)) {
+    newdata <- drawn_rows(x)
+    # Of a matrix of predictors.
+    if (is.null(x$formula)) y <- y %||% newdata$.response
+  }
   points <- boundary_points(x, columns, newdata, y)
   held <- held_row(x)
   field <- boundary_field(x, columns, points$at, link, held = held)
@@ -91,6 +95,8 @@ draw_boundary <- function(x, data, main) {
   contour_field(
     field, field$sd, pretty(field$sd, 5), lty = 2, lwd = 0.8, col = "grey40", drawlabels = TRUE
   )
+  few <- shows_inducing(x, points, columns)
+  if (few) graphics::points(x$inducing[, columns], pch = 3, cex = 0.7, lwd = 1.2, col = "grey30")
   if (numbered) {
     number_points(points, field)
   } else {
@@ -99,8 +105,6 @@ draw_boundary <- function(x, data, main) {
       bg = point_colours(points$class, colours)
     )
   }
-  few <- shows_inducing(x, points, columns)
-  if (few) graphics::points(x$inducing[, columns], pch = 3, cex = 0.7, lwd = 1.4)
   bk_note(boundary_note(few), below = TRUE)
   if (!is.null(attr(data, "held"))) bk_note(attr(data, "held"), adj = 0)
 }
@@ -179,10 +183,10 @@ shows_inducing <- function(x, points, columns) {
   all(columns %in% colnames(x$inducing)) && (rows == 0L || nrow(x$inducing) < 0.5 * rows)
 }
 
-# The rows of the fit if they are not so many that they hide the field.
+# The rows of the fit, as many of them as do not hide the field.
 drawn_rows <- function(x, most = 1000L) {
-  data <- if (isTRUE(x$n <= most)) fit_data(x)
-  if (is.data.frame(data) && nrow(data) == x$n) data
+  data <- if (!is.null(x$n)) fit_data(x)
+  if (is.data.frame(data) && nrow(data) == x$n) data[spread_over(nrow(data), most), , drop = FALSE]
 }
 
 # The rows of `newdata` on the two axes, and the numbers of their classes, NA where they are not

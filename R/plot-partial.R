@@ -1,9 +1,9 @@
 # Partial dependence: what the function, or the probabilities, do on average when one predictor
 # changes; and the number of kernels.
 
-partial_table <- function(x, newdata, pars, threads, re.form = NULL) {
+partial_table <- function(x, newdata, pars, threads, re.form = NA, level = 0.95) {
   groups <- check_re_form(re.form)
-  source <- partial_source(x, newdata, threads, groups)
+  source <- partial_source(x, newdata, threads, groups, level)
   if (is.null(pars)) {
     strength <- source$strength()
     pars <- names(strength)[sort(utils::head(order(-strength), 6L))]
@@ -18,9 +18,12 @@ partial_table <- function(x, newdata, pars, threads, re.form = NULL) {
   }, names(curves), curves))
   rownames(out) <- NULL
   points <- levels | source$few[pars]
+  lines <- do.call(rbind, Map(function(name, curve) {
+    if (!is.null(attr(curve, "lines"))) cbind(predictor = name, attr(curve, "lines"))
+  }, pars[!points], curves[!points]))
   structure(
-    out, points = pars[points], rows = source$rows[pars[!points]],
-    whom = groups_meant(x, newdata, groups),
+    out, points = pars[points], rows = source$rows[pars[!points]], lines = lines,
+    whom = groups_meant(x, newdata, groups, !is.null(lines)),
     seen = if (is.null(newdata) && length(source$names) == 1L) seen_rows(x, source$names)
   )
 }
@@ -37,19 +40,22 @@ seen_rows <- function(x, name) {
 }
 
 # For which groups the curves of a fit with random effects are; NULL of other fits.
-groups_meant <- function(x, newdata, groups) {
+groups_meant <- function(x, newdata, groups, lines) {
   names <- unique(unlist(lapply(x$design$random, `[[`, "label")))
   if (length(names) == 0L) return(NULL)
   names <- abbreviate_end(names, 24L)
   switch(groups,
     new = sprintf("for a new group of %s", names),
-    none = sprintf("for a group of %s with effect 0", names),
-    sprintf("average over the %s groups of %s", if (is.null(newdata)) "known" else "given", names)
+    none = sprintf("random effects of %s at 0", names),
+    sprintf(
+      if (lines) "%s groups of %s, thin, and their average" else "average over the %s groups of %s",
+      if (is.null(newdata)) "known" else "given", names
+    )
   )
 }
 
 # Back to a table a predictor, with factors for levels.
-draw_partial <- function(x, data, main) {
+draw_partial <- function(x, data, level, main) {
   names <- unique(data$predictor)
   plot_partial(x, lapply(stats::setNames(nm = names), function(name) {
     curve <- data[data$predictor == name, names(data) != "predictor", drop = FALSE]
@@ -57,7 +63,7 @@ draw_partial <- function(x, data, main) {
     points <- name %in% attr(data, "points")
     curve$value <- if (points) factor(text, unique(text)) else text_numbers(text)
     curve
-  }), main, data)
+  }), main, data, level)
 }
 
 # What partial dependence is drawn from.
@@ -65,19 +71,20 @@ draw_partial <- function(x, data, main) {
 # Returns a list: `names` of the predictors that may change; `few`, which have few values;
 #   `strength()`, how much each matters, named; `curve(name)`, a data frame with `value`, for more
 #   than two classes `class`, `fit`, `lwr`, `upr`.
-partial_source <- function(x, newdata, threads, groups) {
+partial_source <- function(x, newdata, threads, groups, level) {
   data <- partial_data(x, newdata)
   if (groups == "new") data[group_variables(x$design)] <- "a new group"
   data <- complete_rows(x, data, groups)
   names <- partial_names(x, data)
-  grids <- lapply(data[names], value_grid)
+  # Classes are as many curves, and probabilities of more than two take longer.
+  many <- length(x$levels) > 2L
+  grids <- lapply(data[names], value_grid, if (many) 45L else 101L)
   part <- function(rows, name, values) {
     out <- rows[rep(seq_len(nrow(rows)), length(values)), , drop = FALSE]
     out[[name]] <- rep(values, each = nrow(rows))
     out
   }
-  # Classes are as many curves, and probabilities of more than two take longer.
-  most <- if (length(x$levels) > 2L) max(40, 400 %/% length(x$levels)) else 200
+  most <- if (many) max(40, 400 %/% length(x$levels)) else 200
   rows <- data[spread_over(nrow(data), most), , drop = FALSE]
   few <- rows[spread_over(nrow(rows), 40L), , drop = FALSE]
   list(
@@ -95,7 +102,7 @@ partial_source <- function(x, newdata, threads, groups) {
     curve = function(name) {
       values <- grids[[name]]
       all <- new_rows(x, part(rows, name, values), groups, named = TRUE)
-      data_curve(x, all, values, threads)
+      data_curve(x, all, values, threads, level, if (groups == "as given") finest_groups(all))
     }
   )
 }
@@ -123,11 +130,13 @@ average_rows <- function(values, count) {
   rowsum(values, rep(seq_len(count), each = each), reorder = FALSE) / each
 }
 
-# The average of predictions at each value, with 90 % intervals over 400 draws, 150 of more than two
+# The average of predictions at each value, with intervals over 400 draws, 150 of more than two
 # classes; without one for a posterior mode.
-data_curve <- function(x, rows, values, threads) {
+# groups: of the rows, for the attribute `lines`, a curve of each; or NULL.
+data_curve <- function(x, rows, values, threads, level, groups = NULL) {
   count <- length(values)
-  fit <- average_rows(predicted_values(x, rows, threads), count)
+  each <- predicted_values(x, rows, threads)
+  fit <- average_rows(each, count)
   draws <- if (x$method != "ecm") {
     many <- if (length(x$levels) > 2L) 150L else 400L
     drawn_values(x, with_seed(1, partial_draws(x, rows, count, many, threads)))
@@ -136,11 +145,24 @@ data_curve <- function(x, rows, values, threads) {
     band <- matrix(NA_real_, 2L, count)
     if (!is.null(draws)) {
       own <- if (length(dim(draws)) == 3L) draws[, , k] else draws
-      band <- column_quantiles(t(average_rows(t(own), count)), c(0.05, 0.95))
+      band <- column_quantiles(t(average_rows(t(own), count)), c(1 - level, 1 + level) / 2)
     }
     curve_table(x, values, unname(fit[, k]), band, k)
   })
-  do.call(rbind, parts)
+  out <- do.call(rbind, parts)
+  if (is.null(groups) || ncol(fit) > 1L || !is.numeric(values)) return(out)
+  at <- rep(values, each = nrow(each) / count)
+  lines <- stats::aggregate(list(fit = drop(each)), list(value = at, group = groups), mean)
+  structure(out, lines = lines)
+}
+
+# Lines that are many are faint.
+line_alpha <- function(lines) max(0.12, min(0.4, 8 / length(unique(lines$group))))
+
+# Names of the groups of the random term of most columns, by row; NULL without one.
+finest_groups <- function(rows) {
+  width <- vapply(rows$random, function(term) ncol(term$z), 1L)
+  rows$random[which.max(width)][1L][[1L]]$name
 }
 
 curve_table <- function(x, value, fit, band, k) {
@@ -160,38 +182,30 @@ partial_draws.default <- function(x, rows, count, take, threads) {
 #' @exportS3Method
 partial_draws.seqkr <- function(x, rows, count, take, threads) joint_draws(x, rows, take, threads)
 
+#' @exportS3Method
+partial_draws.bark <- partial_draws.seqkr
+
 # The band is of each value.
 #' @exportS3Method
 partial_draws.gpsvm <- function(x, rows, count, take, threads) {
-  each <- nrow(rows$x) / count
-  block_draws(x, rows, take, threads, rep(seq_len(count), each = each))
+  block_draws(x, rows, take, threads, rep(seq_len(count), each = nrow(rows$x) / count))
 }
 
-# f is normal given the kernels: every row of a draw takes the same quantile, which are spread
-# evenly over the draws (the fractional parts of the golden ratio's multiples).
 #' @exportS3Method
-partial_draws.bark <- function(x, rows, count, take, threads) {
-  core <- bark_core_draws(x, taken_draws(x, take))
-  f <- core_call(bark_latent_cpp(
-    core, x$posterior$x, scaled_predictors(x, rows$x), threads, level_codes(rows$random)
-  ))
-  z <- stats::qnorm((seq_along(core$phi) * (sqrt(5) - 1) / 2) %% 1)
-  to_data <- x$transform$response
-  list(
-    f = to_data[1] + to_data[2] * (f$mean + z * sqrt(f$var)),
-    cuts = if (length(x$levels) > 2L) core$cuts
-  )
+partial_draws.mkprobit <- function(x, rows, count, take, threads) {
+  mkprobit_drawn(x, rows, take, threads, rep(seq_len(count), each = nrow(rows$x) / count))
 }
 
-plot_partial <- function(x, curves, main, data) {
+plot_partial <- function(x, curves, main, data, level) {
   curve_panels(
-    curves, response_label(x), main_title(main, partial_title(!anyNA(data$lwr))),
-    if (length(x$levels) > 2L) x$levels, attr(data, "rows"), attr(data, "whom"), attr(data, "seen")
+    curves, response_label(x), main_title(main, partial_title(!anyNA(data$lwr), level)),
+    if (length(x$levels) > 2L) x$levels, attr(data, "rows"), attr(data, "whom"),
+    attr(data, "seen"), attr(data, "lines")
   )
 }
 
-partial_title <- function(banded) {
-  paste0("Partial dependence", if (banded) ", 90 % intervals")
+partial_title <- function(banded, level) {
+  paste0("Partial dependence", if (banded) sprintf(", %s intervals", percent(level)))
 }
 
 # A panel for each predictor.
@@ -201,18 +215,22 @@ partial_title <- function(banded) {
 # rows: named: values of numbers in the rows, shown along the axis.
 # note: a line below the title.
 # seen: rows behind the curve of the only panel, `value` and `y`.
+# lines: of each `group` of a `predictor`, `value` and `fit`.
 curve_panels <- function(curves, label, title, classes = NULL, rows, note,
-                         seen = NULL) {
+                         seen = NULL, lines = NULL) {
   old <- bk_looks(length(curves))
   old$omi <- graphics::par("omi")
   on.exit(graphics::par(old))
-  # One key for all panels, at the right of them.
-  several <- length(curves) > 1L && length(classes) > 0L
-  labels <- if (several) outer_labels(classes) else if (length(classes)) key_labels(classes)
-  if (length(curves) > 1L) title <- title_outside(title, !is.null(note))
-  count <- max(1L, length(classes))
-  colours <- bk_palette(count)
-  limits <- range(unlist(lapply(curves, `[`, c("fit", "lwr", "upr"))), seen$y, na.rm = TRUE)
+  # One key for all panels, at the right of them; of many classes names at the curves.
+  many <- length(classes) > most_curves
+  several <- length(curves) > 1L && length(classes) > 0L && !many
+  shown <- sort(unique(unlist(lapply(curves, told_classes, classes))))
+  colours <- rep_len("grey75", max(1L, length(classes)))
+  colours[shown] <- bk_palette(length(shown))
+  labels <- if (length(classes) && !many) (if (several) outer_labels else key_labels)(classes)
+  if (length(curves) > 1L) title <- title_outside(title, many || !is.null(note))
+  ends <- unlist(lapply(curves, `[`, c("fit", "lwr", "upr")))
+  limits <- range(ends, seen$y, lines$fit, na.rm = TRUE)
   if (diff(limits) < 1e-8 * max(abs(limits), 1)) limits <- limits + c(-1, 1)
   # Room for numbers of many digits.
   digits <- max(nchar(format(pretty(limits), trim = TRUE)))
@@ -220,6 +238,9 @@ curve_panels <- function(curves, label, title, classes = NULL, rows, note,
   for (name in names(curves)) {
     graphics::par(mar = mar)
     curve <- curves[[name]]
+    told <- told_classes(curve, classes)
+    size <- min(1, 0.75 / graphics::par("cex"))
+    if (many) tags <- margin_labels(abbreviate_middle(classes[told], 14L), 4, size, 0.2)
     is_level <- is.factor(curve$value)
     at <- as.numeric(curve$value)
     xlab <- abbreviate_middle(name)
@@ -234,25 +255,79 @@ curve_panels <- function(curves, label, title, classes = NULL, rows, note,
       where <- if (is_level) match(as.character(seen$value), levels(curve$value)) else seen$value
       graphics::points(where, seen$y, pch = 19, cex = 0.5, col = seen_colour(nrow(seen)))
     }
-    class <- if (is.null(curve$class)) 1L else match(curve$class, classes)
-    for (k in seq_len(count)) {
-      own <- class == k
-      shift <- if (is_level) 0.25 * ((k - 0.5) / count - 0.5) else 0
-      draw_band(at[own] + shift, curve[own, ], is_level, colours[k], bk_lines(count)[k])
+    shown <- lines[lines$predictor == name, ]
+    for (own in split(seq_along(shown$group), shown$group)) {
+      faint <- grDevices::adjustcolor(colours[1], line_alpha(lines))
+      graphics::lines(shown[own, c("value", "fit")], col = faint)
     }
-    if (length(classes) && !several) key_classes(labels, colours, bk_lines(count))
+    draw_curves(curve, at, classes, told, is_level, colours)
+    if (many) name_curves(curve, classes[told], tags, size, colours[told])
+    if (length(labels) && !several) key_classes(labels, colours, 1L)
   }
   outside <- attr(title, "outside")
   if (!is.null(outside)) {
-    line <- if (is.null(note)) -0.1 else 1.1
+    line <- if (is.null(note) && !many) -0.1 else 1.1
     graphics::mtext(outside, outer = TRUE, adj = 0.02, line = line, cex = 1.05)
   }
+  if (many) note <- paste(c(note, gray_classes), collapse = "; ")
   if (!is.null(note) && is.null(outside)) {
     bk_note(note, adj = 0)
   } else if (!is.null(note)) {
     graphics::mtext(note, 3, 0, outer = TRUE, adj = 0.02, cex = 0.75, col = muted[["axis"]])
   }
-  if (several) key_outside(labels, colours, bk_lines(count))
+  if (several) key_outside(labels, colours, 1L)
+}
+
+# Most classes whose curves can be told apart.
+most_curves <- 5L
+
+# Numbers of the classes whose curves are in colors: all, or the few that change most.
+told_classes <- function(curve, classes) {
+  if (length(classes) <= most_curves) return(seq_len(max(1L, length(classes))))
+  change <- tapply(curve$fit, factor(curve$class, classes), function(fit) diff(range(fit)))
+  sort(order(-change)[seq_len(most_curves)])
+}
+
+# Of a table with curves of several predictors.
+told_rows <- function(data, classes) {
+  if (length(classes) <= most_curves) return(rep(TRUE, nrow(data)))
+  unsplit(lapply(split(data, data$predictor), function(curve) {
+    as.character(curve$class) %in% classes[told_classes(curve, classes)]
+  }), data$predictor)
+}
+
+gray_classes <- "gray: classes that change less"
+
+# The curves in colors over the others in gray, which have no bands.
+draw_curves <- function(curve, at, classes, told, is_level, colours) {
+  class <- if (is.null(curve$class)) 1L else match(curve$class, classes)
+  for (k in setdiff(class, told)) {
+    draw <- if (is_level) graphics::points else graphics::lines
+    draw(at[class == k], curve$fit[class == k], col = "grey75", cex = 0.6)
+  }
+  for (j in seq_along(told)) {
+    own <- class == told[j]
+    shift <- if (is_level) 0.25 * ((j - 0.5) / length(told) - 0.5) else 0
+    draw_band(at[own] + shift, curve[own, ], is_level, colours[told[j]])
+  }
+}
+
+# Names of classes right of the panel, as high as their curves end, or nearly.
+name_curves <- function(curve, classes, tags, size, colours) {
+  ends <- vapply(classes, function(class) utils::tail(curve$fit[curve$class == class], 1L), 0)
+  graphics::text(
+    graphics::par("usr")[2] + 0.5 * graphics::strwidth("0"),
+    apart(ends, 1.4 * graphics::strheight("0", cex = size)), tags,
+    adj = c(0, 0.5), cex = size, col = colours, xpd = NA
+  )
+}
+
+# Numbers moved until they are at least `gap` apart, in their order.
+apart <- function(y, gap) {
+  by <- order(y)
+  steps <- gap * seq_along(y)
+  moved <- cummax(y[by] - steps) + steps
+  replace(y, by, moved - mean(moved - y[by]))
 }
 
 # Of several panels one title, in room above them all: "" for each panel, with the title as
@@ -267,7 +342,7 @@ title_outside <- function(title, noted) {
   structure("", outside = title)
 }
 
-draw_band <- function(at, curve, is_level, colour, line) {
+draw_band <- function(at, curve, is_level, colour, line = 1L) {
   if (is_level) {
     graphics::segments(at, curve$lwr, at, curve$upr, col = colour, lwd = 2)
     graphics::points(at, curve$fit, pch = 19, cex = 0.9, col = colour)

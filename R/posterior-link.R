@@ -19,6 +19,21 @@ link_curve <- function(f, link) {
   f
 }
 
+# Log probabilities of classes where a share of the rows is of any class, as of a tuned process.
+lapsed <- function(log_prob, process, classes) {
+  share <- process$lapse
+  if (is.null(share)) return(log_prob)
+  log((1 - share) * exp(log_prob) + share / classes)
+}
+
+# link_curve() of two classes of a fit.
+fit_curve <- function(object, f, link) {
+  p <- link_curve(f, link)
+  process <- object$posterior$process
+  if (!is.null(process$lapse)) p[] <- exp(lapsed(log(p), process, 2L))
+  p
+}
+
 # Probabilities of one or more machines by each link; those of several are divided by their sum.
 link_moments <- function(mean, var, links) {
   prob <- lapply(links, function(link) {
@@ -45,6 +60,11 @@ column_quantiles <- function(x, probs) {
   part <- pmax(at - low, 0)
   high <- pmin(low + 1, n)
   sorted[low, , drop = FALSE] * (1 - part) + sorted[high, , drop = FALSE] * part
+}
+
+log_row_sums <- function(x) {
+  most <- apply(x, 1L, max)
+  most + log(rowSums(exp(x - most)))
 }
 
 # Far from every class all are 0.

@@ -566,6 +566,11 @@ unit_shares <- function(object) {
   trials$positive / trials$all
 }
 
+# How often each unit counts.
+unit_copies <- function(object) {
+  rep_len(row_copies(attr(object$units, "weights")), max(object$units))
+}
+
 # What the number of orders of the trials adds to the logarithm of the probability of the counts: a
 # unit of weight w is w units. Fits of before 0.15.0 do not know their weights.
 unit_constant <- function(object) {

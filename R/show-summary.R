@@ -202,8 +202,8 @@ facts_at_head <- c("title", "Posterior", "Rows", "Groups")
 
 # What print() of a fit says in addition to its tables.
 facts_in_short <- c(
-  "Selection", "Not settled", "Missing", "Processes", "Kernel", "Kernels", "Not tuned", "Inducing",
-  "Spaces", "Weights", "Projection", "Agreement", "Fit", "Counts", "Chains", "Noise",
+  "Selection", "Not settled", "Missing", "Processes", "Kernel", "Kernels", "Left out", "Not tuned",
+  "Inducing", "Spaces", "Weights", "Projection", "Agreement", "Fit", "Counts", "Chains", "Noise",
   "Dropped"
 )
 
@@ -389,7 +389,7 @@ print_measures <- function(measures, digits) {
 convergence_line <- function(x) {
   d <- x$diagnostics
   time <- if (length(x$elapsed)) sprintf(", %s~s", format(x$elapsed[["total"]], digits = 2))
-  paste0(if (is.null(d$chains)) variational_line(d) else sampler_line(d), time)
+  paste0(if (is.null(d$chains)) variational_line(d) else sampler_line(d), time, ".")
 }
 
 sampler_line <- function(d) {
@@ -403,7 +403,9 @@ sampler_line <- function(d) {
     } else {
       paste0(
         sprintf("R-hat at most %.2f", d$max_rhat),
-        if (!is.na(d$min_ess)) sprintf(", ESS at least %.0f", d$min_ess)
+        if (!is.na(d$min_ess)) sprintf(", ESS at least %.0f", d$min_ess),
+        # No table has it.
+        sprintf("~(%s)", grep("^[fub]\\[", d$least, value = TRUE))
       )
     }
   )
@@ -465,7 +467,7 @@ exact_method <- function(x) {
 
 quality_note <- function(x) {
   d <- x$diagnostics
-  line <- paste0(convergence_line(x), ".")
+  line <- convergence_line(x)
   if (is.null(d$chains)) {
     return(c(line, if (x$method %in% c("vb", "svi")) {
       sprintf(

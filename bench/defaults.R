@@ -1,14 +1,15 @@
-# Every model at its defaults beside the peer that a user would take, on ordinary
-# data: CPU seconds of the fit and the loss of the third of the rows that is held
-# out (log-loss of classes, root mean squared error of numbers), means over random
-# thirds, in one run. `se` is the standard error of the difference of the losses
-# over the thirds. Then the examples of README.
+# Every model at its defaults compared with two peers that a user would take, on data that are
+# known: CPU seconds of the fit and the loss of the third of the rows that is held out (log-loss of
+# classes with probabilities of at least 0.001, as forests give some of 0; root mean squared error
+# of numbers), means over random thirds, in one run. Then the examples of README.
 #
 #   Rscript bench/defaults.R            all
-#   Rscript bench/defaults.R quakes     those whose name matches
+#   Rscript bench/defaults.R Sonar      those whose name matches
 #   SPLITS=2 Rscript bench/defaults.R   over another number of thirds than 5
 #
-# Peers that are not installed are left out. One thread each.
+# The tables are as README and vignettes/peers.Rmd have them. Bold: the smallest loss, and those
+# that are not two standard errors of their difference (over the thirds) larger.
+# Data and peers that are not installed are left out. One thread each.
 
 source("bench/helpers.R")
 suppressPackageStartupMessages(library(bayeskernel))
@@ -18,179 +19,207 @@ held_out <- function(data, seed = 1) {
   test <- sample(nrow(data), nrow(data) %/% 3)
   list(train = data[-test, ], test = data[test, ])
 }
-log_loss_of <- function(p, y) {
-  if (is.matrix(p)) p <- p[cbind(seq_along(y), match(y, colnames(p)))]
-  -mean(log(pmax(p, 1e-15)))
-}
-# p is that of TRUE, or of the second level.
-two_loss <- function(p, y) {
-  y <- if (is.factor(y)) y == levels(y)[2] else y
-  log_loss_of(ifelse(y, p, 1 - p), y)
+from <- function(name, package) {
+  if (!has(package)) return(NULL)
+  utils::data(list = name, package = package, envir = environment())
+  get(name)
 }
 rmse <- function(f, y) sqrt(mean((f - y)^2))
+# Probabilities, rows x classes, or of the second class.
+class_losses <- function(p, y) {
+  y <- factor(y)
+  if (NCOL(p) == 1L) p <- cbind(1 - c(p), c(p), deparse.level = 0)
+  if (is.null(colnames(p))) colnames(p) <- levels(y)
+  own <- p[cbind(seq_along(y), match(y, colnames(p)))]
+  c(
+    loss = -mean(log(pmin(pmax(own, 1e-3), 1 - 1e-3))),
+    error = mean(colnames(p)[max.col(p, "first")] != y)
+  )
+}
 
+# The grid is in units of the default, one over the number of predictors.
 tuned_svm <- function(formula, train) {
   set.seed(1)
+  columns <- ncol(model.matrix(formula, train)) - 1
   best <- e1071::tune.svm(
-    formula, data = train, gamma = 2^(-5:0), cost = 4^(-1:2),
+    formula, data = train, gamma = 2^(-2:3) / columns, cost = 4^(0:2),
     tunecontrol = e1071::tune.control(cross = 5)
   )$best.parameters
   e1071::svm(formula, data = train, gamma = best$gamma, cost = best$cost, probability = TRUE)
 }
-svm_p <- function(fit, test) {
-  attr(predict(fit, test, probability = TRUE), "probabilities")
-}
 
-bdf <- nlme::bdf
-bdf$high <- factor(bdf$langPOST > 40)
+# A way to fit and predict: `needs` a package; `fit(formula, train)`; `predict(fit, rows)`.
+way <- function(name, needs, fit, predict) {
+  list(name = name, needs = needs, fit = fit, predict = predict)
+}
+svm <- way("`e1071::svm`, tuned", "e1071", tuned_svm, function(fit, rows) {
+  attr(predict(fit, rows, probability = TRUE), "probabilities")
+})
+forest <- way("`ranger`", "ranger", function(formula, train) {
+  classes <- is.factor(train[[all.vars(formula)[1]]])
+  ranger::ranger(formula, train, probability = classes, num.threads = 1, seed = 1)
+}, function(fit, rows) predict(fit, rows)$predictions)
+mixed <- function(formula, nodes = 1L) {
+  way("`lme4::glmer`", "lme4", function(ignored, train) {
+    lme4::glmer(formula, train, binomial, nAGQ = nodes)
+  }, function(fit, rows) predict(fit, rows, type = "response", allow.new.levels = TRUE))
+}
+curves <- function(name, formula) {
+  way(name, "mgcv", function(ignored, train) {
+    if (grepl("bam", name)) return(mgcv::bam(formula, data = train))
+    mgcv::gam(formula, data = train, method = "REML")
+  }, predict)
+}
+process <- way("`kernlab::gausspr`", "kernlab", function(formula, train) {
+  set.seed(1)
+  utils::capture.output(fit <- kernlab::gausspr(formula, train))
+  fit
+}, function(fit, rows) c(kernlab::predict(fit, rows)))
+trees <- way("`dbarts::bart`", "dbarts", function(formula, train) {
+  y <- all.vars(formula)[1]
+  set.seed(1)
+  fit <- dbarts::bart(
+    train[names(train) != y], train[[y]], keeptrees = TRUE, verbose = FALSE, nthread = 1
+  )
+  list(fit = fit, y = y)
+}, function(fit, rows) colMeans(predict(fit$fit, rows[names(rows) != fit$y])))
+boosting <- way("`gbm`, 500 trees", "gbm", function(formula, train) {
+  y <- all.vars(formula)[1]
+  train[[y]] <- as.integer(train[[y]]) - 1L
+  set.seed(1)
+  gbm::gbm(formula, "bernoulli", train, n.trees = 500, interaction.depth = 4, n.cores = 1)
+}, function(fit, rows) predict(fit, rows, n.trees = 500, type = "response"))
+lasso <- way("`glmnet::cv.glmnet`", "glmnet", function(formula, train) {
+  y <- all.vars(formula)[1]
+  set.seed(1)
+  x <- as.matrix(train[names(train) != y])
+  list(fit = glmnet::cv.glmnet(x, train[[y]], family = "binomial"), y = y)
+}, function(fit, rows) {
+  x <- as.matrix(rows[names(rows) != fit$y])
+  predict(fit$fit, x, type = "response", s = "lambda.min")
+})
+discriminant <- way("`MASS::lda`", "MASS", function(formula, train) {
+  MASS::lda(formula, train)
+}, function(fit, rows) predict(fit, rows)$posterior)
+ours <- function(name, fit) {
+  way(paste0("`", name, "`"), "bayeskernel", fit, function(fit, rows) {
+    if (is.null(fit$levels)) predict(fit, rows) else predict(fit, rows, type = "prob")
+  })
+}
+gaussian_svm <- ours("gpsvm()", function(formula, train) gpsvm(formula, train, seed = 1))
+
+bdf <- nlme::bdf[c("langPOST", "IQ.verb", "ses", "langPRET", "schoolNR")]
 bdf$school <- factor(bdf$schoolNR, ordered = FALSE)
-toenail <- if (has("HSAUR3")) {
-  utils::data("toenail", package = "HSAUR3", envir = environment())
-  get("toenail")
+bdf$high <- factor(bdf$langPOST > 40)
+known <- function(data, response) {
+  if (!is.null(data)) data[[response]] <- factor(data[[response]])
+  data
 }
-deep <- transform(datasets::quakes, deep = factor(depth > 300))
-two <- droplevels(datasets::iris[51:150, ])
-nile <- data.frame(year = 1871:1970, flow = as.numeric(datasets::Nile))
 
-# data; ours and peer: fit(train), loss(fit, test).
+# Two descriptions of the same molecules, each a space.
+molecules <- from("dhfr", "caret")
+families <- split(names(molecules)[-1], sub("_.*", "", names(molecules)[-1]))
+spaces_of <- function(rows) lapply(families, function(names) rows[names])
+
+# data, formula, and the ways: ours first.
 cases <- list(
-  "bsvm() toenail" = list(
-    data = toenail, peer = "lme4::glmer", needs = c("HSAUR3", "lme4"),
-    ours = function(d) bsvm(outcome ~ treatment * time + (1 | patientID), d),
-    our_loss = function(fit, t) {
-      two_loss(predict(fit, t, type = "prob")[, 2], t$outcome)
-    },
-    theirs = function(d) {
-      lme4::glmer(outcome ~ treatment * time + (1 | patientID), d, binomial)
-    },
-    their_loss = function(fit, t) {
-      two_loss(predict(fit, t, type = "response", allow.new.levels = TRUE), t$outcome)
-    }
+  "Sonar" = list(from("Sonar", "mlbench"), Class ~ ., gaussian_svm, svm, forest),
+  "Pima diabetes" = list(
+    from("PimaIndiansDiabetes", "mlbench"), diabetes ~ ., gaussian_svm, svm, forest
   ),
-  "bkm() pupils, logit" = list(
-    data = bdf, peer = "lme4::glmer", needs = "lme4",
-    ours = function(d) bkm(high ~ IQ.verb + ses + langPRET + (1 | school), d),
-    our_loss = function(fit, t) {
-      two_loss(predict(fit, t, type = "prob")[, 2], t$high)
-    },
-    theirs = function(d) {
-      lme4::glmer(high ~ IQ.verb + ses + langPRET + (1 | school), d, binomial)
-    },
-    their_loss = function(fit, t) {
-      two_loss(predict(fit, t, type = "response", allow.new.levels = TRUE), t$high)
-    }
+  "Glass, 6 classes" = list(from("Glass", "mlbench"), Type ~ ., gaussian_svm, svm, forest),
+  "Vowel, 11 classes" = list(from("Vowel", "mlbench")[-1], Class ~ ., gaussian_svm, svm, forest),
+  "spam" = list(from("spam", "kernlab"), type ~ ., gaussian_svm, boosting, forest),
+  "spam, linear" = list(
+    from("spam", "kernlab"), type ~ ., ours("bsvm(select = TRUE)", function(formula, train) {
+      bsvm(formula, train, select = TRUE)
+    }), lasso
   ),
-  "bkm() pupils, curves" = list(
-    data = bdf, peer = "mgcv::bam", needs = "mgcv",
-    ours = function(d) bkm(langPOST ~ s(IQ.verb) + s(ses) + (1 | school), d),
-    our_loss = function(fit, t) rmse(predict(fit, t), t$langPOST),
-    theirs = function(d) {
-      mgcv::bam(langPOST ~ s(IQ.verb) + s(ses) + s(school, bs = "re"), data = d)
-    },
-    their_loss = function(fit, t) rmse(predict(fit, t), t$langPOST)
+  "DHFR, two spaces" = list(
+    molecules, Y ~ ., way("`mkprobit()`", "bayeskernel", function(formula, train) {
+      mkprobit(spaces_of(train), train$Y, seed = 1)
+    }, function(fit, rows) predict(fit, spaces_of(rows), type = "prob")), svm, forest
   ),
-  "bsvm(select = TRUE) spam" = list(
-    data = if (has("kernlab")) {
-      utils::data("spam", package = "kernlab", envir = environment())
-      get("spam")
-    },
-    peer = "glmnet::cv.glmnet", needs = c("kernlab", "glmnet"),
-    ours = function(d) bsvm(type ~ ., d, select = TRUE),
-    our_loss = function(fit, t) {
-      two_loss(predict(fit, t, type = "prob")[, 2], t$type)
-    },
-    theirs = function(d) {
-      set.seed(1)
-      glmnet::cv.glmnet(as.matrix(d[-58]), d$type, family = "binomial")
-    },
-    their_loss = function(fit, t) {
-      p <- predict(fit, as.matrix(t[-58]), type = "response", s = "lambda.min")
-      two_loss(drop(p), t$type)
-    }
+  "two irises" = list(
+    droplevels(datasets::iris[51:150, ]), Species ~ .,
+    ours("klr()", function(formula, train) klr(formula, train, rank = 1, seed = 1)),
+    svm, discriminant
   ),
-  "gpsvm() quakes" = list(
-    data = deep, peer = "e1071::svm, tuned", needs = "e1071",
-    ours = function(d) gpsvm(deep ~ long + lat, d),
-    our_loss = function(fit, t) {
-      two_loss(predict(fit, t, type = "prob")[, 2], t$deep)
-    },
-    theirs = function(d) tuned_svm(deep ~ long + lat, d),
-    their_loss = function(fit, t) log_loss_of(svm_p(fit, t), t$deep)
+  "pupils in schools" = list(
+    bdf, high ~ IQ.verb + ses + langPRET + school,
+    ours("bkm()", function(ignored, train) {
+      bkm(high ~ IQ.verb + ses + langPRET + (1 | school), train)
+    }), mixed(high ~ IQ.verb + ses + langPRET + (1 | school)), forest
   ),
-  "mkprobit() irises" = list(
-    data = datasets::iris, peer = "nnet::multinom", needs = "nnet",
-    ours = function(d) mkprobit(Species ~ ., d),
-    our_loss = function(fit, t) {
-      log_loss_of(predict(fit, t, type = "prob"), t$Species)
-    },
-    theirs = function(d) nnet::multinom(Species ~ ., d, trace = FALSE),
-    their_loss = function(fit, t) {
-      log_loss_of(predict(fit, t, type = "probs"), t$Species)
-    }
+  "toenail trial" = list(
+    known(from("toenail", "HSAUR3"), "outcome"), outcome ~ treatment + time + patientID,
+    ours("bsvm()", function(ignored, train) {
+      bsvm(outcome ~ treatment * time + (1 | patientID), train)
+    }), mixed(outcome ~ treatment * time + (1 | patientID), 25L), forest
   ),
-  "bark() Boston" = list(
-    data = MASS::Boston, peer = "dbarts::bart", needs = "dbarts",
-    ours = function(d) bark(medv ~ ., d, seed = 1),
-    our_loss = function(fit, t) rmse(predict(fit, t), t$medv),
-    theirs = function(d) {
-      dbarts::bart(d[-14], d$medv, keeptrees = TRUE, verbose = FALSE, nthread = 1)
-    },
-    their_loss = function(fit, t) rmse(colMeans(predict(fit, t[-14])), t$medv)
+  "Boston" = list(
+    MASS::Boston, medv ~ ., ours("bark()", function(f, train) bark(f, train, seed = 1)),
+    trees, forest
   ),
-  "bark() ozone" = list(
-    data = stats::na.omit(datasets::airquality), peer = "mgcv::gam",
-    needs = "mgcv",
-    ours = function(d) bark(Ozone ~ ., d, seed = 1),
-    our_loss = function(fit, t) rmse(predict(fit, t), t$Ozone),
-    theirs = function(d) {
-      mgcv::gam(
-        Ozone ~ s(Solar.R) + s(Wind) + s(Temp) + s(Month, k = 4) + s(Day), data = d, method = "REML"
-      )
-    },
-    their_loss = function(fit, t) rmse(predict(fit, t), t$Ozone)
+  "ozone" = list(
+    stats::na.omit(datasets::airquality), Ozone ~ .,
+    ours("bark()", function(f, train) bark(f, train, seed = 1)),
+    curves("`mgcv::gam`", Ozone ~ s(Solar.R) + s(Wind) + s(Temp) + s(Month, k = 4) + s(Day)), forest
   ),
-  "seqkr() Nile" = list(
-    data = nile, peer = "mgcv::gam", needs = "mgcv",
-    ours = function(d) seqkr(flow ~ year, d, seed = 1),
-    our_loss = function(fit, t) rmse(predict(fit, t), t$flow),
-    theirs = function(d) mgcv::gam(flow ~ s(year), data = d, method = "REML"),
-    their_loss = function(fit, t) rmse(predict(fit, t), t$flow)
+  "motorcycle" = list(
+    MASS::mcycle, accel ~ times, ours("seqkr()", function(f, train) seqkr(f, train, seed = 1)),
+    curves("`mgcv::gam`", accel ~ s(times)), process
   ),
-  "klr() two irises" = list(
-    data = two, peer = "e1071::svm, tuned", needs = "e1071",
-    ours = function(d) klr(Species ~ ., d, rank = 1, seed = 1),
-    our_loss = function(fit, t) {
-      log_loss_of(predict(fit, t, type = "prob"), t$Species)
-    },
-    theirs = function(d) tuned_svm(Species ~ ., d),
-    their_loss = function(fit, t) log_loss_of(svm_p(fit, t), t$Species)
+  "pupils, curves" = list(
+    bdf, langPOST ~ IQ.verb + ses + school, ours("bkm()", function(ignored, train) {
+      bkm(langPOST ~ s(IQ.verb) + s(ses) + (1 | school), train)
+    }), curves("`mgcv::bam`", langPOST ~ s(IQ.verb) + s(ses) + s(school, bs = "re")), forest
   )
 )
 
-run_split <- function(case, seed) {
-  parts <- held_out(case$data, seed)
-  ours <- timed(function() quietly(case$ours(parts$train)))
-  out <- c(
-    rows = nrow(parts$train), ours_s = ours$seconds,
-    loss = case$our_loss(ours$value, parts$test), peer_s = NA, peer_loss = NA
-  )
-  if (all(vapply(case$needs, has, NA))) {
-    theirs <- timed(function() quietly(case$theirs(parts$train)))
-    out["peer_s"] <- theirs$seconds
-    out["peer_loss"] <- quietly(case$their_loss(theirs$value, parts$test))
-  }
-  out
+# Seconds, loss and error of each way, ways x 3.
+run_split <- function(data, formula, ways, seed) {
+  parts <- held_out(data, seed)
+  y <- eval(formula[[2]], parts$test)
+  out <- vapply(ways, function(way) {
+    done <- timed(function() quietly(way$fit(formula, parts$train)))
+    p <- quietly(way$predict(done$value, parts$test))
+    losses <- if (is.numeric(y)) c(loss = rmse(c(p), y), error = NA) else class_losses(p, y)
+    c(seconds = done$seconds, losses)
+  }, numeric(3))
+  t(out)
 }
 
 run_case <- function(name, case, splits = as.integer(Sys.getenv("SPLITS", "5"))) {
-  runs <- vapply(seq_len(splits), function(seed) run_split(case, seed), numeric(5))
-  mean <- rowMeans(runs)
+  data <- case[[1]]
+  ways <- Filter(function(way) has(way$needs), case[-(1:2)])
+  runs <- vapply(seq_len(splits), function(seed) {
+    run_split(data, case[[2]], ways, seed)
+  }, matrix(0, length(ways), 3))
+  mean <- apply(runs, 1:2, mean)
+  loss <- matrix(runs[, 2, ], length(ways))
+  best <- which.min(mean[, 2])
+  apart <- sweep(loss, 2, loss[best, ])
+  se <- apply(apart, 1, stats::sd) / sqrt(splits)
   data.frame(
-    work = name, rows = mean[["rows"]], ours_s = mean[["ours_s"]], loss = mean[["loss"]],
-    peer = case$peer, peer_s = mean[["peer_s"]], peer_loss = mean[["peer_loss"]],
-    se = stats::sd(runs["loss", ] - runs["peer_loss", ]) / sqrt(splits),
-    ratio = mean[["ours_s"]] / mean[["peer_s"]]
+    data = name, rows = nrow(data) - nrow(data) %/% 3, way = vapply(ways, `[[`, "", "name"),
+    seconds = mean[, 1], loss = mean[, 2], error = mean[, 3], se = se,
+    best = !(rowMeans(apart) > 2 * se), row.names = NULL
   )
+}
+
+# A row of the table: the number of each way, and its seconds.
+cells <- function(table, what) {
+  own <- function(x) format(signif(x, 3), digits = 3, nsmall = if (x < 1) 3 else 0)
+  vapply(split(table, factor(table$data, unique(table$data))), function(case) {
+    number <- vapply(case[[what]], own, "")
+    if (what == "loss") number <- ifelse(case$best, paste0("**", number, "**"), number)
+    seconds <- if (what == "loss") {
+      sprintf(" (%s s)", vapply(case$seconds, function(s) format(signif(s, 2)), ""))
+    }
+    text <- c(paste0(case$way, " ", number, seconds), "")[1:3]
+    sprintf("| %s, %d | %s |", case$data[1], case$rows[1], paste(text, collapse = " | "))
+  }, "")
 }
 
 # The examples of README, as they stand.
@@ -218,11 +247,11 @@ print_machine()
 wanted <- commandArgs(TRUE)
 names <- names(cases)
 if (length(wanted)) names <- grep(wanted[1], names, value = TRUE)
-names <- Filter(function(name) !is.null(cases[[name]]$data), names)
-table <- do.call(rbind, lapply(names, function(name) {
-  run_case(name, cases[[name]])
-}))
+names <- Filter(function(name) !is.null(cases[[name]][[1]]), names)
+table <- do.call(rbind, lapply(names, function(name) run_case(name, cases[[name]])))
 print(table, digits = 3, row.names = FALSE, right = FALSE)
+writeLines(c("", "Loss (CPU seconds):", cells(table, "loss")))
+writeLines(c("", "Error:", cells(table[!is.na(table$error), ], "error"), ""))
 if (length(wanted) == 0L) {
   print(readme_seconds(), digits = 2, row.names = FALSE, right = FALSE)
 }

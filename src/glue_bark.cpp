@@ -350,9 +350,9 @@ Rcpp::List bark_fit_cpp(const Rcpp::List& data, const Rcpp::List& prior,
 }
 
 // Averages over the draws at the rows of newx: the mean of f, its variance in
-// all, and the probabilities of the classes with their sds over draws. `level`:
-// rows x factors of random intercepts, 0 for a level that the fit has not seen,
-// over whose effects the sds are, too; NULL for rows without these effects.
+// all, and the probabilities of the classes with their posterior sds. `level`:
+// rows x factors of random intercepts, 0 for a level that the fit has not seen;
+// NULL for rows without these effects.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List bark_predict_cpp(const Rcpp::List& draws,
                             const Rcpp::NumericMatrix& x,

@@ -18,5 +18,4 @@
 #include "bark/start.cpp"
 #include "bark/state.cpp"
 #include "bark/structured_moves.cpp"
-#include "bark/unseen.cpp"
 #include "bark/averages.cpp"

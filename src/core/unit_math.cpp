@@ -12,3 +12,4 @@
 #include "math/quadrature.cpp"
 #include "math/tableau.cpp"
 #include "math/spd.cpp"
+#include "math/interval_variance.cpp"

@@ -57,6 +57,17 @@ test_that("a probability has a standard deviation, on new and on own rows", {
   }, two = TRUE)
 })
 
+test_that("the standard deviation of a probability is that of its draws", {
+  for_each_case(function(one, object, new) {
+    if (!can_draw(object)) return(invisible())
+    sd <- predict(object, new, type = "prob", se.fit = TRUE)$se.fit
+    draws <- do.call(rbind, lapply(1:20, function(seed) {
+      predict(object, new, type = "prob", draws = TRUE, seed = seed)
+    }))
+    expect_equal(mean(sd), mean(apply(draws, 2L, stats::sd)), tolerance = 0.05, info = one$name)
+  }, two = TRUE)
+})
+
 test_that("intervals hold the mean and widen with their level", {
   for_each_case(function(one, object, new) {
     if (one$classes && !one$two) return(invisible())

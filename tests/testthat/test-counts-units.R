@@ -161,3 +161,43 @@ test_that("a row of counts of weight 2 has the likelihood of two rows", {
   own <- bkm(cbind(s, f) ~ x, counted, weights = part, threads = 1)
   expect_lt(abs(logLik(own) - logLik(ml)), 0.1)
 })
+
+test_that("leave-one-out of weighted counts, and of labels in groups, is that of repeated rows", {
+  skip_if_not_installed("loo")
+  d <- counted
+  set.seed(2)
+  d$w <- sample(1:3, 20, TRUE)
+  d$g <- factor(rep(1:5, 4))
+  d$y <- rbinom(20, 1, plogis(d$x))
+  long <- d[rep(1:20, d$w), ]
+  same <- function(formula, family, tolerance, ...) {
+    fits <- list(
+      bkm(formula, d, family, weights = w, threads = 1, seed = 1, ...),
+      bkm(formula, long, family, threads = 1, seed = 1, ...)
+    )
+    found <- lapply(fits, function(fit) loo::loo(fit)$estimates[1:2, ])
+    expect_lt(max(abs(found[[1]] - found[[2]])), tolerance)
+  }
+  for (family in c("logit", "probit")) {
+    same(cbind(s, f) ~ x, family, 0.001)
+    same(cbind(s, f) ~ x + (1 | g), family, 0.01)
+    same(y ~ x + (1 | g), family, 0.15)
+    same(cbind(s, f) ~ x, family, 0.4, method = "vb") |> suppressWarnings()
+  }
+  same(cbind(s, f) ~ x, "logit", 0.4, method = "gibbs") |> suppressWarnings()
+})
+
+test_that("log_lik() of counts at new rows is the binomial probability", {
+  skip_if_not_installed("rstantools")
+  fit <- bkm(cbind(s, f) ~ x, counted, "logit", prior = counted_prior, threads = 1)
+  new <- counted[c(3, 9, 1), ]
+  p <- rstantools::posterior_epred(fit, new, ndraws = 50, seed = 1)
+  exact <- t(apply(p, 1, function(p) dbinom(new$s, new$n, p, log = TRUE)))
+  found <- rstantools::log_lik(fit, new, ndraws = 50, seed = 1)
+  expect_equal(unname(found), unname(exact))
+  y <- cbind(new$s, new$f)
+  expect_identical(rstantools::log_lik(fit, new["x"], y, ndraws = 50, seed = 1), found)
+  expect_error(
+    rstantools::log_lik(fit, new["x"], new$s), "successes", class = "bayeskernel_error_argument"
+  )
+})

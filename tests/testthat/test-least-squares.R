@@ -147,3 +147,14 @@ test_that("new rows that ask for the effect of a dropped column are warned of", 
     )
   }
 })
+
+test_that("as many columns as rows without a penalty are warned of", {
+  set.seed(3)
+  d <- data.frame(y = rnorm(8), matrix(rnorm(48), 8))
+  expect_warning(
+    bkm(y ~ ., cbind(d, z = rnorm(8)), penalty = "none", method = "vb", threads = 1),
+    class = "bayeskernel_warning_identification"
+  )
+  expect_no_warning(bkm(y ~ ., d, penalty = "none", method = "vb", threads = 1))
+  expect_no_warning(bkm(y ~ ., cbind(d, z = rnorm(8)), method = "vb", threads = 1))
+})

@@ -29,3 +29,18 @@ test_that("the lengthscale of three classes is not below the distance of rows", 
   fit <- machine(k ~ x + z, unit, weights = rep(3, n))
   expect_gt(fit$kernel$lengthscale, 0.4)
 })
+
+test_that("repeated rows are tuned as their counts are", {
+  set.seed(9)
+  d <- data.frame(x = rnorm(60), z = rnorm(60))
+  d$k <- factor(1 + (d$x + rnorm(60) > 0) + (d$z + rnorm(60) > 0.5))
+  d$two <- factor(d$k == "1")
+  twice <- d[rep(1:60, 2), ]
+  for (formula in list(k ~ x + z, two ~ x + z)) {
+    for (tune in c("loo", "cv")) {
+      p <- predict(machine(formula, d, weights = rep(2, 60), tune = tune), new, type = "prob")
+      own <- predict(machine(formula, twice, tune = tune), new, type = "prob")
+      expect_lt(max(abs(p - own)), 0.05)
+    }
+  }
+})

@@ -42,8 +42,7 @@ struct BarkTraining {
   BarkData rows() const;
 };
 
-// By row; of each class P(class) and its sd over draws, and over effects of
-// levels that the fit has not seen.
+// By row; of each class P(class) and the posterior sd of its probability.
 struct BarkAverages {
   VectorXd mean, variance;
   MatrixXd probability, probability_sd;

@@ -46,14 +46,10 @@ void DrawPredictor::predict_mean(const KeptDraw& draw, const VectorXd& lambda) {
 }
 
 double DrawPredictor::variance(Index i) const {
-  return std::max(padded_dot(row_.data() + i * used_,
-                             projected_.data() + i * used_, used_),
-                  0.0) +
-         unseen_variance(i);
-}
-
-double DrawPredictor::unseen_variance(Index i) const {
-  double out = 0.0;
+  double out = std::max(padded_dot(row_.data() + i * used_,
+                                   projected_.data() + i * used_, used_),
+                        0.0);
+  // Effects that no column has are those of their prior.
   for (Index b = 0; b < rows_.blocks(); ++b) {
     if (rows_.unseen(i, b)) out += block_variance_[b];
   }

@@ -65,9 +65,6 @@ class DrawPredictor {
 
   double mean(Index i) const { return mean_[i]; }
   double variance(Index i) const;
-  // The part of it by effects that no column has, which are those of their
-  // prior.
-  double unseen_variance(Index i) const;
 
  private:
   DrawPredictor(const BarkData& train, const BarkData& rows, Index fixed,

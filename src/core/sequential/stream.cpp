@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "math/interval_variance.hpp"
 #include "math/normal.hpp"
 
 namespace bayeskernel {
@@ -72,6 +73,8 @@ ParticleAverages particle_averages(const ParticlePosterior& posterior,
                                    bool classes, Executor& executor) {
   const Index n = x.cols(), count = count_of(posterior.size);
   const Index part = std::max<Index>(16, 2000000 / std::max<Index>(count, 1));
+  const IntervalVariance variance;
+  constexpr double infinity = std::numeric_limits<double>::infinity();
   ParticleAverages out{VectorXd(n), VectorXd(n), VectorXd(classes ? n : 0),
                        VectorXd(classes ? n : 0)};
   for (Index first = 0; first < n; first += part) {
@@ -89,7 +92,7 @@ ParticleAverages particle_averages(const ParticlePosterior& posterior,
       for (Index p = 0; p < count; ++p) {
         const double chance = normal_cdf(m(p, i) / std::sqrt(1.0 + v(p, i)));
         sum += chance;
-        squares += chance * chance;
+        squares += chance * chance + variance(-infinity, m(p, i), v(p, i));
       }
       sum /= static_cast<double>(count);
       out.probability[first + i] = sum;
