@@ -189,6 +189,24 @@ as_frame <- function(newdata) {
   as.data.frame(newdata)
 }
 
+# Arguments of the function that calls, by name, which have no default and were not given.
+check_given <- function(...) {
+  front <- parent.frame()
+  absent <- Filter(function(name) eval(call("missing", as.name(name)), front), c(...))
+  if (length(absent) == 0L) return(invisible())
+  own <- formals(sys.function(sys.parent()))
+  needed <- vapply(own, function(default) identical(default, quote(expr = )), NA)
+  use <- paste(setdiff(names(own)[needed], "..."), collapse = ", ")
+  abort_absent(absent[1L], sprintf("%s(%s)", called_name(user_call() %||% quote(f())), use))
+}
+
+abort_absent <- function(name, accepted) {
+  bk_abort(
+    "argument", sprintf("Argument `%s` is missing.", name), sprintf("Accepted: %s.", accepted),
+    column = name
+  )
+}
+
 # The value of an argument, whose expression may be no value at all.
 given <- function(value, name) {
   tryCatch(value, error = function(e) {

@@ -52,6 +52,7 @@
 #' @aliases fit_engine
 #' @export
 fit_engine <- function(formula, data, model, ...) {
+  check_given("formula", "data", "model")
   entry <- parsnip_models[[check_choice(model, names(parsnip_models), "model")]]
   given <- list(...)
   main <- given[intersect(names(given), names(entry$main))]

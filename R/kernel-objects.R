@@ -37,8 +37,10 @@
 #'
 #' Models standardize their predictors unless told otherwise; length-scales then mean the
 #' standardized predictors. The period of `periodic()` is in units of the predictor as it was given.
-#' Models that tune it look within a factor of two. Its length-scale has no unit: at 1 the
-#' kernel falls to `exp(-2)` half a period away.
+#' Only [gpsvm()] tunes it, with the other parameters, from half to twice what is given; a
+#' length-scale that is given, `periodic(12, 1)`, or `tune = FALSE` keeps both. Terms [gp()] and the
+#' other models keep the period. Its length-scale has no unit: at 1 the kernel falls to `exp(-2)`
+#' half a period away.
 #'
 #' With `rank` the columns are projected on a few directions that [gpsvm()] and terms [gp()] learn:
 #' A has `rank` rows and a column for each of theirs. Where the response depends on few combinations
@@ -360,6 +362,7 @@ print.bayeskernel_kernel <- function(x, ...) {
 #' kernel_parameters(rbf(2) + linear(0.5))
 #' @export
 kernel_parameters <- function(kernel) {
+  check_given("kernel")
   if (inherits(kernel, "bayeskernel_fit")) kernel <- fitted_kernel(kernel)
   # One for each space.
   if (!is_kernel(kernel) && is.list(kernel) && length(kernel)) {
@@ -633,6 +636,7 @@ unclass_tree <- function(kernel) {
 #' all.equal(k, exp(-as.matrix(dist(x))^2 / 2), check.attributes = FALSE)
 #' @export
 kernel_matrix <- function(kernel, x, z = x, threads = getOption("bayeskernel.threads", 2L)) {
+  check_given("kernel", "x")
   kernel <- as_kernel(kernel)
   check_kernel(kernel)
   threads <- check_threads(threads)

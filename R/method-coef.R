@@ -204,7 +204,17 @@ ranef.bayeskernel_fit <- function(object, condVar = TRUE, ...) {
     frame
   })
   names(out) <- unique(labels)
-  structure(c(out, of_units), class = "ranef_bayeskernel")
+  ranef_table(c(out, of_units))
+}
+
+# isSingular() of lme4 asks it, too.
+#' @exportS3Method lme4::getME
+getME.bayeskernel_fit <- function(object, name, ...) {
+  bk_abort(
+    "argument", "This fit has no parts that getME() or isSingular() reads.",
+    "VarCorr(fit) has the variances: posterior means, and so never 0.",
+    "Other parts: model.matrix(fit), fixef(fit), ranef(fit).", found = class(object)[1]
+  )
 }
 
 #' @export

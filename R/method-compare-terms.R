@@ -38,7 +38,10 @@
 #' compare_terms(fit)
 #' @aliases compare_terms.bkm
 #' @export
-compare_terms <- function(object, ...) UseMethod("compare_terms")
+compare_terms <- function(object, ...) {
+  check_given("object")
+  UseMethod("compare_terms")
+}
 
 #' @rdname compare_terms
 #' @export

@@ -41,7 +41,10 @@
 #' anova(wind, both)
 #' @aliases log_evidence.bkm anova.bkm print.bayeskernel_anova
 #' @export
-log_evidence <- function(object, ...) UseMethod("log_evidence")
+log_evidence <- function(object, ...) {
+  check_given("object")
+  UseMethod("log_evidence")
+}
 
 #' @rdname log_evidence
 #' @export

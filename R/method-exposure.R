@@ -34,7 +34,7 @@
 #' @param change Two quantiles, of `"single"` and `"interaction"`.
 #' @param at Values at which others are held, a named list such as
 #'   `list(sex = "f")`, instead of typical ones.
-#' @param level Probability of the intervals, default 0.9.
+#' @param level Probability of the intervals, default 0.95.
 #' @param scale `"link"`, the default: of the latent value f, of a logistic model log odds;
 #'   `"response"`: of the probability of the positive class. For a regression both are its mean.
 #' @param ndraws Number of draws; of a sampler at most as many as it has kept.
@@ -76,7 +76,10 @@
 #' plot(exposure(fit, c("a", "b"), type = "slices", threads = 1))
 #' @aliases exposure.bkm
 #' @export
-exposure <- function(object, ...) UseMethod("exposure")
+exposure <- function(object, ...) {
+  check_given("object")
+  UseMethod("exposure")
+}
 
 exposure_types <- c("overall", "single", "univariate", "bivariate", "interaction", "slices")
 
@@ -88,7 +91,7 @@ exposure.bayeskernel_fit <- function(object, pars = NULL, newdata = NULL,
                                        "bivariate", "interaction", "slices"
                                      ), quantiles = NULL,
                                      change = c(0.25, 0.75), at = NULL,
-                                     level = 0.9,
+                                     level = 0.95,
                                      scale = c("link", "response"),
                                      ndraws = 1000, seed = 1,
                                      threads = getOption("bayeskernel.threads", 2L), ...) {

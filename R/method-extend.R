@@ -70,7 +70,10 @@
 #' fit <- extend(fit, visits[201:300, ], threads = 1)
 #' nobs(fit)
 #' @export
-extend <- function(object, ...) UseMethod("extend")
+extend <- function(object, ...) {
+  check_given("object")
+  UseMethod("extend")
+}
 
 #' @rdname extend
 #' @export

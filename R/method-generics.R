@@ -11,7 +11,10 @@
 #' @examples
 #' elbo(bkm(am ~ wt, mtcars, method = "vb", threads = 1))
 #' @export
-elbo <- function(object, ...) UseMethod("elbo")
+elbo <- function(object, ...) {
+  check_given("object")
+  UseMethod("elbo")
+}
 
 #' @rdname elbo
 #' @export

@@ -46,7 +46,10 @@
 #' round(inclusion(fit, by = "term"), 3)
 #' @aliases inclusion.bkm inclusion.bsvm inclusion.bark
 #' @export
-inclusion <- function(object, ...) UseMethod("inclusion")
+inclusion <- function(object, ...) {
+  check_given("object")
+  UseMethod("inclusion")
+}
 
 #' @rdname inclusion
 #' @export
@@ -141,6 +144,7 @@ effect_signs <- function(object, columns) {
 #' plot(path)
 #' @export
 inclusion_path <- function(object, rho = 10^seq(-0.3, -5, length.out = 20)) {
+  check_given("object")
   if (!inherits(object, c("bsvm", "bkm")) || identical(object$method, "gibbs")) {
     abort_argument(object, "object", "a fit by bsvm(method = \"vb\")")
   }

@@ -20,6 +20,7 @@
 #' balanced_error(truth, c("no", "no", "no", "no"))
 #' @export
 balanced_error <- function(truth, predicted) {
+  check_given("truth", "predicted")
   refuse_fit(truth, "truth")
   refuse_label_type(truth, "truth", list())
   refuse_label_type(predicted, "predicted", list())
@@ -95,6 +96,7 @@ balanced_error <- function(truth, predicted) {
 #' brier_score(three, rbind(c(0.8, 0.1, 0.1), c(0.2, 0.5, 0.3), c(0, 0, 1)))
 #' @export
 brier_score <- function(y, prob) {
+  check_given("y", "prob")
   rows <- scored_rows(y, prob)
   if (ncol(rows$prob) == 2L) {
     mean(((rows$true == 2L) - rows$prob[, 2])^2)
@@ -106,6 +108,7 @@ brier_score <- function(y, prob) {
 #' @rdname brier_score
 #' @export
 log_loss <- function(y, prob) {
+  check_given("y", "prob")
   rows <- scored_rows(y, prob)
   p <- rows$prob[cbind(seq_along(rows$true), rows$true)]
   -mean(log(pmin(pmax(p, 1e-15), 1 - 1e-15)))
@@ -135,6 +138,7 @@ log_loss <- function(y, prob) {
 #' auc(c(0, 0, 1, 1), c(0.1, 0.4, 0.35, 0.8))
 #' @export
 auc <- function(y, score) {
+  check_given("y", "score")
   all <- label_codes(y)
   labels <- two_classes(all)
   if (is.data.frame(score)) score <- as.matrix(score)
@@ -218,6 +222,7 @@ score_of_two <- function(labels, score, declared) {
 #' calibration(runif(500) < p, p, bins = 5)
 #' @export
 calibration <- function(y, prob, bins = 10) {
+  check_given("y", "prob")
   if (inherits(y, "formula")) {
     bk_abort(
       "argument", "`y` is a formula.", "Accepted: labels, and probabilities of them as `prob`.",
@@ -378,8 +383,8 @@ check_no_missing <- function(x, name) {
 }
 
 # By bins of equal width on [0, 1]. A data frame of the bins that are not empty: predicted (mean),
-# observed, lower, upper (95 % Wilson interval) and rows.
-calibration_table <- function(probability, positive, bins = 10L) {
+# observed, lower, upper (Wilson interval) and rows.
+calibration_table <- function(probability, positive, bins = 10L, level = 0.95) {
   bins <- check_count(bins, 2, 1e4)
   bin <- cut(probability, seq(0, 1, length.out = bins + 1L), include.lowest = TRUE)
   rows <- as.vector(table(bin))
@@ -387,7 +392,7 @@ calibration_table <- function(probability, positive, bins = 10L) {
   out <- data.frame(
     predicted = mean_in(probability), observed = mean_in(positive), rows = rows
   )[rows > 0L, ]
-  z <- stats::qnorm(0.975)
+  z <- stats::qnorm((1 + level) / 2)
   spread <- z / (1 + z^2 / out$rows) *
     sqrt(out$observed * (1 - out$observed) / out$rows + (z / (2 * out$rows))^2)
   centre <- (out$observed + z^2 / (2 * out$rows)) / (1 + z^2 / out$rows)

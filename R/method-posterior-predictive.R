@@ -12,7 +12,7 @@
 #' @param re.form,seed As for [predict()][predict.bayeskernel_fit].
 #' @param link As for [predict()][predict.bayeskernel_fit]: how f becomes a probability.
 #' @param transform Return probabilities, as `posterior_epred()`, instead of f.
-#' @param prob Probability of the intervals, default 0.9.
+#' @param prob Probability of the intervals, default 0.95.
 #' @param pars Names of parameters; default all.
 #' @param y Responses of `newdata`; by default its column of that name.
 #' @param ... `loo()`: arguments of [loo::loo()]. `pp_check()`: arguments of the
@@ -37,8 +37,9 @@
 #' @section Weights: A row of weight w counts w times in `log_lik()` and
 #'   `loo()`, as a row of w trials does. In a [bark()] the weight divides the
 #'   variance of the row's noise, and the row counts once. A row of `cbind(successes, failures)` is
-#'   left out whole; of weight w, one of its w copies is. Its likelihood counts the orders of its trials, as that of [stats::glm()] does;
-#'   that of one row for each trial does not. The two differ by a constant.
+#'   left out whole; of weight w, one of its w copies is. Its likelihood counts the orders of its
+#'   trials, as that of [stats::glm()] does; that of one row for each trial does not. The two differ
+#'   by a constant.
 #' @section Leave-one-out: A fit by expectation propagation has the predictive density of each row
 #'   given the others, from its cavities: `loo()` sums them, without importance sampling. So it does
 #'   for [bsvm()] and [gpsvm()] with `"ep"` for the probabilities of `predict()`. Other fits
@@ -182,7 +183,7 @@ predictive_draws <- function(object, newdata, draws, re.form = NULL, link = NULL
 
 #' @rdname posterior_predict.bayeskernel_fit
 #' @exportS3Method rstantools::posterior_interval
-posterior_interval.bayeskernel_fit <- function(object, prob = 0.9, pars = NULL, ...) {
+posterior_interval.bayeskernel_fit <- function(object, prob = 0.95, pars = NULL, ...) {
   check_whole(object, ...)
   prob <- check_number(prob, 0, 1, "prob", closed = FALSE)
   draws <- parameter_draws(object)

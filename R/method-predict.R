@@ -445,6 +445,7 @@ class_spread <- function(object, rows, ask, most = 400L) {
   if (ask$interval == "none") {
     centred <- flat - rep(colMeans(flat), each = size[1])
     sd <- matrix(sqrt(colSums(centred^2) / (size[1] - 1)), n, NCOL(prob))
+    if (inherits(object, "mkprobit")) sd[] <- sqrt(sd^2 + lapse_sd(object, prob)^2)
     dimnames(sd) <- dimnames(prob)
     return(list(fit = prob, se.fit = sd))
   }

@@ -95,3 +95,6 @@ wide_rows <- function(wide) {
   out[-seq_len(wide$first), -seq_len(wide$first)] <- wide$basis
   out
 }
+
+# Methods of other packages for what lme4 returns, such as lattice::dotplot(), find their parts.
+ranef_table <- function(effects) structure(effects, class = c("ranef_bayeskernel", "ranef.mer"))

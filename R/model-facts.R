@@ -180,7 +180,9 @@ facts.bsvm <- function(object, only = NULL) {
     },
     "Not settled" = if (!is.null(object$posterior$selection$range)) unsettled_fact(object),
     Smooths = if (length(smooths)) smooths,
-    Processes = if (length(object$design$smooths)) process_fact(object),
+    Processes = if (length(object$design$smooths)) {
+      process_fact(object, component_parameters(object, NULL))
+    },
     Missing = if (length(missing)) missing_fact(object, missing),
     Counts = if (any(object$weights != 1) || length(object$weights) != object$n) {
       counts_fact(object)

@@ -69,7 +69,9 @@
 #'   penalty on the log parameters, started from a grid. `"bound"` maximizes [elbo()]; on small
 #'   noisy data its predictions are too sure. `"cv"` uses five-fold cross-validation of a common
 #'   factor of the length-scales and the variance. Bounds are those of [gpsvm_prior()]. A
-#'   length-scale for each predictor, `rbf(ard = TRUE)`, helps most if few predictors matter.
+#'   length-scale for each predictor, `rbf(ard = TRUE)`, helps if few predictors matter and rows are
+#'   many. With few rows for each predictor it overfits, and its leave-one-out score is too good:
+#'   compare it with `rbf()` on other rows.
 #'   The default looks at 1000 rows at most, fewer with many classes or parameters; with fewer
 #'   than 200 it does not tune, and `print()` says so. `tune = TRUE` looks at 10,000. With
 #'   `inducing = "all"` tuning may begin with fewer points.

@@ -388,7 +388,10 @@ extras.klr <- function(object) {
 #' fit <- klr(x, x[, 1] > x[, 2], rank = 1, chains = 2, threads = 1, seed = 1)
 #' projection(fit)
 #' @export
-projection <- function(object, ...) UseMethod("projection")
+projection <- function(object, ...) {
+  check_given("object")
+  UseMethod("projection")
+}
 
 #' @rdname projection
 #' @export

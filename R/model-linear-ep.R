@@ -130,14 +130,18 @@ last_copies <- function(fit, at, copies) {
   density <- fit$weights[use] * log_density(y, f, NULL, links_of(fit)[1L], FALSE)
   density <- unname(rowsum(matrix(density, nrow(f)), row, reorder = FALSE))
   each <- copies[use][!duplicated(row)]
-  precision <- rep(1, length(each))
-  shift <- 0 * precision
+  # From the slope and the curvature of the density at the mean.
+  middle <- match(0, z)
+  slope <- (density[, middle + 1L] - density[, middle - 1L]) / 0.5
+  bend <- density[, middle + 1L] - 2 * density[, middle] + density[, middle - 1L]
+  precision <- pmax(1 + bend / 0.25^2, 0.05)
+  shift <- -slope
   cavity <- function() outer(shift, z) - outer(0.5 * precision, z^2)
   for (step in 1:100) {
     p <- cavity() + density
     p <- exp(p - log_row_sums(p))
     mean <- drop(p %*% z)
-    var <- drop(p %*% z^2) - mean^2
+    var <- pmax(drop(p %*% z^2) - mean^2, 1e-4)
     by <- pmax(precision + 0.5 * (1 - 1 / var), 0.05) - precision
     precision <- precision + by
     shift <- shift - 0.5 * mean / var

@@ -114,6 +114,7 @@ linear_cure <- c(
 extend.bkm <- function(object, newdata, y = NULL, weights = NULL,
                        threads = getOption("bayeskernel.threads", 2L),
                        progress = getOption("bayeskernel.progress", interactive()), ...) {
+  check_given("newdata")
   check_whole(object)
   extend_linear(object, newdata, y, weights, threads, progress, ...)
 }

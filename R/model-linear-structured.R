@@ -381,7 +381,10 @@ imputed_gibbs <- function(holes, design) {
 #' imputed(fit)
 #' @aliases imputed.bkm imputed.bsvm
 #' @export
-imputed <- function(object, ...) UseMethod("imputed")
+imputed <- function(object, ...) {
+  check_given("object")
+  UseMethod("imputed")
+}
 
 #' @rdname imputed
 #' @export

@@ -46,6 +46,7 @@
 #' })
 #' @export
 mnar <- function(formula, slope = NULL, ...) {
+  check_given("formula")
   refuse_others(...)
   if (!inherits(formula, "formula") || length(formula) != 3L || !is.name(formula[[2L]])) {
     abort_argument(formula, "formula", "a formula such as x ~ x + z")
@@ -69,6 +70,7 @@ mnar <- function(formula, slope = NULL, ...) {
 #' @rdname mnar
 #' @export
 mechanism <- function(object) {
+  check_given("object")
   own <- object$holes$model$mechanism
   if (is.null(own)) {
     bk_abort(

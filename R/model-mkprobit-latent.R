@@ -102,6 +102,13 @@ mkprobit_moments <- function(object, points, threads) {
   difference_moments(object, out, points, threads)
 }
 
+# What the share adds to the standard deviation of probabilities: it is known as well as an
+# exponential variable of its mean.
+lapse_sd <- function(object, prob) {
+  share <- object$posterior$process$lapse %||% 0
+  share * abs(1 / length(object$levels) - prob) / (1 - share)
+}
+
 # Of the difference of two classes; their functions are independent under q, not under the posterior
 # that draws come from.
 difference_moments <- function(object, out, points, threads) {

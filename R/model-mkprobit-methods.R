@@ -27,7 +27,10 @@
 #' )
 #' kernel_weights(fit)
 #' @export
-kernel_weights <- function(object, ...) UseMethod("kernel_weights")
+kernel_weights <- function(object, ...) {
+  check_given("object")
+  UseMethod("kernel_weights")
+}
 
 #' @rdname kernel_weights
 #' @export
@@ -68,7 +71,8 @@ parameters.mkprobit <- function(object, level = 0.95) {
 weights_matrix <- function(object, level) {
   names <- sprintf("weight[%s]", names(object$spaces))
   own <- object$weights_table
-  if (!is.null(object$draws)) {
+  # Those that a process was given before its chains are no draws.
+  if (all(names %in% dimnames(object$draws)[[3]])) {
     draws <- object$draws[, , names, drop = FALSE]
     out <- draws_table(draws, level)
     if (!has_mean(object)) out[, 1:2] <- cbind(apply(draws, 3, stats::median), NA)
@@ -147,7 +151,7 @@ facts.mkprobit <- function(object, only = NULL) {
       object$combine, sum = "weighted sum", product = "product", binary = "subset"
     )),
     Kernels = if (count == 1L) {
-      format(object$kernel)
+      format(whole_kernel(object))
     } else {
       paste(
         utils::head(sprintf("%s %s", names(object$spaces), vapply(object$kernel, format, "")), 8L),
@@ -172,19 +176,26 @@ facts.mkprobit <- function(object, only = NULL) {
   )
 }
 
+# The only kernel, with the variance of the process.
+whole_kernel <- function(object) {
+  kernel <- object$kernel
+  variance <- object$process[["variance"]]
+  if (is.null(variance) || stands_alone(kernel)) kernel else scale_kernel(kernel, variance)
+}
+
 mkprobit_process_fact <- function(object) {
   found <- object$process
   if (is.null(found)) return(NULL)
-  paste0(
-    "variance ", signif(found[["variance"]], 3),
-    if (found[["intercept"]] > 0) sprintf(", sd of class constants %.3g", found[["intercept"]]),
-    if (length(found) > 3L) {
-      paste(sprintf(", variance of %s %.3g", names(found)[-(1:3)], found[-(1:3)]), collapse = "")
-    },
+  said <- length(object$spaces) == 1L && !stands_alone(object$kernel)
+  text <- c(
+    if (!said) paste("variance", signif(found[["variance"]], 3)),
+    if (found[["intercept"]] > 0) sprintf("sd of class constants %.3g", found[["intercept"]]),
+    sprintf("variance of %s %.3g", names(found)[-(1:3)], found[-(1:3)]),
     if (found[["sharpness"]] != 1) {
-      sprintf(", latent means multiplied by %.3g", found[["sharpness"]])
+      sprintf("latent means multiplied by %.3g", found[["sharpness"]])
     }
   )
+  if (length(text)) paste(text, collapse = ", ")
 }
 
 process_tuning_fact <- function(tuned) {
@@ -273,6 +284,7 @@ extras.mkprobit <- function(object) {
 #' mean(predict(both, lapply(spaces, `[`, -at, )) == iris$Species[-at])
 #' @export
 combine_classifiers <- function(fits, rule = c("product", "mean", "max", "majority")) {
+  check_given("fits")
   rule <- check_choice(rule, c("product", "mean", "max", "majority"), "rule")
   good <- is.list(fits) && length(fits) > 0L && all(vapply(fits, function(fit) {
     inherits(fit, "bayeskernel_fit")
@@ -445,7 +457,7 @@ ranef.mkprobit <- function(object, condVar = TRUE, ...) {
     }
     frame
   })
-  structure(stats::setNames(out, groups$labels), class = "ranef_bayeskernel")
+  ranef_table(stats::setNames(out, groups$labels))
 }
 
 #' @exportS3Method

@@ -269,6 +269,7 @@ warn_few_particles <- function(steps, fit) {
 extend.seqkr <- function(object, newdata, y = NULL, retune = FALSE,
                          threads = getOption("bayeskernel.threads", 2L),
                          progress = getOption("bayeskernel.progress", interactive()), ...) {
+  check_given("newdata")
   check_whole(object, ...)
   settings <- object[c(
     "particles", "moves", "sweeps", "ess", "temper", "resampling", "seed",

@@ -187,7 +187,7 @@ seqkr_centres <- function(object) {
 
 # The function of the only predictor, or the probability, with intervals, the rows that the stream
 # has kept, and a tick where there are centres.
-curve_data <- function(x, threads) {
+curve_data <- function(x, threads, level) {
   to_data <- function(z) z * x$transform$scale + x$transform$center
   seen <- as.vector(to_data(x$state$points))
   reach <- range(seen)
@@ -196,15 +196,15 @@ curve_data <- function(x, threads) {
   rows$x[, x$used] <- at
   regression <- is_regression(x)
   limits <- particle_limits(x, rows, list(
-    interval = if (regression) "prediction" else "credible", level = 0.9, threads = threads
+    interval = if (regression) "prediction" else "credible", level = level, threads = threads
   ))
-  inner <- particle_limits(x, rows, list(interval = "credible", level = 0.9, threads = threads))
+  inner <- particle_limits(x, rows, list(interval = "credible", level = level, threads = threads))
   if (!regression) limits <- inner <- stats::pnorm(inner)
   data.frame(x = at, limits, lwr_mean = inner[, "lwr"], upr_mean = inner[, "upr"])
 }
 
-curve_title <- function(x) {
-  sprintf("Function, 90 %% %s", if (is_regression(x)) {
+curve_title <- function(x, level) {
+  sprintf("Function, %s %s", percent(level), if (is_regression(x)) {
     "credible and prediction intervals"
   } else {
     "credible interval"

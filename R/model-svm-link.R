@@ -347,8 +347,9 @@ least_rows <- function(classes) if (classes > 2L) 30 else 3
 link_folds <- 10L
 link_chain <- c(warmup = 300L, draws = 500L)
 
-# Robust moments of rows by short chains without them, a tenth of each class at a time, `mean` and
-# `var`, and of all rows by the draws of the fit, `own`; or the reason why there are none.
+# Robust moments of rows by short chains without them, or without one of their copies, a tenth of
+# each class at a time, `mean` and `var`, and of all rows by the draws of the fit, `own`; or the
+# reason why there are none.
 left_out_of_chains <- function(fit, job) {
   design <- job$design
   y <- design$y
@@ -374,9 +375,12 @@ left_out_of_chains <- function(fit, job) {
   order <- with_seed(fit$seed %||% 1, order(y, stats::runif(n)))
   fold[order] <- rep_len(seq_len(link_folds), n)
   out <- list(mean = rep(NA_real_, n), var = rep(NA_real_, n), own = own)
+  # Of a row that counts several times all but one stay.
+  copies <- row_copies(design$weights_given %||% design$weights, design$counted)
+  stay <- 1 - 1 / pmax(rep_len(copies, n), 1)
   for (k in unique(fold)) {
     rows <- which(fold == k)
-    job$shared$data$weights <- replace(weights, rows, 0)
+    job$shared$data$weights <- replace(weights, rows, (weights * stay)[rows])
     core <- core_call(do.call(linear_chains, c(list(job$control), job$shared)))
     if (core$status$interrupted || nzchar(core$status$failure)) {
       return("The chains without some of the rows came to no end.")

@@ -87,15 +87,15 @@ gg_rows <- function(data, label, xlab, title, zero = TRUE, caption = NULL,
   out + ggplot2::geom_point(color = blue, shape = 21, fill = "white")
 }
 
-gg_coefficients <- function(x, data, scale) {
+gg_coefficients <- function(x, data, scale, level) {
   shown <- shown_coefficients(x, data)
   gg_rows(
     data[shown$rows, ], "term", change_label_of(x, scale, data$term),
-    "Coefficients, 50 % and 90 % intervals", caption = shown$note
+    paste("Coefficients,", two_intervals(level)), caption = shown$note
   )
 }
 
-gg_random_effects <- function(x, data) {
+gg_random_effects <- function(x, data, level) {
   data$panel <- paste(data$term, "by", data$group)
   # The same level has another place in each panel.
   data$row <- paste(data$level, data$panel)
@@ -106,8 +106,8 @@ gg_random_effects <- function(x, data) {
   one <- length(panels) == 1L
   out <- gg_rows(
     data, "row", sprintf("Effect on %s", predicted_name(x)),
-    paste0(if (one) panels else "Random effects", ", 90 % intervals"), names = names,
-    rows = max(table(data$panel))
+    sprintf("%s, %s intervals", if (one) panels else "Random effects", percent(level)),
+    names = names, rows = max(table(data$panel))
   )
   if (many) out <- out + ggplot2::theme(panel.grid.major.y = ggplot2::element_blank())
   if (one) return(out)
@@ -115,19 +115,19 @@ gg_random_effects <- function(x, data) {
     ggplot2::theme(axis.title.x = ggplot2::element_text(hjust = 0.5))
 }
 
-gg_scales <- function(x, data) {
+gg_scales <- function(x, data, level) {
   shown <- largest_rows(data$mean)
   gg_rows(
-    data[shown, ], "predictor", scale_label(x), "Kernel scales, quartiles and 90 % intervals",
+    data[shown, ], "predictor", scale_label(x), scales_title(level),
     FALSE, rest_note(nrow(data), length(shown), "mean")
   )
 }
 
-gg_weights <- function(x, data) {
+gg_weights <- function(x, data, level) {
   data$label <- in_order(data$space)
   blue <- bk_colours[["blue"]]
   out <- gg_start(
-    data, aes_of(x = "mean", y = "label"), weights_title(x), weight_label(x)
+    data, aes_of(x = "mean", y = "label"), weights_title(x, level), weight_label(x)
   ) + gg_row_names(data$space) + ggplot2::geom_col(
     fill = if (all(is.na(data$lower))) blue else blend(blue, 0.4), width = 0.6
   )
@@ -213,56 +213,64 @@ gg_band <- function(low = "lwr", high = "upr", alpha, fill = bk_colours[["blue"]
 # A panel for each predictor. Those of numbers and of levels differ in their axis: levels of the
 # k-th predictor lie at k * far + 1, 2, ..., beyond all numbers, and the breaks of such panels are
 # their names.
-gg_partial <- function(x, data) {
+gg_partial <- function(x, data, level) {
   marks <- attributes(data)
   many <- !is.null(data$class)
   if (many) data$class <- factor(data$class, x$levels)
   data$predictor <- factor(data$predictor, unique(data$predictor))
-  level <- data$predictor %in% marks$points
+  stepped <- data$predictor %in% marks$points
   text <- as.character(data$value)
   data$at <- text_numbers(text)
-  far <- 10 * max(abs(data$at[!level]), length(text))
-  for (name in unique(as.character(data$predictor[level]))) {
+  far <- 10 * max(abs(data$at[!stepped]), length(text))
+  for (name in unique(as.character(data$predictor[stepped]))) {
     own <- data$predictor == name
     start <- far * match(name, levels(data$predictor))
     data$at[own] <- start + match(text[own], unique(text[own]))
   }
   told <- told_rows(data, x$levels)
-  hidden <- gg_hidden(data[!told, ], level[!told])
+  hidden <- gg_hidden(data[!told, ], stepped[!told])
   data <- droplevels(data[told, ])
-  level <- level[told]
+  stepped <- stepped[told]
   text <- text[told]
   mapping <- list(x = "at", y = "fit")
   if (many) mapping <- c(mapping, color = "class", fill = "class")
   banded <- !all(is.na(data$lwr))
   one <- nlevels(data$predictor) == 1L
   out <- gg_start(
-    data, do.call(aes_of, mapping), partial_title(banded), if (one) levels(data$predictor),
+    data, do.call(aes_of, mapping), partial_title(banded, level), if (one) levels(data$predictor),
     response_label(x), if (!all(told)) gray_classes
   ) + ggplot2::labs(subtitle = marks$whom) + hidden
   seen <- marks$seen
   if (!is.null(seen)) {
     seen$at <- data$at[match(as.character(seen$value), text)]
-    if (!any(level)) seen$at <- as.numeric(seen$value)
+    if (!any(stepped)) seen$at <- as.numeric(seen$value)
     out <- out + ggplot2::geom_point(
       aes_of(x = "at", y = "y"), seen, inherit.aes = FALSE, color = seen_colour(nrow(seen)),
       size = 0.8
     )
   }
   blue <- bk_colours[["blue"]]
+  lines <- marks$lines
+  if (!is.null(lines)) {
+    lines$predictor <- factor(lines$predictor, levels(data$predictor))
+    out <- out + ggplot2::geom_line(
+      aes_of(x = "value", y = "fit", group = "group"), lines, color = blue,
+      alpha = line_alpha(lines), linewidth = 0.3
+    )
+  }
   own <- function(geom, ...) if (many) geom(...) else geom(..., color = blue)
   limits <- aes_of(ymin = "lwr", ymax = "upr")
-  if (any(!level)) {
-    ribbon <- list(limits, data[!level, ], alpha = 0.2, color = NA, na.rm = TRUE)
+  if (any(!stepped)) {
+    ribbon <- list(limits, data[!stepped, ], alpha = 0.2, color = NA, na.rm = TRUE)
     if (!many) ribbon$fill <- blue
     out <- out + do.call(ggplot2::geom_ribbon, ribbon) +
-      own(ggplot2::geom_line, data = data[!level, ]) + gg_partial_rug(marks$rows, data)
+      own(ggplot2::geom_line, data = data[!stepped, ]) + gg_partial_rug(marks$rows, data)
   }
-  if (any(level)) {
+  if (any(stepped)) {
     out <- out + own(
-      ggplot2::geom_pointrange, limits, data = data[level, ], na.rm = TRUE, size = 0.3,
+      ggplot2::geom_pointrange, limits, data = data[stepped, ], na.rm = TRUE, size = 0.3,
       position = ggplot2::position_dodge(width = 0.3)
-    ) + gg_level_axis(data$at[level], text[level], far, nlevels(data$predictor))
+    ) + gg_level_axis(data$at[stepped], text[stepped], far, nlevels(data$predictor))
   }
   if (many) out <- out + gg_classes(levels(data$class))
   if (one) return(out)
@@ -271,12 +279,12 @@ gg_partial <- function(x, data) {
 }
 
 # The curves of classes that have no colors.
-gg_hidden <- function(data, level) {
+gg_hidden <- function(data, stepped) {
   if (nrow(data) == 0L) return(NULL)
   at <- aes_of(x = "at", y = "fit", group = "class")
   list(
-    ggplot2::geom_line(at, data[!level, ], inherit.aes = FALSE, color = "grey75"),
-    ggplot2::geom_point(at, data[level, ], inherit.aes = FALSE, color = "grey75", size = 0.8)
+    ggplot2::geom_line(at, data[!stepped, ], inherit.aes = FALSE, color = "grey75"),
+    ggplot2::geom_point(at, data[stepped, ], inherit.aes = FALSE, color = "grey75", size = 0.8)
   )
 }
 
@@ -318,10 +326,10 @@ gg_partial_rug <- function(rows, data) {
   ))
 }
 
-gg_curve <- function(x, data) {
+gg_curve <- function(x, data, level) {
   rows <- curve_rows(x)
   out <- gg_start(
-    data, aes_of(x = "x", y = "fit"), curve_title(x), x$columns, response_label(x),
+    data, aes_of(x = "x", y = "fit"), curve_title(x, level), x$columns, response_label(x),
     "ticks: candidates for centers"
   ) + gg_band(alpha = 0.13) + gg_band("lwr_mean", "upr_mean", 0.25)
   if (!is.null(rows)) {
@@ -337,7 +345,7 @@ gg_curve <- function(x, data) {
 }
 
 # `gg_start()` of panels by term; of one term its variables are the names of the axes.
-gg_smooths <- function(x, data) {
+gg_smooths <- function(x, data, level) {
   label <- paste("Effect on", predicted_name(x))
   surface <- data$kind == "2"
   if (all(surface)) return(gg_surfaces(data, attr(data, "panels"), label))
@@ -358,7 +366,8 @@ gg_smooths <- function(x, data) {
   one <- length(unique(data$term)) == 1L
   variable <- unlist(lapply(panels, function(panel) names(panel$at)[1]))
   mapping <- if (grouped) aes_of(x = "at", y = "fit", color = "by") else aes_of(x = "at", y = "fit")
-  title <- paste0(if (one) data$term[1] else "Smooths", if (!grouped) ", 50 % and 90 % intervals")
+  title <- if (one) as.character(data$term[1]) else "Smooths"
+  if (!grouped) title <- paste0(title, ", ", two_intervals(level))
   out <- gg_start(data, mapping, title, if (one) variable[1], label) +
     ggplot2::geom_hline(yintercept = 0, linetype = 2, color = muted[["line"]])
   out <- if (grouped) {
@@ -390,14 +399,15 @@ gg_surfaces <- function(data, panels, label) {
 
 # --- fit, chains, planes -----------------------------------------------------
 
-gg_calibration <- function(x, data, newdata, link) {
+gg_calibration <- function(x, data, newdata, link, level) {
   two <- length(x$levels) == 2L
   blue <- bk_colours[["blue"]]
   gg_start(
     data, aes_of(x = "predicted", y = "observed"), calibration_title(x, newdata, link),
     if (two) paste("Predicted probability of", class_label(x)) else
       "Probability of the predicted class",
-    if (two) "Observed frequency" else "Frequency of being right", "lines: 95 % intervals"
+    if (two) "Observed frequency" else "Frequency of being right",
+    sprintf("lines: %s intervals", percent(level))
   ) + ggplot2::geom_abline(linetype = 2, color = muted[["line"]]) +
     ggplot2::geom_linerange(aes_of(ymin = "lower", ymax = "upper"), color = blend(blue, 0.6)) +
     ggplot2::geom_point(aes_of(size = "rows"), color = blue) +
@@ -405,12 +415,12 @@ gg_calibration <- function(x, data, newdata, link) {
     ggplot2::coord_cartesian(xlim = c(0, 1), ylim = c(0, 1))
 }
 
-gg_observed <- function(x, data, newdata) {
+gg_observed <- function(x, data, newdata, level) {
   outside <- data$observed < data$lwr | data$observed > data$upr
   labels <- observed_labels(x)
   blue <- bk_colours[["blue"]]
   gg_start(
-    data, aes_of(x = "fit", y = "observed"), observed_title(newdata), labels[1], labels[2],
+    data, aes_of(x = "fit", y = "observed"), observed_title(newdata, level), labels[1], labels[2],
     inside_note(outside)
   ) + ggplot2::geom_linerange(
     aes_of(ymin = "lwr", ymax = "upr"), data[some_along(data$fit), ], alpha = 0.25, color = blue
@@ -476,17 +486,18 @@ gg_stream <- function(x, data) {
     ) + gg_panels(long, "panel", scales = "free_y")
 }
 
-gg_projection <- function(x, data) {
+gg_projection <- function(x, data, level) {
   found <- projection(x)
   one <- is.null(data$u2)
   data$class <- factor(data$class, x$levels)
-  half <- stats::qnorm(0.95) * x$fitted$prob_sd
+  half <- stats::qnorm((1 + level) / 2) * x$fitted$prob_sd
   data$lower <- pmax(data$probability - half, 0)
   data$upper <- pmin(data$probability + half, 1)
   out <- gg_start(
     data, aes_of(x = "u1", y = if (one) "probability" else "u2", color = "class", shape = "class"),
     "Rows in the learned directions", long_axis_name(found, 1L),
-    if (one) response_label(x) else long_axis_name(found, 2L), if (one) "bars: 90 % limits"
+    if (one) response_label(x) else long_axis_name(found, 2L),
+    if (one) sprintf("bars: %s limits", percent(level))
   )
   if (one) {
     out <- out + ggplot2::geom_linerange(

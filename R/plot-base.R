@@ -225,6 +225,11 @@ hidden_note <- function(hidden) {
   }
 }
 
+two_intervals <- function(level) sprintf("50 %% and %s intervals", percent(level))
+
+# Chances of the ends of an interval of `level`, of the quartiles and the median.
+five_ends <- function(level) c((1 - level) / 2, 0.25, 0.5, 0.75, (1 + level) / 2)
+
 # How opaque points are: many would hide each other.
 many_alpha <- function(n) max(0.2, min(1, sqrt(500 / n)))
 

@@ -37,9 +37,9 @@ judged_rows <- function(x, newdata, y, link) {
   data.frame(probability = best$prob, happened = true[use] == best$class)
 }
 
-calibration_data <- function(x, newdata, y, link, bins) {
+calibration_data <- function(x, newdata, y, link, bins, level) {
   rows <- judged_rows(x, newdata, y, link)
-  out <- calibration_table(rows$probability, rows$happened, bins)
+  out <- calibration_table(rows$probability, rows$happened, bins, level)
   structure(out, probability = rows$probability)
 }
 
@@ -53,7 +53,7 @@ calibration_title <- function(x, newdata, link) {
   }
 }
 
-draw_calibration <- function(x, data, newdata, link, main) {
+draw_calibration <- function(x, data, newdata, link, level, main) {
   two <- length(x$levels) == 2L
   plot_calibration(
     data, main = main_title(main, calibration_title(x, newdata, link)),
@@ -62,20 +62,20 @@ draw_calibration <- function(x, data, newdata, link, main) {
     } else {
       "Probability of the predicted class"
     },
-    ylab = if (two) "Observed frequency" else "Frequency of being right"
+    ylab = if (two) "Observed frequency" else "Frequency of being right", level = level
   )
 }
 
 # Observed against fitted, with the interval of a new response: normal, by the moments of f and the
 # mean variance of the noise.
-observed_data <- function(x, newdata, y) {
+observed_data <- function(x, newdata, y, level = 0.95) {
   moments <- prediction(x, newdata, "response", se.fit = TRUE)
   observed <- if (is.null(newdata)) {
     stats::napredict(x$na.action, x$y)
   } else {
     new_response(x, newdata, y, length(moments$fit))
   }
-  half <- stats::qnorm(0.95) * sqrt(moments$se.fit^2 + noise_variance(x))
+  half <- stats::qnorm((1 + level) / 2) * sqrt(moments$se.fit^2 + noise_variance(x))
   out <- data.frame(
     observed = observed, fit = unname(moments$fit),
     lwr = unname(moments$fit - half), upr = unname(moments$fit + half)
@@ -83,12 +83,13 @@ observed_data <- function(x, newdata, y) {
   out[stats::complete.cases(out), ]
 }
 
-draw_observed <- function(x, data, newdata, main) {
-  plot_observed(data, main_title(main, observed_title(newdata)), observed_labels(x))
+draw_observed <- function(x, data, newdata, level, main) {
+  plot_observed(data, main_title(main, observed_title(newdata, level)), observed_labels(x))
 }
 
-observed_title <- function(newdata) {
-  paste0(if (is.null(newdata)) "Rows of the fit" else "New rows", ", 90 % prediction intervals")
+observed_title <- function(newdata, level) {
+  rows <- if (is.null(newdata)) "Rows of the fit" else "New rows"
+  sprintf("%s, %s prediction intervals", rows, percent(level))
 }
 
 # Of the axes.
@@ -120,7 +121,7 @@ inside_note <- function(outside) sprintf("%.0f %% inside", 100 * mean(!outside))
 # Predicted against observed frequency, by calibration_table(), whose attribute has the
 # probabilities.
 plot_calibration <- function(table, main = "", xlab = "Predicted probability",
-                             ylab = "Observed frequency") {
+                             ylab = "Observed frequency", level = 0.95) {
   probability <- attr(table, "probability")
   old <- bk_look()
   on.exit(graphics::par(old))
@@ -147,6 +148,6 @@ plot_calibration <- function(table, main = "", xlab = "Predicted probability",
     cex = 0.8 + 1.4 * sqrt(table$rows / max(table$rows))
   )
   graphics::text(0, -0.1, "rows", adj = c(1.15, 0.5), cex = 0.75, xpd = NA, col = muted[["axis"]])
-  bk_note("95 % intervals")
+  bk_note(paste(percent(level), "intervals"))
   invisible(table)
 }

@@ -37,7 +37,7 @@ wide_range <- function(...) {
   if (diff(limits) > 0) limits else c(-1, 1)
 }
 
-interval_note <- function(info) sprintf("%s %% intervals", format(100 * info$level))
+interval_note <- function(info) paste(percent(info$level), "intervals")
 
 change_label <- function(info) sprintf("Change of %s", info$what)
 

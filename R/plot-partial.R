@@ -1,9 +1,9 @@
 # Partial dependence: what the function, or the probabilities, do on average when one predictor
 # changes; and the number of kernels.
 
-partial_table <- function(x, newdata, pars, threads, re.form = NULL) {
+partial_table <- function(x, newdata, pars, threads, re.form = NA, level = 0.95) {
   groups <- check_re_form(re.form)
-  source <- partial_source(x, newdata, threads, groups)
+  source <- partial_source(x, newdata, threads, groups, level)
   if (is.null(pars)) {
     strength <- source$strength()
     pars <- names(strength)[sort(utils::head(order(-strength), 6L))]
@@ -18,9 +18,12 @@ partial_table <- function(x, newdata, pars, threads, re.form = NULL) {
   }, names(curves), curves))
   rownames(out) <- NULL
   points <- levels | source$few[pars]
+  lines <- do.call(rbind, Map(function(name, curve) {
+    if (!is.null(attr(curve, "lines"))) cbind(predictor = name, attr(curve, "lines"))
+  }, pars[!points], curves[!points]))
   structure(
-    out, points = pars[points], rows = source$rows[pars[!points]],
-    whom = groups_meant(x, newdata, groups),
+    out, points = pars[points], rows = source$rows[pars[!points]], lines = lines,
+    whom = groups_meant(x, newdata, groups, !is.null(lines)),
     seen = if (is.null(newdata) && length(source$names) == 1L) seen_rows(x, source$names)
   )
 }
@@ -37,19 +40,22 @@ seen_rows <- function(x, name) {
 }
 
 # For which groups the curves of a fit with random effects are; NULL of other fits.
-groups_meant <- function(x, newdata, groups) {
+groups_meant <- function(x, newdata, groups, lines) {
   names <- unique(unlist(lapply(x$design$random, `[[`, "label")))
   if (length(names) == 0L) return(NULL)
   names <- abbreviate_end(names, 24L)
   switch(groups,
     new = sprintf("for a new group of %s", names),
-    none = sprintf("for a group of %s with effect 0", names),
-    sprintf("average over the %s groups of %s", if (is.null(newdata)) "known" else "given", names)
+    none = sprintf("random effects of %s at 0", names),
+    sprintf(
+      if (lines) "%s groups of %s, thin, and their average" else "average over the %s groups of %s",
+      if (is.null(newdata)) "known" else "given", names
+    )
   )
 }
 
 # Back to a table a predictor, with factors for levels.
-draw_partial <- function(x, data, main) {
+draw_partial <- function(x, data, level, main) {
   names <- unique(data$predictor)
   plot_partial(x, lapply(stats::setNames(nm = names), function(name) {
     curve <- data[data$predictor == name, names(data) != "predictor", drop = FALSE]
@@ -57,7 +63,7 @@ draw_partial <- function(x, data, main) {
     points <- name %in% attr(data, "points")
     curve$value <- if (points) factor(text, unique(text)) else text_numbers(text)
     curve
-  }), main, data)
+  }), main, data, level)
 }
 
 # What partial dependence is drawn from.
@@ -65,19 +71,20 @@ draw_partial <- function(x, data, main) {
 # Returns a list: `names` of the predictors that may change; `few`, which have few values;
 #   `strength()`, how much each matters, named; `curve(name)`, a data frame with `value`, for more
 #   than two classes `class`, `fit`, `lwr`, `upr`.
-partial_source <- function(x, newdata, threads, groups) {
+partial_source <- function(x, newdata, threads, groups, level) {
   data <- partial_data(x, newdata)
   if (groups == "new") data[group_variables(x$design)] <- "a new group"
   data <- complete_rows(x, data, groups)
   names <- partial_names(x, data)
-  grids <- lapply(data[names], value_grid)
+  # Classes are as many curves, and probabilities of more than two take longer.
+  many <- length(x$levels) > 2L
+  grids <- lapply(data[names], value_grid, if (many) 45L else 101L)
   part <- function(rows, name, values) {
     out <- rows[rep(seq_len(nrow(rows)), length(values)), , drop = FALSE]
     out[[name]] <- rep(values, each = nrow(rows))
     out
   }
-  # Classes are as many curves, and probabilities of more than two take longer.
-  most <- if (length(x$levels) > 2L) max(40, 400 %/% length(x$levels)) else 200
+  most <- if (many) max(40, 400 %/% length(x$levels)) else 200
   rows <- data[spread_over(nrow(data), most), , drop = FALSE]
   few <- rows[spread_over(nrow(rows), 40L), , drop = FALSE]
   list(
@@ -95,7 +102,7 @@ partial_source <- function(x, newdata, threads, groups) {
     curve = function(name) {
       values <- grids[[name]]
       all <- new_rows(x, part(rows, name, values), groups, named = TRUE)
-      data_curve(x, all, values, threads)
+      data_curve(x, all, values, threads, level, if (groups == "as given") finest_groups(all))
     }
   )
 }
@@ -123,11 +130,13 @@ average_rows <- function(values, count) {
   rowsum(values, rep(seq_len(count), each = each), reorder = FALSE) / each
 }
 
-# The average of predictions at each value, with 90 % intervals over 400 draws, 150 of more than two
+# The average of predictions at each value, with intervals over 400 draws, 150 of more than two
 # classes; without one for a posterior mode.
-data_curve <- function(x, rows, values, threads) {
+# groups: of the rows, for the attribute `lines`, a curve of each; or NULL.
+data_curve <- function(x, rows, values, threads, level, groups = NULL) {
   count <- length(values)
-  fit <- average_rows(predicted_values(x, rows, threads), count)
+  each <- predicted_values(x, rows, threads)
+  fit <- average_rows(each, count)
   draws <- if (x$method != "ecm") {
     many <- if (length(x$levels) > 2L) 150L else 400L
     drawn_values(x, with_seed(1, partial_draws(x, rows, count, many, threads)))
@@ -136,11 +145,24 @@ data_curve <- function(x, rows, values, threads) {
     band <- matrix(NA_real_, 2L, count)
     if (!is.null(draws)) {
       own <- if (length(dim(draws)) == 3L) draws[, , k] else draws
-      band <- column_quantiles(t(average_rows(t(own), count)), c(0.05, 0.95))
+      band <- column_quantiles(t(average_rows(t(own), count)), c(1 - level, 1 + level) / 2)
     }
     curve_table(x, values, unname(fit[, k]), band, k)
   })
-  do.call(rbind, parts)
+  out <- do.call(rbind, parts)
+  if (is.null(groups) || ncol(fit) > 1L || !is.numeric(values)) return(out)
+  at <- rep(values, each = nrow(each) / count)
+  lines <- stats::aggregate(list(fit = drop(each)), list(value = at, group = groups), mean)
+  structure(out, lines = lines)
+}
+
+# Lines that are many are faint.
+line_alpha <- function(lines) max(0.12, min(0.4, 8 / length(unique(lines$group))))
+
+# Names of the groups of the random term of most columns, by row; NULL without one.
+finest_groups <- function(rows) {
+  width <- vapply(rows$random, function(term) ncol(term$z), 1L)
+  rows$random[which.max(width)][1L][[1L]]$name
 }
 
 curve_table <- function(x, value, fit, band, k) {
@@ -174,15 +196,16 @@ partial_draws.mkprobit <- function(x, rows, count, take, threads) {
   mkprobit_drawn(x, rows, take, threads, rep(seq_len(count), each = nrow(rows$x) / count))
 }
 
-plot_partial <- function(x, curves, main, data) {
+plot_partial <- function(x, curves, main, data, level) {
   curve_panels(
-    curves, response_label(x), main_title(main, partial_title(!anyNA(data$lwr))),
-    if (length(x$levels) > 2L) x$levels, attr(data, "rows"), attr(data, "whom"), attr(data, "seen")
+    curves, response_label(x), main_title(main, partial_title(!anyNA(data$lwr), level)),
+    if (length(x$levels) > 2L) x$levels, attr(data, "rows"), attr(data, "whom"),
+    attr(data, "seen"), attr(data, "lines")
   )
 }
 
-partial_title <- function(banded) {
-  paste0("Partial dependence", if (banded) ", 90 % intervals")
+partial_title <- function(banded, level) {
+  paste0("Partial dependence", if (banded) sprintf(", %s intervals", percent(level)))
 }
 
 # A panel for each predictor.
@@ -192,8 +215,9 @@ partial_title <- function(banded) {
 # rows: named: values of numbers in the rows, shown along the axis.
 # note: a line below the title.
 # seen: rows behind the curve of the only panel, `value` and `y`.
+# lines: of each `group` of a `predictor`, `value` and `fit`.
 curve_panels <- function(curves, label, title, classes = NULL, rows, note,
-                         seen = NULL) {
+                         seen = NULL, lines = NULL) {
   old <- bk_looks(length(curves))
   old$omi <- graphics::par("omi")
   on.exit(graphics::par(old))
@@ -205,7 +229,8 @@ curve_panels <- function(curves, label, title, classes = NULL, rows, note,
   colours[shown] <- bk_palette(length(shown))
   labels <- if (length(classes) && !many) (if (several) outer_labels else key_labels)(classes)
   if (length(curves) > 1L) title <- title_outside(title, many || !is.null(note))
-  limits <- range(unlist(lapply(curves, `[`, c("fit", "lwr", "upr"))), seen$y, na.rm = TRUE)
+  ends <- unlist(lapply(curves, `[`, c("fit", "lwr", "upr")))
+  limits <- range(ends, seen$y, lines$fit, na.rm = TRUE)
   if (diff(limits) < 1e-8 * max(abs(limits), 1)) limits <- limits + c(-1, 1)
   # Room for numbers of many digits.
   digits <- max(nchar(format(pretty(limits), trim = TRUE)))
@@ -229,6 +254,11 @@ curve_panels <- function(curves, label, title, classes = NULL, rows, note,
     if (!is.null(seen)) {
       where <- if (is_level) match(as.character(seen$value), levels(curve$value)) else seen$value
       graphics::points(where, seen$y, pch = 19, cex = 0.5, col = seen_colour(nrow(seen)))
+    }
+    shown <- lines[lines$predictor == name, ]
+    for (own in split(seq_along(shown$group), shown$group)) {
+      faint <- grDevices::adjustcolor(colours[1], line_alpha(lines))
+      graphics::lines(shown[own, c("value", "fit")], col = faint)
     }
     draw_curves(curve, at, classes, told, is_level, colours)
     if (many) name_curves(curve, classes[told], tags, size, colours[told])
@@ -312,7 +342,7 @@ title_outside <- function(title, noted) {
   structure("", outside = title)
 }
 
-draw_band <- function(at, curve, is_level, colour) {
+draw_band <- function(at, curve, is_level, colour, line = 1L) {
   if (is_level) {
     graphics::segments(at, curve$lwr, at, curve$upr, col = colour, lwd = 2)
     graphics::points(at, curve$fit, pch = 19, cex = 0.9, col = colour)
@@ -321,7 +351,7 @@ draw_band <- function(at, curve, is_level, colour) {
       c(at, rev(at)), c(curve$lwr, rev(curve$upr)),
       col = grDevices::adjustcolor(colour, 0.2), border = NA
     )
-    graphics::lines(at, curve$fit, col = colour, lwd = 2)
+    graphics::lines(at, curve$fit, col = colour, lwd = 2, lty = line)
   }
 }
 

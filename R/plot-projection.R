@@ -6,7 +6,7 @@ projection_data <- function(x) {
   data.frame(z, class = x$levels[1L + (x$y > 0)], probability = x$fitted$prob, row.names = NULL)
 }
 
-draw_projection <- function(x, main, threads) {
+draw_projection <- function(x, level, main) {
   found <- projection(x)
   z <- found$coordinates
   r <- ncol(z)
@@ -19,7 +19,7 @@ draw_projection <- function(x, main, threads) {
     on.exit(graphics::par(old))
     prob <- x$fitted$prob
     bk_panel(range(z), c(-0.06, 1.06), axis_name(found, 1L), response_label(x), title)
-    half <- stats::qnorm(0.95) * x$fitted$prob_sd
+    half <- stats::qnorm((1 + level) / 2) * x$fitted$prob_sd
     graphics::segments(
       z, pmax(prob - half, 0), z, pmin(prob + half, 1), col = blend(muted[["line"]], 0.5), lwd = 0.8
     )

@@ -17,7 +17,7 @@ residual_pictures <- function(x) {
 # Divided by the standard deviation of a new response.
 residual_data <- function(x, newdata, y) {
   rows <- observed_data(x, newdata, y)
-  sd <- (rows$upr - rows$lwr) / (2 * stats::qnorm(0.95))
+  sd <- (rows$upr - rows$lwr) / (2 * stats::qnorm(0.975))
   data.frame(
     fit = rows$fit, residual = rows$observed - rows$fit,
     standardized = (rows$observed - rows$fit) / sd

@@ -3,16 +3,16 @@
 
 # --- of fits -----------------------------------------------------------------
 
-# Quantiles of the fixed coefficients: p x 5, for 90 %, 50 % and the median.
-coefficient_quantiles <- function(x, scale) {
+# Quantiles of the fixed coefficients: p x 5, for `level`, 50 % and the median.
+coefficient_quantiles <- function(x, scale, level = 0.95) {
   if (!is_linear(x)) {
-    wide <- parameters(x, 0.9)
+    wide <- parameters(x, level)
     narrow <- parameters(x, 0.5)
     out <- cbind(wide$lower, narrow$lower, wide$estimate, narrow$upper, wide$upper)
     rownames(out) <- wide$term
     return(out[wide$effect == "fixed", , drop = FALSE])
   }
-  out <- fixed_quantiles(x, c(0.05, 0.25, 0.5, 0.75, 0.95), scale)
+  out <- fixed_quantiles(x, five_ends(level), scale)
   rownames(out) <- fixed_names(x)
   out
 }
@@ -25,8 +25,8 @@ plain_coefficients <- function(x, names) {
   setdiff(names[!curves], "(Intercept)")
 }
 
-coefficient_data <- function(x, pars, scale) {
-  q <- coefficient_quantiles(x, if (scale == "sd") "data" else scale)
+coefficient_data <- function(x, pars, scale, level) {
+  q <- coefficient_quantiles(x, if (scale == "sd") "data" else scale, level)
   names <- rownames(q)
   if (is.null(pars) && length(names) > 1) {
     others <- plain_coefficients(x, names)
@@ -91,14 +91,14 @@ shown_coefficients <- function(x, data) {
   list(rows = rows, note = rest_note(nrow(data), length(rows), "standardized effect"))
 }
 
-draw_coefficients <- function(x, data, scale, main) {
+draw_coefficients <- function(x, data, scale, level, main) {
   shown <- shown_coefficients(x, data)
   q <- data[shown$rows, ]
   plot_intervals(
     q$estimate, q$lower, q$upper, labels = q$term, inner = as.matrix(q[c("lower_50", "upper_50")]),
     note = shown$note,
     xlab = change_label_of(x, scale, data$term),
-    main = main_title(main, "Coefficients, 50 % and 90 % intervals")
+    main = main_title(main, paste("Coefficients,", two_intervals(level)))
   )
 }
 
@@ -113,12 +113,12 @@ predicted_name <- function(x) {
   }
 }
 
-random_effect_data <- function(x, pars) {
+random_effect_data <- function(x, pars, level) {
   effects <- ranef.bayeskernel_fit(x)
   effects <- effects[check_pars(pars, names(effects))]
-  table <- as.data.frame(structure(effects, class = "ranef_bayeskernel"))
+  table <- as.data.frame(ranef_table(unclass(effects)))
   table <- table[order(table$grpvar, table$term, -table$condval), ]
-  half <- stats::qnorm(0.95) * table$condsd
+  half <- stats::qnorm((1 + level) / 2) * table$condsd
   data.frame(
     term = as.character(table$term), group = as.character(table$grpvar),
     level = as.character(table$grp), estimate = table$condval, lower = table$condval - half,
@@ -126,7 +126,7 @@ random_effect_data <- function(x, pars) {
   )
 }
 
-draw_random_effects <- function(x, data, main) {
+draw_random_effects <- function(x, data, level, main) {
   panels <- split(data, list(data$term, data$group), drop = TRUE)
   if (length(panels) > 1) {
     old <- graphics::par(mfrow = panel_layout(length(panels)))
@@ -135,7 +135,7 @@ draw_random_effects <- function(x, data, main) {
   for (panel in panels) {
     plot_intervals(
       panel$estimate, panel$lower, panel$upper, labels = panel$level,
-      xlab = sprintf("Effect on %s, 90 %% intervals", predicted_name(x)),
+      xlab = sprintf("Effect on %s, %s intervals", predicted_name(x), percent(level)),
       main = main_title(main, paste(panel$term[1], "by", panel$group[1]))
     )
   }
@@ -149,11 +149,11 @@ lengthscales <- function(x) {
   stats::setNames(found, sub("lengthscale\\.", "", names(found)))
 }
 
-# Quartiles as boxes, the median as a line, whiskers for 90 %; first on top.
-scale_data <- function(x, pars) {
+# Quartiles as boxes, the median as a line, whiskers for `level`; first on top.
+scale_data <- function(x, pars, level) {
   scales <- bark_scales(x)
   scales <- scales[, check_pars(pars, colnames(scales)), drop = FALSE]
-  q <- apply(scales, 2, stats::quantile, c(0.05, 0.25, 0.5, 0.75, 0.95), names = FALSE)
+  q <- apply(scales, 2, stats::quantile, five_ends(level), names = FALSE)
   data.frame(
     predictor = colnames(scales), mean = colMeans(scales), estimate = q[3, ], lower = q[1, ],
     upper = q[5, ], lower_50 = q[2, ], upper_50 = q[4, ], row.names = NULL
@@ -167,14 +167,18 @@ scale_label <- function(x) {
   )
 }
 
-draw_scales <- function(x, data, main) {
+scales_title <- function(level) {
+  sprintf("Kernel scales, quartiles and %s intervals", percent(level))
+}
+
+draw_scales <- function(x, data, level, main) {
   at <- largest_rows(data$mean)
   q <- t(as.matrix(data[at, c("lower", "lower_50", "estimate", "upper_50", "upper")]))
   colnames(q) <- data$predictor[at]
   place <- row_panel(
     colnames(q), c(0, if (any(q > 0)) max(q) else 1),
     xlab = scale_label(x),
-    main = main_title(main, "Kernel scales, quartiles and 90 % intervals"),
+    main = main_title(main, scales_title(level)),
     note = rest_note(nrow(data), length(at), "mean")
   )
   on.exit(graphics::par(place$old))

@@ -9,7 +9,7 @@ pictures.seqkr <- function(object) {
   ), if (is_regression(object)) residual_pictures(object))
 }
 
-draw_curve <- function(x, data, main) {
+draw_curve <- function(x, data, level, main) {
   centres <- seqkr_centres(x)
   regression <- is_regression(x)
   at <- data$x
@@ -22,7 +22,7 @@ draw_curve <- function(x, data, main) {
   bk_panel(
     reach, range(limits, rows$y), x$columns,
     response_label(x),
-    main_title(main, curve_title(x))
+    main_title(main, curve_title(x, level))
   )
   blue <- bk_colours[["blue"]]
   band <- function(limits, strength) {

@@ -19,8 +19,8 @@ smooth_curve <- function(object, grid, probs) {
 }
 
 # Every panel one below the other: `at`, and of a second variable `by`.
-smooth_data <- function(x, pars) {
-  panels <- smooth_panels(x, pars)
+smooth_data <- function(x, pars, level = 0.95) {
+  panels <- smooth_panels(x, pars, level)
   out <- do.call(rbind, lapply(panels, function(panel) {
     at <- panel$at
     data.frame(
@@ -35,17 +35,17 @@ smooth_data <- function(x, pars) {
   structure(out, panels = panels)
 }
 
-smooth_panels <- function(x, pars) {
+smooth_panels <- function(x, pars, level) {
   labels <- vapply(x$smooths, `[[`, "", "label")
   which <- match(check_pars(pars, labels), labels)
   if (is.null(pars)) {
     few <- lengths(lapply(x$smooths[which], `[[`, "variables")) <= 2L
     if (any(few)) which <- which[few]
   }
-  lapply(which, smooth_panel, x = x)
+  lapply(which, smooth_panel, x = x, level = level)
 }
 
-draw_smooths <- function(x, data, main) {
+draw_smooths <- function(x, data, level, main) {
   panels <- attr(data, "panels")
   surface <- vapply(panels, function(panel) panel$kind == "2", NA)
   # One scale for all surfaces, and beside each how uncertain it is.
@@ -75,7 +75,9 @@ draw_smooths <- function(x, data, main) {
         panel$mean, panel$quantiles[, 1], panel$quantiles[, 4], reach = limits,
         labels = do.call(paste, c(lapply(at, as.character), sep = ", ")), xlab = label, main = title
       ),
-      plot_smooth_curves(at, panel, label, title, seen[[names(at)[1]]], limits, k == 1L)
+      plot_smooth_curves(
+        at, panel, label, title, seen[[names(at)[1]]], limits, if (k == 1L) two_intervals(level)
+      )
     )
   }
 }
@@ -98,7 +100,7 @@ largest <- function(values) max(abs(as.double(values)), 1e-300)
 
 # What is drawn of a smooth: a curve, "1", curves by level of a factor, "1f", a surface, "2", or
 # values by levels, "f".
-smooth_panel <- function(k, x) {
+smooth_panel <- function(k, x, level) {
   smooth <- x$smooths[[k]]
   factors <- !vapply(smooth$levels[seq_along(smooth$variables)], is.null, NA)
   if (length(factors) > 2L) {
@@ -110,20 +112,20 @@ smooth_panel <- function(k, x) {
   }
   numbers <- sum(!factors)
   kind <- if (numbers == 0L) "f" else if (any(factors)) "1f" else numbers
-  grid <- smooth_grid(x$design, k, if (numbers == 2L) 40L else 100L)
+  grid <- smooth_grid(x$design, k, if (numbers == 2L) 40L else 201L)
   c(
     list(
       kind = as.character(kind), label = smooth$label,
       at = grid$data[smooth$variables[order(factors)]]
     ),
-    smooth_curve(x, grid, c(0.05, 0.25, 0.75, 0.95))
+    smooth_curve(x, grid, five_ends(level)[-3L])
   )
 }
 
-# A curve with its intervals, of which a note tells, or one without for each level of a factor;
+# A curve with its intervals, of which `note` tells, or one without for each level of a factor;
 # `limits` of the y axis.
 plot_smooth_curves <- function(at, curve, label, main, rows,
-                               limits, noted) {
+                               limits, note) {
   one <- length(at) == 1L
   level <- if (one) factor(rep("", nrow(at))) else at[[2]]
   count <- nlevels(level)
@@ -146,7 +148,7 @@ plot_smooth_curves <- function(at, curve, label, main, rows,
     )
   }
   rows_along(rows)
-  if (one && noted) bk_note("50 % and 90 % intervals")
+  if (one && !is.null(note)) bk_note(note)
   if (!is.null(labels)) key_classes(labels, bk_palette(count), bk_lines(count))
 }
 

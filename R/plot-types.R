@@ -18,19 +18,20 @@
 #'   [bsvm()]:
 #'   * `"inclusion"`: posterior inclusion probabilities of selected columns, largest first, with
 #'     that of the prior as a dashed line; colors tell the sign of the effect;
-#'   * `"smooth"`: smooth curves with 50 % and 90 % pointwise intervals, or the posterior mean
+#'   * `"smooth"`: smooth curves with pointwise intervals, also of 50 %, or the posterior mean
 #'     surface of two variables and its standard deviation;
-#'   * `"coef"`: fixed coefficients with 50 % and 90 % posterior intervals, see `scale`;
-#'   * `"ranef"`: random effects with 90 % intervals, in order of size;
-#'   * `"fit"`: for regressions observed against fitted values with 90 % prediction intervals;
-#'   * `"calibration"`: predicted probability against observed frequency with 95 % intervals; with
+#'   * `"coef"`: fixed coefficients with posterior intervals, also of 50 %, see `scale`;
+#'   * `"ranef"`: random effects with intervals, in order of size;
+#'   * `"fit"`: for regressions observed against fitted values with prediction intervals;
+#'   * `"calibration"`: predicted probability against observed frequency with intervals; with
 #'     more than two classes the probability of the predicted class against how often it was right.
 #'     Each row is predicted from the others where the fit can, as of two classes with `"ep"`; else
 #'     the title says that its own rows look too good: give `newdata`;
 #'   * `"partial"`, first with fewer than three coefficients: the mean of the response, or the
-#'     probability of the positive class, as one predictor changes, with 90 % intervals. It is an
+#'     probability of the positive class, as one predictor changes, with intervals. It is an
 #'     average over up to 200 rows of the fit, or of `newdata`, in which everything else stays what
-#'     it is. The subtitle says for which groups, see `re.form`;
+#'     it is. Random effects are 0, as in a typical group, and the subtitle says so; `re.form =
+#'     NULL` shows the known groups, a thin line for each, over its own rows;
 #'   * `"bound"`: the variational bound of each pass; `"trace"`: draws by chain;
 #'   * `"residuals"`, `"qq"`, `"predictive"`, for regressions: standardized residuals against fitted
 #'     values, their normal quantiles, and the density of the responses with that of 20 simulated
@@ -54,19 +55,19 @@
 #'   * `"partial"`, in rows that the fit has kept. Within a draw the errors of the rows are taken to
 #'     be common to all, which makes the intervals a little too wide;
 #'   * `"scales"`: kernel scales of the standardized predictors: median,
-#'     quartiles, and whiskers from 5 % to 95 %. One outside the model has 0;
+#'     quartiles and intervals. One outside the model has 0;
 #'   * `"fit"`, `"calibration"`, `"kernels"` (the posterior of their number and its prior),
 #'     `"trace"`, `"residuals"`, `"qq"`, `"predictive"`, `"ranef"`.
 #'
 #'   [mkprobit()]:
 #'   * `"boundary"`: as above, with the inducing points (+) if there are any;
-#'   * `"weights"`: of the kernels: mean and 95 % limits, of a sampler's draws the quartiles and 90
-#'     % limits, too, of subsets the probability of each kernel;
+#'   * `"weights"`: of the kernels: mean and limits, of a sampler's draws the quartiles, too, of
+#'     subsets the probability of each kernel;
 #'   * `"calibration"`, `"partial"`, `"bound"`, `"trace"`.
 #'
 #'   [klr()]:
 #'   * `"projection"`: the rows in the learned directions, classes in colors; with one direction
-#'     their probabilities along it, with 90 % limits. Axes name the two predictors that weigh most;
+#'     their probabilities along it, with limits. Axes name the two predictors that weigh most;
 #'   * `"boundary"`, `"fit"`, `"calibration"`, `"partial"`, `"trace"`.
 #'
 #'   [seqkr()]: `"fit"`, with one predictor the curve; `"kernels"`; `"trace"`, the log evidence and
@@ -88,8 +89,11 @@
 #'   all columns standardized.
 #' @param link For `"boundary"` and `"calibration"`: as in `predict()`.
 #' @param bins For `"calibration"`: number of bins of equal width.
-#' @param re.form For `"partial"`: random effects as in `predict()`. `NULL`: the average over the
-#'   groups of the rows; `"new"`: one new group; `NA`: a group whose effects are 0.
+#' @param re.form For `"partial"`: random effects as in `predict()`. `NA`, the default: a group
+#'   whose effects are 0; `NULL`: the groups of the rows and their average; `"new"`: a new group,
+#'   which for a probability averages over what its effect may be.
+#' @param level Probability of the intervals and limits, which the plot tells. Default 0.95, as in
+#'   `summary()` and `predict()`.
 #' @param main Title: one text, or an expression.
 #' @param threads,... Worker threads; no further arguments.
 #' @return What is drawn, invisibly: the table of [calibration()] for `"calibration"`, data frames
@@ -112,11 +116,12 @@
 #' @export
 plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL, y = NULL,
                                  columns = NULL, scale = c("sd", "data", "model"), link = NULL,
-                                 bins = 10, re.form = NULL, main = NULL,
+                                 bins = 10, re.form = NA, level = 0.95, main = NULL,
                                  threads = getOption("bayeskernel.threads", 2L), ...) {
   check_no_dots(...)
   asked <- asked_picture(
-    x, type, pars, newdata, given(y, "y"), columns, scale, link, bins, re.form, main, threads
+    x, type, pars, newdata, given(y, "y"), columns, scale, link, bins, re.form, level,
+    main, threads
   )
   draw <- asked$picture$draw
   do.call(draw, asked$given[names(formals(draw))], quote = TRUE)
@@ -131,8 +136,8 @@ plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL, y 
 #' @inheritParams plot.bayeskernel_fit
 #' @param object A fit.
 #' @param ... Arguments of [plot()][plot.bayeskernel_fit]: `pars`, `newdata`, `y`, `columns`,
-#'   `scale`, `link`, `bins`, `re.form`, `main`, `threads`.
-#' @return A data frame. Coefficients have intervals of 90 %, `estimate`, `lower` and `upper`, and
+#'   `scale`, `link`, `bins`, `re.form`, `level`, `main`, `threads`.
+#' @return A data frame. Coefficients have intervals of `level`, `estimate`, `lower`, `upper`, and
 #'   of 50 %, `lower_50` and `upper_50`; curves have `fit`, `lwr` and `upr`. `autoplot()` returns a
 #'   `ggplot` object, to which scales, themes and facets can be added.
 #' @section Errors: `bayeskernel_error_argument` for a type that does not apply to the fit.
@@ -144,6 +149,7 @@ plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL, y 
 #' if (requireNamespace("ggplot2", quietly = TRUE)) ggplot2::autoplot(fit, "coef")
 #' @export
 plot_data <- function(object, type = NULL, ...) {
+  check_given("object")
   asked <- asked_picture(object, type, ...)
   without_marks(asked$given$data)
 }
@@ -156,8 +162,9 @@ without_marks <- function(data) {
 
 # The picture that is asked for, as plot() finds it, with its data.
 asked_picture <- function(x, type = NULL, pars = NULL, newdata = NULL, y = NULL, columns = NULL,
-                          scale = c("sd", "data", "model"), link = NULL, bins = 10, re.form = NULL,
-                          main = NULL, threads = getOption("bayeskernel.threads", 2L), ...) {
+                          scale = c("sd", "data", "model"), link = NULL, bins = 10, re.form = NA,
+                          level = 0.95, main = NULL,
+                          threads = getOption("bayeskernel.threads", 2L), ...) {
   check_whole(x)
   check_no_dots(..., has = names(formals(plot.bayeskernel_fit)))
   known <- pictures(x)
@@ -165,7 +172,8 @@ asked_picture <- function(x, type = NULL, pars = NULL, newdata = NULL, y = NULL,
     x = x, pars = pars, newdata = newdata, y = given(y, "y"),
     columns = columns, scale = check_choice(scale, c("sd", "data", "model"), "scale"),
     link = link, bins = check_count(bins, 2, name = "bins"), re.form = re.form,
-    main = check_title(main), threads = check_threads(threads)
+    level = check_number(level, 0, 1, "level", closed = FALSE), main = check_title(main),
+    threads = check_threads(threads)
   )
   if (is.null(type)) type <- telling_picture(known, given)
   picture <- known[[check_picture(known, type, given)]]

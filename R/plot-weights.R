@@ -1,16 +1,28 @@
 # Weights of kernels and latent functions of mkprobit().
 
-# A dot and its 95 % limits for each kernel; of a sampler the box of its draws (median, quartiles, 5
-# % and 95 %). Of subsets bars: probabilities.
-draw_kernel_weights <- function(x, data, main) {
+# The limits are of `level`.
+weights_data <- function(x, level) {
+  table <- kernel_weights(x)
+  known <- !is.na(table$lower)
+  if (any(known)) {
+    ends <- weights_matrix(x, level)[known, 3:4, drop = FALSE]
+    table$lower[known] <- ends[, 1]
+    table$upper[known] <- ends[, 2]
+  }
+  table
+}
+
+# A dot and its limits for each kernel; of a sampler the box of its draws (median, quartiles,
+# limits). Of subsets bars: probabilities.
+draw_kernel_weights <- function(x, data, level, main) {
   table <- data
   n <- nrow(table)
   at <- rev(seq_len(n))
-  drawn <- x$learned && !is.null(x$draws) && x$combine != "binary"
+  names <- sprintf("weight[%s]", table$space)
+  drawn <- x$learned && x$combine != "binary" && all(names %in% dimnames(x$draws)[[3]])
   ends <- if (drawn) {
-    names <- sprintf("weight[%s]", table$space)
     flat <- stack_chains(x$draws[, , names, drop = FALSE])
-    column_quantiles(flat, c(0.05, 0.25, 0.5, 0.75, 0.95))
+    column_quantiles(flat, five_ends(level))
   } else {
     rbind(table$lower, table$upper)
   }
@@ -21,7 +33,7 @@ draw_kernel_weights <- function(x, data, main) {
   top <- max(table$mean, ends, if (x$combine != "product") 1, na.rm = TRUE)
   bk_panel(
     c(0, top), c(0.5, n + 0.5), weight_label(x),
-    main = main_title(main, weights_title(x)), axes = "x", grid = "x"
+    main = main_title(main, weights_title(x, level)), axes = "x", grid = "x"
   )
   bk_axis(2, at, labels, cex.axis = 0.9)
   colour <- bk_colours[["blue"]]
@@ -46,13 +58,13 @@ weight_label <- function(x) {
   if (in_or_out) "Probability that the kernel is in" else "Weight of the kernel"
 }
 
-weights_title <- function(x) {
+weights_title <- function(x, level) {
   if (!x$learned) {
     "Given, not learned"
   } else if (x$combine == "binary" || anyNA(kernel_weights(x)$lower)) {
     "Learned from the data"
   } else {
-    "Learned from the data, 95 % limits"
+    sprintf("Learned from the data, %s limits", percent(level))
   }
 }
 
@@ -70,7 +82,7 @@ pictures.mkprobit <- function(object) {
     }),
     weights = picture(draw_kernel_weights, if (length(object$spaces) == 1L) {
       "It has one kernel."
-    }, data = function(x) kernel_weights(x), gg = gg_weights),
+    }, data = weights_data, gg = gg_weights),
     calibration = picture(
       draw_calibration, needs = if (is.null(object$fitted) && !keeps_rows(object)) "newdata",
       ask = "It has not kept probabilities of its rows: give `newdata` and `y`.",

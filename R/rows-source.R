@@ -98,7 +98,10 @@
 #' fit <- bkm(rows, family = "logit", method = "vb")
 #' }
 #' @export
-row_source <- function(x, ...) UseMethod("row_source")
+row_source <- function(x, ...) {
+  check_given("x")
+  UseMethod("row_source")
+}
 
 #' @rdname row_source
 #' @export

@@ -25,6 +25,9 @@
 read_rows <- function(model, front, settings) {
   facts <- model$rows
   kind <- facts$response(settings)
+  if (!("formula" %in% ls(front)) && eval(quote(missing(x)), front)) {
+    abort_absent("formula", sprintf("%1$s(y ~ x, data), or %1$s(x, y)", model$name))
+  }
   given <- given_source(model, front)
   if (!is.null(given)) return(source_rows(model, given$source, settings, given$formula))
   if ("formula" %in% ls(front)) {

@@ -389,7 +389,7 @@ print_measures <- function(measures, digits) {
 convergence_line <- function(x) {
   d <- x$diagnostics
   time <- if (length(x$elapsed)) sprintf(", %s~s", format(x$elapsed[["total"]], digits = 2))
-  paste0(if (is.null(d$chains)) variational_line(d) else sampler_line(d), time)
+  paste0(if (is.null(d$chains)) variational_line(d) else sampler_line(d), time, ".")
 }
 
 sampler_line <- function(d) {
@@ -467,7 +467,7 @@ exact_method <- function(x) {
 
 quality_note <- function(x) {
   d <- x$diagnostics
-  line <- paste0(convergence_line(x), ".")
+  line <- convergence_line(x)
   if (is.null(d$chains)) {
     return(c(line, if (x$method %in% c("vb", "svi")) {
       sprintf(

@@ -347,6 +347,10 @@ plain_model_matrix <- function(terms, frame) {
 block_rows <- function(columns) 2048L * min(32L, max(1L, 2048L %/% (columns + 1L)))
 
 code_new_factor <- function(column, levels, name) {
+  # As databases and row sources have logical values.
+  if (is.numeric(column) && all(levels %in% c("FALSE", "TRUE")) && all(column %in% c(0, 1, NA))) {
+    column <- column == 1
+  }
   if (is.factor(column)) {
     found <- levels(column)
     codes <- as.integer(column)

@@ -31,7 +31,8 @@
 #'   rest of its variance at each row as independent noise; the summary warns
 #'   where that rest matters. By sampling (`method = "gibbs"`) that rest is left
 #'   out of the fit. With an intercept the average of the function over the rows
-#'   is 0, unless `by` is a number.
+#'   is 0, unless `by` is a number. Noise below some 1e-4 of the standard deviation of the response
+#'   is overestimated.
 #'
 #' @section Learning: Open length-scales maximize the bound of variational Bayes times a log-normal
 #'   density. Its center is the median distance of the rows, and its standard deviation is 2 on the
@@ -707,12 +708,15 @@ learning_rows <- function(data, most = most_learning_rows) {
 
 # Saying ---------------------------------------------------------------------
 
-process_fact <- function(object) {
+# components: the table of the standard deviations of terms.
+process_fact <- function(object, components) {
   terms <- processes_of(object$design$smooths)
   if (length(terms) == 0L) return(NULL)
   vapply(terms, function(term) {
     sprintf(
-      "%s %s, %d inducing points", term$label, format_process(term$process), nrow(term$process$z)
+      "%s %s, %d inducing points", term$label,
+      format_process(term$process, components$estimate[match(term$label, components$group)]),
+      nrow(term$process$z)
     )
   }, "", USE.NAMES = FALSE)
 }
@@ -729,16 +733,15 @@ process_note <- function(object) {
   )
 }
 
-# Of a single kernel the variance is the term's, which the summary has.
-format_process <- function(process) {
+# sd: of the term, whose square multiplies the kernel; or NA.
+format_process <- function(process, sd) {
   kernel <- map_leaves(process$kernel, function(leaf) {
     for (name in intersect(c("lengthscale", "period"), names(leaf))) {
       if (!is.null(leaf[[name]])) leaf[[name]] <- signif(leaf[[name]], 3)
     }
     leaf
   })
-  text <- format(kernel)
-  if (is.null(kernel$children)) sub(",? variance = 1", "", text) else text
+  format(if (is.na(sd)) kernel else scale_kernel(kernel, signif(sd^2, 3)))
 }
 
 # The default number of inducing points.

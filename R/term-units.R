@@ -27,7 +27,7 @@
 #' fitted(fit)
 #' @export
 unit_precision <- function(q) {
-  if (missing(q)) abort_no_unit_matrix("q")
+  if (missing(q)) abort_absent("q", unit_matrix)
   structure(list(matrix = q), class = "bayeskernel_precision")
 }
 
@@ -62,16 +62,11 @@ unit_precision <- function(q) {
 #' cor(predict(fit, d[1:200, , drop = FALSE]), effect)
 #' @export
 unit_low_rank <- function(l) {
-  if (missing(l)) abort_no_unit_matrix("l")
+  if (missing(l)) abort_absent("l", unit_matrix)
   structure(list(matrix = l), class = "bayeskernel_low_rank")
 }
 
-abort_no_unit_matrix <- function(name) {
-  bk_abort(
-    "argument", sprintf("Argument `%s` is missing.", name),
-    "Accepted: a matrix whose rows are named by the units.", column = name
-  )
-}
+unit_matrix <- "a matrix whose rows are named by the units"
 
 is_low_rank <- function(x) inherits(x, "bayeskernel_low_rank")
 

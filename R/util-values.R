@@ -165,3 +165,5 @@ tail_names <- function(level) {
   tails <- 100 * c(1 - level, 1 + level) / 2
   paste(format(tails, trim = TRUE, digits = 3), "%")
 }
+
+percent <- function(level) sprintf("%s %%", format(100 * level))

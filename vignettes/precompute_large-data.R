@@ -1,11 +1,10 @@
 # The slow runs of the vignette "large-data". Run in this folder; writes
 # large-data_results.csv.
 #
-#   BAYESKERNEL_DATA=folder Rscript precompute_large-data.R
+#   Rscript precompute_large-data.R
 #
-# The folder holds the sample of SUSY. It takes about ten minutes, 2 GB of
-# memory and 1 GB of disk, and needs packages callr and RSQLite, and Linux for
-# the memory. A trial with fewer rows, and some parts only:
+# It takes some minutes, 2 GB of memory and 1 GB of disk, and needs packages callr and RSQLite, and
+# Linux for the memory. A trial with fewer rows, and some parts only:
 #   BAYESKERNEL_ROWS=2e5 BAYESKERNEL_PARTS=growth \
 #   BAYESKERNEL_RESULTS=trial.csv Rscript precompute_large-data.R
 # A part that is left out stays as the results file has it.
@@ -148,6 +147,5 @@ run_workers <- function() {
 }
 
 run_tables(list(
-  growth = run_growth, rivals = run_rivals, sqlite = run_sqlite, workers = run_workers,
-  sample = function() data.frame(susy_sample_scores(), seed = 1)
+  growth = run_growth, rivals = run_rivals, sqlite = run_sqlite, workers = run_workers
 ), results_file)

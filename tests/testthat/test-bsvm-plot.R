@@ -11,7 +11,7 @@ test_that("intervals are quantiles of the posterior on either scale", {
   q <- coefficient_quantiles(fit, "data")
   expect_equal(q[, 3], coef(fit))
   sd <- sqrt(diag(vcov(fit)))
-  expect_equal((q[, 5] - q[, 1]) / (2 * qnorm(0.95)), sd)
+  expect_equal((q[, 5] - q[, 1]) / (2 * qnorm(0.975)), sd)
   sampled <- with_vcov(sampled, "posterior")
   q <- coefficient_quantiles(sampled, "model")
   scale <- sampled$transform$scale

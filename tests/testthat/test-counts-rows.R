@@ -201,3 +201,18 @@ test_that("leave-one-out of counts is that of repeated rows", {
     expect_equal(elpd[[1]]["p_loo", 1], elpd[[2]]["p_loo", 1], tolerance = 0.1)
   }
 })
+
+test_that("chains without some rows leave out one copy of each", {
+  set.seed(5)
+  d <- data.frame(x = rnorm(60), z = runif(60), g = factor(sample(rep_len(1:10, 60))), n = 2)
+  d$y <- factor(ifelse(1.2 * d$x - d$z + rnorm(10)[d$g] + rlogis(60) > 0, "p", "n"))
+  slopes <- vapply(1:3, function(seed) {
+    fit <- function(data, ...) {
+      bsvm(y ~ x + z + (1 | g), data, method = "gibbs", threads = 1, seed = seed, ...)
+    }
+    links <- suppressWarnings(list(fit(d, weights = n)$link, fit(repeated(d))$link))
+    expect_true(links[[1]]$robust && links[[2]]$robust)
+    c(links[[1]]$slope, links[[2]]$slope)
+  }, numeric(2))
+  expect_lt(abs(diff(log(rowMeans(slopes)))), 0.25)
+})

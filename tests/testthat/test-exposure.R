@@ -31,7 +31,7 @@ q_of <- function(name, p) unname(quantile(d[[name]], p))
 by_hand <- function(fit, rows, ...) {
   rstantools::posterior_linpred(fit, newdata = rows, ndraws = 1000, re.form = NA, seed = 1, ...)
 }
-expect_of_draws <- function(table, f, level = 0.9) {
+expect_of_draws <- function(table, f, level = 0.95) {
   expect_equal(table$estimate, colMeans(f))
   ends <- apply(f, 2, quantile, c(1 - level, 1 + level) / 2)
   expect_equal(table$lower, unname(ends[1, ]))
@@ -100,7 +100,7 @@ test_that("curves and surfaces are f, or the probability", {
 
 test_that("of a linear model it is a combination of coefficients", {
   fit <- bkm(y ~ a + b + arm, d, threads = 1)
-  out <- exposed(fit, quantiles = 0.75, ndraws = 20000)
+  out <- exposed(fit, quantiles = 0.75, ndraws = 20000, level = 0.9)
   w <- c(q_of("a", 0.75), q_of("b", 0.75)) - c(q_of("a", 0.5), q_of("b", 0.5))
   names <- c("a", "b")
   mean <- sum(w * coef(fit)[names])
@@ -310,7 +310,7 @@ test_that("what cannot be is refused", {
 test_that("tables print", {
   text <- capture.output(print(exposed(number)))
   expect_match(text[1], "Change of y, all together")
-  expect_true(any(grepl("90 %, 1000 draws", text)))
+  expect_true(any(grepl("95 %, 1000 draws", text)))
   expect_true(all(nchar(text) < 80))
   text <- capture.output(print(exposed(classes, type = "univariate")))
   expect_match(text[1], "The latent value along")

@@ -160,18 +160,17 @@ test_that("partial plots say for which groups they are, by re.form of predict()"
     # A new group is the least certain.
     width <- unlist(tail(means, 3))
     expect_gt(width[2], 1.5 * width[1])
-    seen <- texts(plot(fit, threads = 1))
-    expect_true("average over the known groups of g" %in% seen)
+    expect_true("random effects of g at 0" %in% texts(plot(fit, threads = 1)))
+    seen <- texts(plot(fit, "partial", re.form = NULL, threads = 1))
+    expect_true("known groups of g, thin, and their average" %in% seen)
     seen <- texts(plot(fit, "partial", re.form = "new", threads = 1))
     expect_true("for a new group of g" %in% seen)
-    seen <- texts(plot(fit, "partial", re.form = NA, threads = 1))
-    expect_true("for a group of g with effect 0" %in% seen)
     new <- plot_data(fit, "partial", newdata = rows["x"], re.form = "new", threads = 1)
     expect_equal(new, plot_data(fit, "partial", re.form = "new", threads = 1))
   }
   expect_bk_error(plot_data(fit, "partial", re.form = "old"), "argument", "re.form")
   skip_if_not_installed("ggplot2")
-  expect_match(ggplot2::autoplot(fit, threads = 1)$labels$subtitle, "average over the known groups")
+  expect_match(ggplot2::autoplot(fit, threads = 1)$labels$subtitle, "random effects of g at 0")
 })
 
 test_that("numbers of few values are points, as levels are", {
@@ -275,14 +274,14 @@ test_that("names of rows and titles stay inside a narrow figure", {
   fit <- bkm(rows, rows[, 2] + stats::rnorm(60), threads = 1)
   for (size in list(c(5.2, 4.2), c(12.5, 8.3))) {
     grDevices::pdf(NULL, size[1], size[2])
-    place <- row_panel(names, c(0, 1), "Effect", "Coefficients, 50 % and 90 % intervals")
+    place <- row_panel(names, c(0, 1), "Effect", "Coefficients, 50 % and 95 % intervals")
     heights <- graphics::grconvertY(place$at, "user", "inches")
     letters <- graphics::par("cin")[2] * 0.5
     expect_gt(min(abs(diff(heights))), 0.7 * letters)
     left <- graphics::grconvertX(graphics::par("usr")[1], "user", "inches")
     expect_gt(left, graphics::strwidth(cut_to(names, 0.45 * size[1], 0.5), "inches", 0.5)[1])
     grDevices::dev.off()
-    expect_true("Coefficients, 50 % and 90 % intervals" %in% texts(plot(fit, "coef"), size))
+    expect_true("Coefficients, 50 % and 95 % intervals" %in% texts(plot(fit, "coef"), size))
   }
   expect_identical(many_alpha(400), 1)
   expect_lt(many_alpha(10000), 0.3)
@@ -299,4 +298,76 @@ test_that("a fit without predictors has no partial plot", {
   for (fit in list(bkm(y ~ 1, d, threads = 1), bkm(y ~ 1 + (1 | g), d, threads = 1))) {
     expect_bk_error(plot(fit, "partial"), "argument", "no predictors")
   }
+})
+
+test_that("plots have the level of summary(), and `level` sets it in every type with intervals", {
+  two <- droplevels(iris[51:150, ])
+  two$g <- gl(10, 1, 100)
+  linear <- bkm(Sepal.Length ~ s(Petal.Length) + Petal.Width + (1 | g), two, threads = 1)
+  bark <- bark(Sepal.Length ~ Petal.Length, two, chains = 2, ndraws = 50, threads = 1, seed = 1,
+    until = NULL, control = bark_control(warmup = 50))
+  stream <- seqkr(Sepal.Length ~ Petal.Length, two, seed = 1, threads = 1)
+  spaces <- list(a = iris[1:2], b = iris[3:4])
+  kernels <- suppressWarnings(mkprobit(
+    spaces, iris$Species, kernel_weights = "learn", method = "gibbs", chains = 1, ndraws = 50,
+    coefficients = "weights",
+    control = mkprobit_control(warmup = 20), tune = FALSE, seed = 1, threads = 1
+  ))
+  types <- list(
+    list(linear, c("coef", "ranef", "smooth", "fit", "partial")), list(stream, c("fit", "partial")),
+    list(bark, c("scales", "partial")), list(kernels, "weights"),
+    list(bsvm(Species ~ Sepal.Length, two, threads = 1), "calibration")
+  )
+  for (own in types) for (type in own[[2]]) {
+    fit <- own[[1]]
+    width <- function(...) {
+      data <- plot_data(fit, type, threads = 1, ...)
+      ends <- intersect(c("upr", "lwr", "upper", "lower"), names(data))
+      sum(data[[ends[1]]] - data[[ends[2]]]) * if (startsWith(ends[1], "u")) 1 else -1
+    }
+    default <- width()
+    expect_equal(default, width(level = 0.95))
+    expect_gt(default, 1.02 * width(level = 0.6))
+    expect_true(any(grepl("95 %", texts(plot(fit, type, threads = 1)))), label = type)
+    seen <- texts(plot(fit, type, level = 0.6, threads = 1))
+    expect_true(any(grepl("60 %", seen)) && !any(grepl("9[05] %", seen)), label = type)
+    if (requireNamespace("ggplot2", quietly = TRUE)) {
+      labels <- unlist(ggplot2::autoplot(fit, type, level = 0.6, threads = 1)$labels)
+      expect_true(any(grepl("60 %", labels)), label = type)
+    }
+  }
+  data <- plot_data(linear, "coef", scale = "data", pars = "Petal.Width")
+  expect_equal(
+    unlist(data[c("lower", "upper")], use.names = FALSE),
+    unname(confint(linear)["Petal.Width", ]), tolerance = 1e-6
+  )
+  expect_bk_error(plot(linear, "coef", level = 95), "argument", "level")
+})
+
+test_that("known groups are lines of their own rows, whose average is the curve", {
+  set.seed(4)
+  rows <- data.frame(x = rep(0:9, 8), g = gl(8, 10))
+  rows$y <- rnorm(8, 1)[rows$g] * rows$x + rnorm(80)
+  fit <- bkm(y ~ x + (x | g), rows, threads = 1)
+  lines <- attr(partial_table(fit, NULL, "x", 1L, NULL), "lines")
+  expect_identical(levels(factor(lines$group)), levels(rows$g))
+  at <- data.frame(x = lines$value, g = lines$group)
+  expect_equal(lines$fit, unname(predict(fit, at)))
+  curve <- plot_data(fit, "partial", re.form = NULL, threads = 1)
+  expect_equal(tapply(lines$fit, lines$value, mean), curve$fit, ignore_attr = TRUE)
+  expect_null(attr(partial_table(fit, NULL, "x", 1L), "lines"))
+  typical <- plot_data(fit, "partial", threads = 1)
+  expect_equal(typical$fit, unname(predict(fit, data.frame(x = typical$value), re.form = NA)))
+  skip_if_not_installed("ggplot2")
+  built <- ggplot2::autoplot(fit, "partial", re.form = NULL, threads = 1)
+  groups <- lapply(seq_along(built$layers), function(k) ggplot2::layer_data(built, k)$group)
+  expect_true(8L %in% lengths(lapply(groups, unique)))
+})
+
+test_that("curves have points enough to look smooth", {
+  rows <- data.frame(x = seq(0, 10, length.out = 200))
+  rows$y <- sin(6 * rows$x)
+  fit <- bkm(y ~ gp(x, kernel = periodic(period = 2 * pi / 6)), rows, threads = 1)
+  expect_gt(nrow(plot_data(fit, "smooth")), 200)
+  expect_gt(nrow(plot_data(fit, "partial", threads = 1)), 100)
 })

@@ -94,8 +94,10 @@ test_that("partial dependence of a linear model averages predictions", {
   at <- function(fit, name, value) {
     rows[[name]] <- value
     list(
-      mean = mean(predict(fit, rows, "response")),
-      draws = rowMeans(predict(fit, rows, "response", draws = TRUE, ndraws = 400, seed = 1))
+      mean = mean(predict(fit, rows, "response", re.form = NA)),
+      draws = rowMeans(predict(
+        fit, rows, "response", draws = TRUE, ndraws = 400, seed = 1, re.form = NA
+      ))
     )
   }
   for (fit in fits) {
@@ -109,7 +111,7 @@ test_that("partial dependence of a linear model averages predictions", {
         direct <- at(fit, name, value)
         expect_equal(table$fit[k], direct$mean)
         # A band by other draws.
-        band <- stats::quantile(direct$draws, c(0.05, 0.95), names = FALSE)
+        band <- stats::quantile(direct$draws, c(0.025, 0.975), names = FALSE)
         expect_lt(max(abs(band - c(table$lwr[k], table$upr[k]))), diff(band) / 3)
       }
       whole <- plot(fit, "partial", pars = name, threads = 1)

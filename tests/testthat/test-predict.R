@@ -231,3 +231,12 @@ test_that("predictors of wild scale need no inverse of the scaling", {
   rough <- quick_gibbs(y ~ x1 + (x2 | g), wild, ndraws = 5)
   expect_true(all(is.finite(ranef(rough)$g[, 2])))
 })
+
+test_that("a logical predictor is found in rows that have it as 0 and 1", {
+  d <- data.frame(x = seq(-1, 1, length.out = 20), l = rep(c(TRUE, FALSE), 10))
+  d$y <- d$x + d$l + rep(c(0.1, -0.2, 0.3, 0), 5)
+  fit <- bkm(y ~ x + l, d, threads = 1)
+  expect_equal(predict(fit, row_source(d)), predict(fit, d), ignore_attr = TRUE)
+  expect_equal(predict(fit, transform(d, l = l + 0)), predict(fit, d))
+  expect_error(predict(fit, transform(d, l = 2)), class = "bayeskernel_error_argument")
+})
