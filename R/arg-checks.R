@@ -195,7 +195,7 @@ check_given <- function(...) {
   absent <- Filter(function(name) eval(call("missing", as.name(name)), front), c(...))
   if (length(absent) == 0L) return(invisible())
   own <- formals(sys.function(sys.parent()))
-  needed <- vapply(own, function(default) identical(default, quote(expr = )), NA)
+  needed <- vapply(own, function(default) identical(default, substitute()), NA)
   use <- paste(setdiff(names(own)[needed], "..."), collapse = ", ")
   abort_absent(absent[1L], sprintf("%s(%s)", called_name(user_call() %||% quote(f())), use))
 }

@@ -304,8 +304,10 @@ test_that("plots have the level of summary(), and `level` sets it in every type 
   two <- droplevels(iris[51:150, ])
   two$g <- gl(10, 1, 100)
   linear <- bkm(Sepal.Length ~ s(Petal.Length) + Petal.Width + (1 | g), two, threads = 1)
-  bark <- bark(Sepal.Length ~ Petal.Length, two, chains = 2, ndraws = 50, threads = 1, seed = 1,
-    until = NULL, control = bark_control(warmup = 50))
+  bark <- suppressWarnings(bark(
+    Sepal.Length ~ Petal.Length, two, chains = 2, ndraws = 50, threads = 1, seed = 1, until = NULL,
+    control = bark_control(warmup = 50)
+  ))
   stream <- seqkr(Sepal.Length ~ Petal.Length, two, seed = 1, threads = 1)
   spaces <- list(a = iris[1:2], b = iris[3:4])
   kernels <- suppressWarnings(mkprobit(
