@@ -54,8 +54,8 @@
 #'   c_{jl})^2\}}{f(x) = sum_j b_j exp(-sum_l lambda_l (x_l - c_jl)^2)} and
 #'   coefficients \eqn{b_j}{b_j} that are `epsilon` times Cauchy variables (Student t with
 #'   `alpha = 1` degree of freedom), and centers \eqn{c_j}{c_j} among the rows of the data,
-#'   whatever their weights, or a constant instead of a kernel. A regression learns `epsilon`; for classes it is 0.5, which
-#'   keeps the latent function bounded. Where [bark_prior()] has several
+#'   whatever their weights, or a constant instead of a kernel. A regression learns `epsilon`; for
+#'   classes it is 0.5, which keeps the latent function bounded. Where [bark_prior()] has several
 #'   `vectors` of scales, as it has in a regression by default, each kernel j
 #'   has those of one of them. A scale lambda is a length-scale of
 #'   \eqn{1 / \sqrt{2 \lambda}}{1 / sqrt(2 lambda)} in [rbf()]. With three

@@ -282,7 +282,7 @@ facts.gpsvm <- function(object, only = NULL) {
       "polynomial(degree = 1, offset = 1, ", "linear with constant(", format(object$kernel),
       fixed = TRUE
     ),
-    "Left out" = left_out_fact(object),
+    LOO = left_out_fact(object),
     Nugget = if (object$nugget > 0) format(object$nugget, digits = 4),
     Inducing = paste0(
       if (object$exact) "every row (exact process)" else sprintf("%d points", points),

@@ -40,7 +40,7 @@
 #'   [saveRDS()]. It has `kernel`, `inducing` (m x d, scale of the data), `nugget`, `method`,
 #'   `levels`, `n`, and after `"ep"` also `loo`, the log probability of each row's class given the
 #'   other rows, by the link of `predict()`. `print()`, `summary()` and `loo::loo()` show its sum;
-#'   `print()` also shows the mean log-loss and the error of these predictions (Left out).
+#'   `print()` also shows the mean log-loss and the error of these predictions (LOO).
 #'   `loo_probit` is that by `link = "probit"`. The methods of every fit are listed in
 #'   [fit-arguments].
 #'

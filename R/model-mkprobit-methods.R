@@ -158,7 +158,7 @@ facts.mkprobit <- function(object, only = NULL) {
         collapse = "; "
       )
     },
-    "Left out" = left_out_fact(object),
+    LOO = left_out_fact(object),
     Weights = if (count > 1L) weights_fact(object), Process = mkprobit_process_fact(object),
     Tuned = if (!is.null(object$process) && !is.null(object$tuned)) {
       process_tuning_fact(object$tuned)

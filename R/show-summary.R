@@ -202,7 +202,7 @@ facts_at_head <- c("title", "Posterior", "Rows", "Groups")
 
 # What print() of a fit says in addition to its tables.
 facts_in_short <- c(
-  "Selection", "Not settled", "Missing", "Processes", "Kernel", "Kernels", "Left out", "Not tuned",
+  "Selection", "Not settled", "Missing", "Processes", "Kernel", "Kernels", "LOO", "Not tuned",
   "Inducing", "Spaces", "Weights", "Projection", "Agreement", "Fit", "Counts", "Chains", "Noise",
   "Dropped"
 )

@@ -52,7 +52,7 @@ tuned_svm <- function(formula, train) {
 way <- function(name, needs, fit, predict) {
   list(name = name, needs = needs, fit = fit, predict = predict)
 }
-svm <- way("`e1071::svm`, tuned", "e1071", tuned_svm, function(fit, rows) {
+svm <- way("tuned `svm`", "e1071", tuned_svm, function(fit, rows) {
   attr(predict(fit, rows, probability = TRUE), "probabilities")
 })
 forest <- way("`ranger`", "ranger", function(formula, train) {
@@ -60,7 +60,7 @@ forest <- way("`ranger`", "ranger", function(formula, train) {
   ranger::ranger(formula, train, probability = classes, num.threads = 1, seed = 1)
 }, function(fit, rows) predict(fit, rows)$predictions)
 mixed <- function(formula, nodes = 1L) {
-  way("`lme4::glmer`", "lme4", function(ignored, train) {
+  way("`glmer`", "lme4", function(ignored, train) {
     lme4::glmer(formula, train, binomial, nAGQ = nodes)
   }, function(fit, rows) predict(fit, rows, type = "response", allow.new.levels = TRUE))
 }
@@ -70,12 +70,12 @@ curves <- function(name, formula) {
     mgcv::gam(formula, data = train, method = "REML")
   }, predict)
 }
-process <- way("`kernlab::gausspr`", "kernlab", function(formula, train) {
+process <- way("`gausspr`", "kernlab", function(formula, train) {
   set.seed(1)
   utils::capture.output(fit <- kernlab::gausspr(formula, train))
   fit
 }, function(fit, rows) c(kernlab::predict(fit, rows)))
-trees <- way("`dbarts::bart`", "dbarts", function(formula, train) {
+trees <- way("`dbarts`", "dbarts", function(formula, train) {
   y <- all.vars(formula)[1]
   set.seed(1)
   fit <- dbarts::bart(
@@ -83,13 +83,13 @@ trees <- way("`dbarts::bart`", "dbarts", function(formula, train) {
   )
   list(fit = fit, y = y)
 }, function(fit, rows) colMeans(predict(fit$fit, rows[names(rows) != fit$y])))
-boosting <- way("`gbm`, 500 trees", "gbm", function(formula, train) {
+boosting <- way("`gbm`", "gbm", function(formula, train) {
   y <- all.vars(formula)[1]
   train[[y]] <- as.integer(train[[y]]) - 1L
   set.seed(1)
   gbm::gbm(formula, "bernoulli", train, n.trees = 500, interaction.depth = 4, n.cores = 1)
 }, function(fit, rows) predict(fit, rows, n.trees = 500, type = "response"))
-lasso <- way("`glmnet::cv.glmnet`", "glmnet", function(formula, train) {
+lasso <- way("`cv.glmnet`", "glmnet", function(formula, train) {
   y <- all.vars(formula)[1]
   set.seed(1)
   x <- as.matrix(train[names(train) != y])
@@ -98,7 +98,7 @@ lasso <- way("`glmnet::cv.glmnet`", "glmnet", function(formula, train) {
   x <- as.matrix(rows[names(rows) != fit$y])
   predict(fit$fit, x, type = "response", s = "lambda.min")
 })
-discriminant <- way("`MASS::lda`", "MASS", function(formula, train) {
+discriminant <- way("`lda`", "MASS", function(formula, train) {
   MASS::lda(formula, train)
 }, function(fit, rows) predict(fit, rows)$posterior)
 ours <- function(name, fit) {
@@ -164,16 +164,16 @@ cases <- list(
   "ozone" = list(
     stats::na.omit(datasets::airquality), Ozone ~ .,
     ours("bark()", function(f, train) bark(f, train, seed = 1)),
-    curves("`mgcv::gam`", Ozone ~ s(Solar.R) + s(Wind) + s(Temp) + s(Month, k = 4) + s(Day)), forest
+    curves("`gam`", Ozone ~ s(Solar.R) + s(Wind) + s(Temp) + s(Month, k = 4) + s(Day)), forest
   ),
   "motorcycle" = list(
     MASS::mcycle, accel ~ times, ours("seqkr()", function(f, train) seqkr(f, train, seed = 1)),
-    curves("`mgcv::gam`", accel ~ s(times)), process
+    curves("`gam`", accel ~ s(times)), process
   ),
   "pupils, curves" = list(
     bdf, langPOST ~ IQ.verb + ses + school, ours("bkm()", function(ignored, train) {
       bkm(langPOST ~ s(IQ.verb) + s(ses) + (1 | school), train)
-    }), curves("`mgcv::bam`", langPOST ~ s(IQ.verb) + s(ses) + s(school, bs = "re")), forest
+    }), curves("`bam`", langPOST ~ s(IQ.verb) + s(ses) + s(school, bs = "re")), forest
   )
 )
 
@@ -215,7 +215,7 @@ cells <- function(table, what) {
     number <- vapply(case[[what]], own, "")
     if (what == "loss") number <- ifelse(case$best, paste0("**", number, "**"), number)
     seconds <- if (what == "loss") {
-      sprintf(" (%s s)", vapply(case$seconds, function(s) format(signif(s, 2)), ""))
+      sprintf(" (%s)", vapply(case$seconds, function(s) format(signif(s, 2)), ""))
     }
     text <- c(paste0(case$way, " ", number, seconds), "")[1:3]
     sprintf("| %s, %d | %s |", case$data[1], case$rows[1], paste(text, collapse = " | "))
