@@ -193,7 +193,7 @@ test_that("draws and intervals have the effect of a new group, one for all of it
   expect_equal(
     apply(p, 2:3, mean), predict(fit, new, type = "prob"), tolerance = 0.03, ignore_attr = TRUE
   )
-  table <- plot_data(fit, "partial", pars = "u", re.form = "new", threads = 1)
+  table <- plot_data(fit, "partial", pars = "u", re.form = "new", level = 0.9, threads = 1)
   at <- table$value[1]
   rows <- transform(data, u = at, g = "new")
   by_row <- predict(fit, rows, type = "prob", draws = TRUE, ndraws = 4000, seed = 2)
