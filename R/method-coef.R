@@ -149,9 +149,9 @@ coefficient_cov.bkm <- coefficient_cov.bsvm
 #' @param condVar Add posterior covariances, default `TRUE`.
 #' @param sigma Unused; the generic has it.
 #' @param ... No further arguments.
-#' @return `ranef()`: a list of class `ranef_bayeskernel`, named by grouping term. Each element is a
-#'   data frame of posterior means: groups as rows, effects as columns, on the scale of the data.
-#'   With `condVar` it has an attribute `postVar`, the posterior covariances as an array r x r x
+#' @return `ranef()`: a list of class `ranef_bayeskernel` and `ranef.mer`, which lme4 draws by
+#'   `lattice::dotplot()`, named by grouping term. Each element is a data frame of
+#'   posterior means: groups as rows, effects as columns, on the scale of the data. With `condVar` it has an attribute `postVar`, the posterior covariances as an array r x r x
 #'   groups, as lme4 gives them; terms of one grouping factor that were declared uncorrelated share
 #'   a data frame, and their `postVar` is a list of arrays. `as.data.frame()` gives a row an effect:
 #'   `grpvar`, `term`, `grp`, `condval`, `condsd`.

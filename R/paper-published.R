@@ -7,9 +7,10 @@ published_models <- function() papers_code("models.R")$published_models
 #' Defaults of this package are not always those of the papers whose models it has. `published()`
 #' gives the arguments that make a model the paper's, to be put into a call by [do.call()].
 #'
-#' Arguments that the tables below do not have are at the default, which is then
-#' the paper's. Where a paper gives no number, or the number could not be read in its text, the
-#' column `why` says so, and the value stands in for it.
+#' Arguments that the tables below do not have are at the default, which is then the paper's. There
+#' is one exception: models `sinc`, `sinc_rj` and `boston` have proper priors of the variances. The
+#' paper's are improper; `sinc_printed` has them. Where a paper gives no number, or the number could
+#' not be read in its text, the column `why` says so, and the value stands in for it.
 #'
 #' @param paper `"luts2014"` ([bsvm()]), `"wenzel2017"` ([gpsvm()]), `"damoulas2009"`
 #'   ([mkprobit()]), `"ouyang2008"` ([bark()], [klr()]) or `"vermaak2004"` ([seqkr()]).
@@ -35,7 +36,7 @@ published_models <- function() papers_code("models.R")$published_models
 #' @seealso [reproduce()] for the papers' tables and figures.
 #' @examples
 #' published("luts2014", "penalty")
-#' own <- list(factor(am) ~ wt + hp, mtcars)
+#' own <- list(factor(am) ~ wt + hp, quote(mtcars))
 #' fit <- do.call(bsvm, c(own, published("luts2014", "penalty")))
 #' published("vermaak2004")[c("model", "argument", "published", "why")]
 #' @export
@@ -131,9 +132,9 @@ published_sections <- function() {
 print.published_arguments <- function(x, ...) {
   heads <- c("paper", "fitter", "model")
   if (!all(heads %in% names(x)) || nrow(x) == 0L) return(NextMethod())
-  heading <- sprintf("%s, %s(), %s", x$paper, x$fitter, ifelse(
-    x$model == "all", "all models", paste0(ifelse(grepl(",", x$model), "models ", "model "), x$model)
-  ))
+  several <- ifelse(grepl("[,*]", x$model), "models", "model")
+  models <- ifelse(x$model == "all", "all models", paste(several, x$model))
+  heading <- sprintf("%s, %s(), %s", x$paper, x$fitter, models)
   rest <- as.data.frame(unclass(x))[setdiff(names(x), heads)]
   for (own in split(seq_along(heading), factor(heading, unique(heading)))) {
     print_line(heading[own[1L]])

@@ -40,7 +40,7 @@
 #'   A claim in words, such as that one error is below another, is a bound, as `<0` of their
 #'   difference. The verdict is `"undecided"` where ours misses it by less than two standard errors.
 #'   Figures without printed numbers, such as boxplots, have claims alone. `plot()` draws the
-#'   figure.
+#'   figure. Without one it draws the numbers, with a panel for each unit.
 #' @section Errors: `bayeskernel_error_argument` for other names;
 #'   `bayeskernel_error_data` where data or a package is missing.
 #' @seealso [published()] for the arguments of each paper, [paper_data()] for its data sets. The
@@ -327,7 +327,8 @@ print.reproduction <- function(x, digits = 3, ...) {
   ))
   cat("\n")
   print_columns(data.frame(
-    quantity = x$quantity, paper = attr(x, "printed"), ours = number_text(x$ours, x$mc_error, digits),
+    quantity = x$quantity, paper = attr(x, "printed"),
+    ours = number_text(x$ours, x$mc_error, digits),
     error = number_text(x$mc_error, NA, digits), verdict = x$verdict
   ), "quantity")
   for (note in setdiff(x$note, "")) {

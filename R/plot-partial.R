@@ -78,7 +78,6 @@ partial_source <- function(x, newdata, threads, groups, level) {
   names <- partial_names(x, data)
   # Classes are as many curves, and probabilities of more than two take longer.
   many <- length(x$levels) > 2L
-  grids <- lapply(data[names], value_grid, if (many) 45L else 101L)
   part <- function(rows, name, values) {
     out <- rows[rep(seq_len(nrow(rows)), length(values)), , drop = FALSE]
     out[[name]] <- rep(values, each = nrow(rows))
@@ -86,6 +85,12 @@ partial_source <- function(x, newdata, threads, groups, level) {
   }
   most <- if (many) max(40, 400 %/% length(x$levels)) else 200
   rows <- data[spread_over(nrow(data), most), , drop = FALSE]
+  # Rows of one predictor are alike once it has a value.
+  read <- intersect(names(rows), c(x$design$variables, names))
+  if (groups == "none") read <- setdiff(read, group_variables(x$design, TRUE))
+  alike <- length(names) == 1L && identical(read, names)
+  if (alike) rows <- rows[1L, , drop = FALSE]
+  grids <- lapply(data[names], value_grid, if (alike) 401L else if (many) 45L else 101L)
   few <- rows[spread_over(nrow(rows), 40L), , drop = FALSE]
   list(
     names = names, few = vapply(data[names], few_values, NA),

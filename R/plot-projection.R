@@ -27,6 +27,7 @@ draw_projection <- function(x, level, main) {
     graphics::rug(z[class == 1L], 0.02, side = 1, col = class_pair[1])
     graphics::rug(z[class == 2L], 0.02, side = 3, col = class_pair[2])
     projection_key(x)
+    bk_note(sprintf("bars: %s limits", percent(level)), adj = 0)
     return(invisible(found))
   }
   pairs <- utils::combn(min(r, 4L), 2L)

@@ -100,7 +100,7 @@ largest <- function(values) max(abs(as.double(values)), 1e-300)
 
 # What is drawn of a smooth: a curve, "1", curves by level of a factor, "1f", a surface, "2", or
 # values by levels, "f".
-smooth_panel <- function(k, x, level) {
+smooth_panel <- function(k, x, level = 0.95) {
   smooth <- x$smooths[[k]]
   factors <- !vapply(smooth$levels[seq_along(smooth$variables)], is.null, NA)
   if (length(factors) > 2L) {

@@ -422,14 +422,7 @@ likely_class <- function(x, y, new, beta = seq(0.5, 40, 0.5)) {
   levels(y)[max.col(risk, "first")]
 }
 
-# Two-sided p of a mean of 0, by the t distribution.
-paired_p <- function(differences) {
-  count <- length(differences)
-  t <- mean(differences) / (stats::sd(differences) / sqrt(count))
-  2 * stats::pt(-abs(t), count - 1)
-}
-
-# The same of two printed means over `count` trials each, as if these were not the same trials.
+# Two-sided p of two means over `count` trials each, by the two-sample t-test (Welch) of section 4.
 printed_p <- function(means, deviations, count) {
   variances <- deviations^2 / count
   t <- diff(means) / sqrt(sum(variances))
@@ -442,7 +435,9 @@ tested <- function(rows, pairs) {
   rows <- do.call(rbind, rows)
   differences <- vapply(pairs, function(pair) rows[, pair[1]] - rows[, pair[2]], rows[, 1])
   between <- vapply(pairs, paste, "", collapse = " against ")
-  p <- apply(differences, 2, paired_p)
+  p <- vapply(pairs, function(pair) {
+    printed_p(colMeans(rows[, pair]), apply(rows[, pair], 2, stats::sd), nrow(rows))
+  }, 0)
   colnames(differences) <- vapply(pairs, paste, "", collapse = " minus ")
   both(averaged(differences), measured(stats::setNames(p, paste("p,", between))))
 }
@@ -921,7 +916,8 @@ draw_projection <- function(raw) {
   on.exit(graphics::par(old))
   for (name in c("SAVE", "klr")) {
     graphics::plot(
-      raw[[name]][, 1:2], cex = 0.7, col = c("#0072B2", "#D55E00")[raw$y + 1], pch = c(1, 19)[raw$y + 1],
+      raw[[name]][, 1:2], cex = 0.7, col = c("#0072B2", "#D55E00")[raw$y + 1],
+      pch = c(1, 19)[raw$y + 1],
       xlab = "direction 1", ylab = "direction 2", main = if (name == "klr") "klr()" else name
     )
   }

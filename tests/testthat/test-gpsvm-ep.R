@@ -118,6 +118,10 @@ test_that("print, summary, loo() and the field say the same of rows left out", {
     shown <- sprintf("leave-one-out log score %.2f", sum)
     expect_output(print(fit), shown, fixed = TRUE)
     expect_output(print(summary(fit)), shown, fixed = TRUE)
+    if (inherits(fit, "gpsvm")) {
+      mean <- format(-stats::weighted.mean(fit$loo, fit$weights %||% rep(1, fit$n)), digits = 3)
+      expect_output(print(fit), sprintf("Left out: log-loss %s, error [0-9.]+ %%", mean))
+    }
   }
   expect_error(loo::loo(ep_process(method = "vb")), class = "bayeskernel_error_argument")
   counts <- bsvm(cbind(c(1, 0, 2, 3), c(2, 3, 1, 0)) ~ x, data.frame(x = 1:4), threads = 1)

@@ -370,4 +370,10 @@ test_that("curves have points enough to look smooth", {
   fit <- bkm(y ~ gp(x, kernel = periodic(period = 2 * pi / 6)), rows, threads = 1)
   expect_gt(nrow(plot_data(fit, "smooth")), 200)
   expect_gt(nrow(plot_data(fit, "partial", threads = 1)), 100)
+  # Only rows of one predictor are alike.
+  rows <- data.frame(x = 1:20, z = c(rep(-3, 15), rep(9, 5)))
+  rows$yes <- c(0, 1, 1, 0, 1)[1 + rows$x %% 5] == 1
+  fit <- bkm(yes ~ x + z, rows, threads = 1)
+  first <- plot_data(fit, "partial", pars = "x", threads = 1)[1, ]
+  expect_equal(first$fit, mean(predict(fit, transform(rows, x = 1), "response")))
 })

@@ -216,3 +216,50 @@ test_that("curves are drawn with another decimal sign", {
   fit <- bkm(y ~ x + g, rows, threads = 1)
   expect_error(texts(plot(fit, "partial")), NA)
 })
+
+test_that("functions of mkprobit() and bark() are drawn at all rows of a partial plot together", {
+  d <- iris[seq(1, 150, by = 5), ]
+  two <- droplevels(iris[seq(51, 150, by = 4), ])
+  fits <- list(
+    mkprobit(Species ~ Petal.Length + Sepal.Width, d, tune = FALSE, threads = 1),
+    mkprobit(Species ~ Petal.Length + Sepal.Width, two, tune = FALSE, threads = 1),
+    quick_bark(Sepal.Width ~ Petal.Length + Sepal.Length, d)
+  )
+  # Beyond the rows, where much is open; the same row twice is the same function.
+  far <- iris[c(1, 1, 150), ]
+  far[c("Petal.Length", "Sepal.Width", "Sepal.Length")] <- c(9, 9, 2)
+  for (fit in fits) {
+    rows <- new_rows(fit, far, "none", TRUE)
+    draws <- with_seed(1, partial_draws(fit, rows, 1L, 400L, 1L))
+    f <- array(draws$f, c(400, 3, length(draws$f) / 1200))
+    expect_equal(f[, 1, ], f[, 2, ], tolerance = 1e-4)
+    if (inherits(fit, "bark")) next
+    exact <- latent(fit, rows, character(), 1L)
+    expect_equal(apply(f, 2:3, stats::sd), sqrt(as.matrix(exact$var)),
+      tolerance = 0.2, ignore_attr = TRUE
+    )
+  }
+  # Probabilities are those of the functions that were drawn.
+  rows <- new_rows(fits[[1]], far, "none", TRUE)
+  draws <- with_seed(1, partial_draws(fits[[1]], rows, 1L, 2000L, 1L))
+  expect_equal(
+    apply(draws$probability(), 2:3, mean), latent(fits[[1]], rows, "probit", 1L)$prob$probit,
+    tolerance = 0.1, ignore_attr = TRUE
+  )
+})
+
+test_that("of many classes those that change most have colors and names at their curves", {
+  curve <- data.frame(
+    value = rep(1:2, 7), class = rep(letters[1:7], each = 2),
+    fit = c(0.1, 0.2, 0.3, 0.1, 0, 0, 0, 0.1, 0.2, 0.25, 0.1, 0.7, 0.3, 0.1)
+  )
+  expect_equal(told_classes(curve, letters[1:7]), c(1, 2, 4, 6, 7))
+  expect_equal(told_classes(curve[1:6, ], letters[1:3]), 1:3)
+  expect_equal(diff(sort(apart(c(3, 1, 1), 0.5))), c(0.5, 1.5))
+  expect_equal(mean(apart(c(3, 1, 1), 0.5)), 5 / 3)
+  d <- data.frame(x = rep(1:21, 2), y = factor(rep(letters[1:7], each = 6)))
+  fit <- mkprobit(y ~ x, d, tune = FALSE, threads = 1)
+  seen <- texts(plot(fit, "partial", threads = 1))
+  expect_length(intersect(seen, letters[1:7]), 5)
+  expect_true("gray: classes that change less" %in% seen)
+})

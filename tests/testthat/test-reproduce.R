@@ -147,7 +147,9 @@ test_that("tests of differences are those of t.test()", {
   set.seed(6)
   a <- rnorm(9)
   b <- rnorm(9, 1, 2)
-  expect_equal(home$paired_p(a - b), t.test(a, b, paired = TRUE)$p.value)
+  expect_equal(home$tested(Map(c, a = a, b = b), list(c("a", "b")))$ours, c(
+    mean(a - b), t.test(a, b)$p.value
+  ))
   p <- home$printed_p(c(mean(a), mean(b)), c(sd(a), sd(b)), 9)
   expect_equal(p, t.test(a, b)$p.value)
 })
@@ -214,4 +216,39 @@ test_that("the list of items prints one line for each", {
   expect_length(grep("vermaak2004", shown), nrow(items))
   expect_match(paste(shown, collapse = " "), "More columns: title", fixed = TRUE)
   expect_output(print(items["title"]), items$title[1], fixed = TRUE)
+})
+
+test_that("prints of a reproduction and of arguments keep to the width of the screen", {
+  old <- options(width = 60)
+  on.exit(options(old))
+  x <- reproduce("damoulas2009", "section4.3_numerals", size = "stored")
+  shown <- list(capture.output(print(x)), capture.output(print(published("wenzel2017"))))
+  for (lines in shown) expect_lte(max(nchar(lines)), 60)
+  expect_match(paste(shown[[1]], collapse = " "), "of the +printed means")
+  expect_match(shown[[2]], "^wenzel2017, gpsvm\\(\\), all models", all = FALSE)
+  expect_output(print(published("wenzel2017")["argument"]), "argument")
+})
+
+test_that("a plot without a figure of its own has a panel for each unit", {
+  panels <- function(paper, item) {
+    x <- reproduce(paper, item, size = "stored")
+    papers_code("plots.R")$panels_of(x, "numbers")
+  }
+  got <- panels("wenzel2017", "table1_heart")
+  expect_named(got, c("error", "Brier score", "CPU seconds"))
+  expect_identical(got$error$label, got[["CPU seconds"]]$label)
+  got <- panels("luts2014", "figure2")
+  expect_identical(got$difference$sign[1:2], c("<", "<"))
+  expect_identical(got$difference$bound[1:2], c(0, 0))
+  expect_identical(sum(vapply(got, nrow, 0L)), nrow(reproduce("luts2014", "figure2", "stored")))
+})
+
+test_that("the points of a figure of curves are stored and drawn", {
+  x <- reproduce("wenzel2017", "figure3", size = "stored")
+  raw <- attr(x, "raw")
+  expect_identical(unique(raw$line), c("kmeans", "random"))
+  expect_equal(raw$y[raw$line == "kmeans" & raw$x == 10], x$ours[1], tolerance = 1e-4)
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  expect_no_error(plot(x))
 })

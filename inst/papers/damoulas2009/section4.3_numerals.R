@@ -1,5 +1,5 @@
-# The tests of section 4.3.1, paired over trials, and all spaces in one. The paper does not say
-# which test it has; the unpaired one of its printed means and deviations is given too.
+# The two-sample tests of section 4.3.1, of our trials and of the printed means and deviations, and
+# all spaces in one.
 
 about <- list(
   title = "numerals, tests and concatenated spaces", where = "Section 4.3.1",

@@ -1,5 +1,5 @@
-# The tests of section 4.3.2, paired over divisions, and all spaces in one. The paper does not say
-# which test it has; the unpaired one of its printed means and deviations is given too.
+# The two-sample tests of section 4.3.2, of our divisions and of the printed means and deviations,
+# and all spaces in one.
 
 about <- list(
   title = "proteins, tests and concatenated spaces", where = "Section 4.3.2",
