@@ -237,6 +237,12 @@ test_that("ordered classes come back ordered", {
   expect_equal(rowSums(p$fit), rep(1, 60))
   expect_equal(dim(p$se.fit), dim(p$fit))
   expect_equal(colnames(p$se.fit), levels(d$three))
+  # Of each class the deviation of the draws.
+  draws <- vapply(1:40, function(seed) {
+    predict(three, d, "prob", draws = TRUE, seed = seed)
+  }, array(0, c(80L, 60L, 3L)))
+  own <- apply(draws, 2:3, stats::sd)
+  expect_equal(colMeans(p$se.fit), colMeans(own), tolerance = 0.03, ignore_attr = TRUE)
 })
 
 test_that("thresholds move the class of two", {

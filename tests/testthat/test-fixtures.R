@@ -14,6 +14,19 @@ expect_same_answers <- function(answers, ..., info) {
       now <- now["fit"]
       one$answer <- one$answer["fit"]
     }
+    # Of a probability by bark() the deviation was that of its mean given a draw.
+    fit <- list(...)[[1L]]
+    if (inherits(fit, "bark") && identical(question$type, "prob") && isTRUE(question$se.fit)) {
+      question$se.fit <- NULL
+      draws <- do.call(rbind, lapply(1:100, function(seed) {
+        do.call(predict, c(list(...), question, draws = TRUE, seed = seed))
+      }))
+      expect_true(all(now$se.fit >= one$answer$se.fit - 1e-10, na.rm = TRUE), info = told)
+      own <- apply(draws, 2L, stats::sd)
+      expect_equal(now$se.fit, own, tolerance = 0.05, ignore_attr = TRUE, info = told)
+      now <- now["fit"]
+      one$answer <- one$answer["fit"]
+    }
     # Names of rows were added later.
     expect_equal(
       now, one$answer, tolerance = 1e-10, ignore_attr = c("names", "dimnames", "row.names"),

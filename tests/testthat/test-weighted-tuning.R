@@ -33,7 +33,7 @@ test_that("the lengthscale of three classes is not below the distance of rows", 
 test_that("repeated rows are tuned as their counts are", {
   set.seed(9)
   d <- data.frame(x = rnorm(60), z = rnorm(60))
-  d$k <- factor(1 + (d$x + rnorm(60) > 0) + (d$z + rnorm(60) > 0.5))
+  d$k <- factor(1 + (d$x + rnorm(60) / 2 > 0) + (d$z + rnorm(60) / 2 > 0.5))
   d$two <- factor(d$k == "1")
   twice <- d[rep(1:60, 2), ]
   for (formula in list(k ~ x + z, two ~ x + z)) {
