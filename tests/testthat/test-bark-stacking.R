@@ -122,7 +122,7 @@ test_that("chains that disagree are weighted, and it is said", {
   expect_equal(glance(stacked)$kernels, mean(flat[, "J"]))
   expect_equal(summary(stacked)$parameters["sigma", "Estimate"], mean(flat[, "sigma"]))
   expect_equal(
-    rstantools::posterior_interval(stacked, pars = "sigma")[1, ],
+    rstantools::posterior_interval(stacked, pars = "sigma", prob = 0.9)[1, ],
     stats::quantile(flat[, "sigma"], c(0.05, 0.95)), ignore_attr = TRUE
   )
   f <- predict(stacked, d, draws = TRUE, seed = 1)
