@@ -205,7 +205,7 @@ as_kernel <- function(x) {
   if (is.function(x) && length(own)) new_leaf(own) else x
 }
 
-is_precomputed <- function(kernel) kernel$kind == "precomputed"
+is_precomputed <- function(kernel) identical(kernel$kind, "precomputed")
 
 # Those without parameters, which are no part of others.
 stands_alone <- function(kernel) isTRUE(kind_of(kernel)$alone)
@@ -437,7 +437,9 @@ check_kernel <- function(kernel, name = "kernel") {
     abort_argument(
       kernel, name, paste(
         "a kernel such as rbf(), or its name:", paste(quoted(names(kernel_kinds)), collapse = ", "),
-        if (is.function(kernel)) "-- values of a function of your own are for precomputed()"
+        if (is.function(kernel)) {
+          "-- or the values K of your own function, gpsvm(K, y, kernel = precomputed())"
+        }
       ), kind = "kernel", accepted = names(kernel_kinds)
     )
   }

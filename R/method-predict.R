@@ -418,7 +418,7 @@ limits_by_class <- function(fit, lower, upper) {
 
 # Of two classes: for "response" of the positive one, else of both.
 limits_of_two <- function(object, type, prob, lower, upper) {
-  if (type == "response") return(cbind(fit = prob, lwr = lower, upr = upper))
+  if (type == "response") return(cbind(fit = prob, lwr = unname(lower), upr = unname(upper)))
   names <- object$levels
   limits_by_class(
     probability_matrix(prob, names), unname(cbind(1 - upper, lower)),

@@ -53,6 +53,8 @@
 #'     y: such a fit has no log-likelihood, evidence, leave-one-out score or
 #'     simulated responses.
 #'
+#'   Standard deviations of few groups are larger than by REML, see [bkm_prior()].
+#'
 #' @section Which family: Logit and probit predict alike. Logit has odds ratios, by
 #'   `summary(fit, exp = TRUE)`, and takes any weights. The hinge predicts classes as well, but has
 #'   no likelihood.
@@ -62,8 +64,7 @@
 #'   and t is estimated. Rows and columns of `G` are named by the units. `G` has at most 2000 units;
 #'   for more use [unit_low_rank()], and for inverses [unit_precision()]. Units without rows of data
 #'   are predicted from those that they are correlated with; other new units from the prior, or with
-#'   `newcov` of [predict()][predict.bayeskernel_fit]. For independent effects of the same units add
-#'   `(1 | unit)`.
+#'   `newcov` of [predict()][predict.bayeskernel_fit].
 #'
 #' @section Errors: See `?bayeskernel`. A constant column is dropped with a warning.
 #'   `bayeskernel_warning_separation`: the classes are separated, and the prior alone
@@ -81,9 +82,12 @@
 #' data("bdf", package = "nlme")
 #' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf, threads = 1)
 #' summary(fit, exp = TRUE)
-#' # A pupil of a known school, and of a school that is not in the data.
+#' # Of a known school, and of a new one.
 #' pupil <- data.frame(IQ.verb = 12, ses = 25, schoolNR = c("1", "new"))
 #' predict(fit, pupil, type = "prob")
+#' # Random slopes, and rows in which predictors are missing.
+#' bkm(weight ~ Time * Diet + (Time | Chick), ChickWeight, threads = 1)
+#' bkm(Ozone ~ Wind + Solar.R, airquality, missing = "model", na.action = na.omit, threads = 1)
 #' @rdname bkm
 #' @export
 bkm <- function(x, ...) UseMethod("bkm")

@@ -513,15 +513,15 @@ left_out_fact <- function(object) {
   rows <- if (is.null(object$link$slope)) object$loo else object$link$log_prob
   if (length(rows) != object$n || anyNA(rows) || !is.null(object$units)) return(NULL)
   w <- object$weights %||% rep(1, object$n)
-  error <- if (length(object$levels) == 2L) {
-    stats::weighted.mean(exp(rows) < 0.5, w)
-  } else {
-    object$link$error
+  two <- length(object$levels) == 2L
+  error <- if (two) stats::weighted.mean(exp(rows) < 0.5, w) else object$link$error
+  scores <- function(loss, error) {
+    paste0(format(loss, digits = 3), if (length(error)) sprintf(", error %.1f %%", 100 * error))
   }
-  paste0(
-    "log-loss ", format(-stats::weighted.mean(rows, w), digits = 3),
-    if (length(error)) sprintf(", error %.1f %%", 100 * error), " (each row from the others)"
-  )
+  text <- paste("log-loss", scores(-stats::weighted.mean(rows, w), error))
+  if (!two) return(text)
+  share <- c(1, -1) * resolve_threshold("prevalence", object) + c(0, 1)
+  sprintf("%s (without predictors %s)", text, scores(-sum(share * log(share)), min(share)))
 }
 
 # Of each row, as often as it counts. That of a unit of trials is known as a whole, and stands with

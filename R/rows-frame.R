@@ -78,10 +78,16 @@ check_variables <- function(parsed, scope, env) {
       bk_abort(
         if (in_response) "response" else "argument",
         fit_header(
-          paste(if (in_response) "Response" else "Variable", "`%s` is not in `data`."), name
+          paste(
+            if (in_response) "Response" else "Variable",
+            if (is.environment(scope)) "`%s` is not found, and `data` is not given." else
+              "`%s` is not in `data`."
+          ), name
         ),
         if (is.data.frame(scope)) paste("Columns of `data`:", list_some(names(scope))),
-        "Correct the formula, or add the column to `data`.", column = name, found = names(scope)
+        nearest_value(name, names(scope)),
+        if (!is.environment(scope)) "Correct the formula, or add the column to `data`.",
+        column = name, found = names(scope)
       )
     }
   }
@@ -283,8 +289,8 @@ refuse_missing <- function(frame, names, rows, choice) {
   abort_missing(
     count, first, rows, cure = if (any(names %in% fixed)) {
       paste(
-        "Omit such rows with `na.action = na.omit`; with `missing = \"model\"` rows stay in which",
-        "only predictors are missing."
+        "Omit such rows with `na.action = na.omit`; with it and `missing = \"model\"` rows stay in",
+        "which only predictors are missing."
       )
     } else {
       paste(

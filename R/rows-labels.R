@@ -18,7 +18,7 @@ response_kinds <- local({
       "bkm() has two classes: for more use mkprobit(), one model of all, also with",
       "(1 | g), or gpsvm(), a classifier for each; bark() for ordered ones."
     ),
-    shares = paste("Shares of successes go in as counts: cbind(successes, failures).")
+    shares = TRUE
   )
   list(
     any = binary, binary = binary,
@@ -466,13 +466,14 @@ abort_numbers <- function(distinct, name, kind, n = NULL, row = NULL) {
     fit_header(
       if (few) {
         "Response `%s` has numbers that are not class codes."
+      } else if (length(kind$shares) && all(distinct >= 0 & distinct <= 1)) {
+        "Response `%s` has shares: use counts, cbind(successes, failures)."
       } else {
         paste("Response `%s` is numeric: its", length(distinct), "values name no classes.")
       }, name
     ),
     paste0("Found: ", list_some(format_each(utils::head(shown, 5L)), 5L, length(shown)), "."),
     labels_accepted(kind), if (!few) kind$numbers,
-    if (all(distinct >= 0 & distinct <= 1)) kind$shares,
     sprintf("If its values are names of classes: `factor(%s)`.", name),
     column = name, row = row, found = shown, expected = list(c(0, 1), c(-1, 1))
   )

@@ -270,6 +270,12 @@ predictor_rows <- function(model, given, kind, settings) {
     given$counted <- TRUE
   }
   x <- given$x
+  if (inherits(x, "kernelMatrix") && !is_precomputed(settings$kernel)) {
+    bk_abort(
+      "kernel", "A kernel matrix is given as predictors.",
+      "Use gpsvm(x, y, kernel = precomputed()).", column = "x"
+    )
+  }
   if (isTRUE(model$rows$sparse) && is_sparse(x)) return(sparse_rows(model, given, kind, settings))
   check_predictors(x)
   columns <- predictor_names(x)

@@ -298,3 +298,9 @@ test_that("a kernel without a length-scale is said not to be tuned", {
     all = FALSE)
   expect_no_match(said(rbf(1)), "Not tuned")
 })
+
+test_that("a kernel matrix of kernlab is not taken for predictors", {
+  k <- structure(diag(20), class = "kernelMatrix")
+  y <- rep(c("a", "b"), 10)
+  expect_bk_error(gpsvm(k, y, threads = 1), "kernel", "precomputed\\(\\)")
+})

@@ -240,3 +240,9 @@ test_that("a logical predictor is found in rows that have it as 0 and 1", {
   expect_equal(predict(fit, transform(d, l = l + 0)), predict(fit, d))
   expect_error(predict(fit, transform(d, l = 2)), class = "bayeskernel_error_argument")
 })
+
+test_that("limits of one row have no name of a column", {
+  fit <- bkm(cbind(ncases, ncontrols) ~ agegp, esoph, threads = 1)
+  limits <- predict(fit, esoph[1, ], type = "response", interval = "credible")
+  expect_null(rownames(limits))
+})
