@@ -234,7 +234,7 @@ compared <- function(result, printed) {
     is.na(table$mc_error), "One run: its error is not known.",
     ifelse(
       grepl("^[<>]", text("paper")), "Within two standard errors of the bound.",
-      "Two standard errors are more than the number."
+      "Two standard errors of the difference exceed the number."
     )
   )[undecided]
   differ <- !table$verdict %in% c("", "agrees", "undecided")
