@@ -18,9 +18,8 @@
 #' @param seed Whole number, or `NULL` for one from R's generator. Results do not depend on
 #'   `threads`.
 #' @param threads Number of threads.
-#' @param control Controls of the engine and of the run, by the function named after the model:
-#'   [bkm_control()], [bsvm_control()], [gpsvm_control()], [mkprobit_control()], [bark_control()],
-#'   [klr_control()] or [seqkr_control()].
+#' @param control Controls of the engine and of the run, by the function named after the model, as
+#'   [bkm_control()].
 #' @param model Keep the data in the fit (default, up to a million cells). Partial plots,
 #'   [exposure()] and [augment()] use them, see [fit-arguments].
 #' @param ... Passed to methods. An argument that no method knows is an error.

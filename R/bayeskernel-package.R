@@ -72,8 +72,8 @@
 #' * `"damoulas2009"`, [mkprobit()]: Damoulas, T. and Girolami, M. A. (2009). Combining feature
 #'   spaces for classification. *Pattern Recognition* 42, 2671-2683.
 #'   \doi{10.1016/j.patcog.2009.04.002}
-#' * `"ouyang2008"`, [bark()] and [klr()]: Ouyang, Z. (2008). *Bayesian additive regression kernels*.
-#'   PhD thesis, Duke University.
+#' * `"ouyang2008"`, [bark()] and [klr()]: Ouyang, Z. (2008). *Bayesian additive regression
+#'   kernels*. PhD thesis, Duke University.
 #' * `"vermaak2004"`, [seqkr()]: Vermaak, J., Godsill, S. J. and Doucet, A. (2004). Sequential
 #'   Bayesian kernel regression. *Advances in Neural Information Processing Systems* 16.
 #'

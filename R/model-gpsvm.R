@@ -2,8 +2,8 @@
 #'
 #' @description
 #' Non-linear classification, with two or more classes and probabilities: the Bayesian support
-#' vector machine of Wenzel et al. (2017). A fit with the default tuning takes seconds up
-#' to a thousand rows. Inducing points keep the cost linear in the number of rows, up to millions.
+#' vector machine of Wenzel et al. (2017). A fit takes seconds up to a thousand rows, and inducing
+#' points keep its cost linear in the number of rows, up to millions.
 #'
 #' Quick start:
 #' ```
@@ -25,24 +25,21 @@
 #' @param method `"ep"` (default), `"svi"` (default for large data), `"vb"`, `"gibbs"`, or `"ecm"`,
 #'   the posterior mode. See [bayeskernel-engines]. `print()` says which was taken.
 #' @param tune How the parameters of the kernel are chosen: `"loo"` or `TRUE`, `"bound"`, `"cv"`, or
-#'   `FALSE` (not). Default: `"loo"`, on as many rows as take seconds; `FALSE` for a kernel whose
-#'   length-scale is given. See Tuning.
+#'   x
 #' @param nugget Variance of white noise on the decision function, at least 0. Default 0. With
-#'   fewer inducing points than rows `"vb"` and `"svi"` do not smooth more for it: use `"ep"`.
+#'   fewer inducing points than rows only `"ep"` smooths with it.
 #' @param learning_rate Power of the pseudo-likelihood: 1 (default), another number, or
 #'   `"calibrated"`. See `help("svm-posterior")`.
-#' @param class_weights Weights of the classes in the loss: `"none"`, `"balanced"` (for a rare
-#'   class), or numbers named by classes. They hardly change predicted classes, see Rare classes.
+#' @param class_weights Weights of the classes in the loss: `"none"`, `"balanced"`, or numbers named
+#'   by classes. See Rare classes.
 #' @param prior Bounds for `tune`, made by [gpsvm_prior()].
 #' @param standardize Center and scale the predictors (default). Values far from all others do not
-#'   count in the scale; a warning says so.
+#'   count in the scale; a warning says so, as of a constant column, which is dropped.
 #' @return An object of class `c("gpsvm", "bayeskernel_fit")`: a plain list that survives
-#'   [saveRDS()]. It has `kernel`, `inducing` (m x d, scale of the data), `nugget`, `method`,
+#'   [saveRDS()], with `kernel`, `inducing` (m x d, scale of the data), `nugget`, `method`,
 #'   `levels`, `n`, and after `"ep"` also `loo`, the log probability of each row's class given the
-#'   other rows, by the link of `predict()`. `print()`, `summary()` and `loo::loo()` show its sum;
-#'   `print()` also shows the mean log-loss and the error of these predictions (LOO).
-#'   `loo_probit` is that by `link = "probit"`. The methods of every fit are listed in
-#'   [fit-arguments].
+#'   other rows, by the link of `predict()`, and `loo_probit`, by `link = "probit"`. `print()` shows
+#'   their mean log-loss and error (LOO). Methods are listed in [fit-arguments].
 #'
 #' @section Model: With labels \eqn{y_i = \pm 1}{y_i = -1, +1} and
 #'   \eqn{f \sim GP(0, k)}{f ~ GP(0, k)} the pseudo-likelihood is
@@ -56,10 +53,9 @@
 #'   which is `rbf(lengthscale = theta / sqrt(2))`.
 #'
 #' @section Inducing points: Inducing points are places at which the function is known; between them
-#'   it is interpolated. With `tune = "loo"`, the default of small data, every row is one up to 250
-#'   rows of two classes. With up to 1000 rows more points are added, up to every row, if the
-#'   leave-one-out score improves by more than 0.5. Without that tuning there are n / 5 points, at
-#'   least 50 and at most 100. Many predictors need many points.
+#'   it is interpolated. With `tune = "loo"` every row is one up to 250 rows of two classes, and up
+#'   to 1000 rows points are added while the leave-one-out score improves by more than 0.5. Else
+#'   there are n / 5, at least 50 and at most 100. Many predictors need many points.
 #'
 #' @section Rare classes: Probabilities are calibrated after the fit, and the predicted class is the
 #'   more probable one. Therefore `class_weights` change the function, and hardly the predicted
@@ -68,19 +64,15 @@
 #' @section Tuning: `"loo"` maximizes the leave-one-out log probability, without refits, with a weak
 #'   penalty on the log parameters, started from a grid. `"bound"` maximizes [elbo()]; on small
 #'   noisy data its predictions are too sure. `"cv"` uses five-fold cross-validation of a common
-#'   factor of the length-scales and the variance. Bounds are those of [gpsvm_prior()]. A
-#'   length-scale for each predictor, `rbf(ard = TRUE)`, helps if few predictors matter and rows are
-#'   many. With few rows for each predictor it overfits, and its leave-one-out score is too good:
-#'   compare it with `rbf()` on other rows.
-#'   The default looks at 1000 rows at most, fewer with many classes or parameters; with fewer
-#'   than 200 it does not tune, and `print()` says so. `tune = TRUE` looks at 10,000. With
-#'   `inducing = "all"` tuning may begin with fewer points.
+#'   factor of the length-scales and the variance. The default looks at 1000 rows at most, fewer
+#'   with many classes or parameters; with fewer than 200 it does not tune, and `print()` says so.
+#'   `tune = TRUE` looks at 10,000. `rbf(ard = TRUE)`, a length-scale for each predictor, helps if
+#'   few predictors matter and rows are many. With few rows it overfits, and its leave-one-out
+#'   score is too good: compare it with `rbf()` on other rows.
 #'
 #' @section Formulas with terms: A formula with [gp()] terms may have random effects, smooths and
 #'   missing predictors, `y ~ gp(x1, x2) + z + (1 | id)`. It returns the fit of [bkm()] with
-#'   `family = "hinge"`. Without `gp()` random effects and smooths are an error.
-#'
-#' @section Errors: See `?bayeskernel`. A constant column is dropped with a warning.
+#'   `family = "hinge"`. Without `gp()` random effects and smooths are an error, see `?bayeskernel`.
 #'
 #' @references Wenzel, F., Galy-Fajou, T., Deutsch, M. and Kloft, M. (2017). Bayesian nonlinear
 #'   support vector machines for big data. *ECML PKDD 2017*, sections 3 and 4.

@@ -75,7 +75,7 @@ process <- way("`gausspr`", "kernlab", function(formula, train) {
   utils::capture.output(fit <- kernlab::gausspr(formula, train))
   fit
 }, function(fit, rows) c(kernlab::predict(fit, rows)))
-trees <- way("`dbarts`", "dbarts", function(formula, train) {
+boosted_sums <- way("`dbarts`", "dbarts", function(formula, train) {
   y <- all.vars(formula)[1]
   set.seed(1)
   fit <- dbarts::bart(
@@ -159,7 +159,7 @@ cases <- list(
   ),
   "Boston" = list(
     MASS::Boston, medv ~ ., ours("bark()", function(f, train) bark(f, train, seed = 1)),
-    trees, forest
+    boosted_sums, forest
   ),
   "ozone" = list(
     stats::na.omit(datasets::airquality), Ozone ~ .,
