@@ -9,8 +9,10 @@ published_models <- function() papers_code("models.R")$published_models
 #'
 #' Arguments that the tables below do not have are at the default, which is then the paper's. There
 #' is one exception: models `sinc`, `sinc_rj` and `boston` have proper priors of the variances. The
-#' paper's are improper; `sinc_printed` has them. Where a paper gives no number, or the number could
-#' not be read in its text, the column `why` says so, and the value stands in for it.
+#' paper's are improper; `sinc_printed` has them. Where a paper gives no number, or our copy of it
+#' lacks the number, the column `why` says so, and the value stands in for it. Damoulas and Girolami
+#' say only that hyperparameters "were set to uninformative values"; models by VB have the default,
+#' and `reproduce("damoulas2009", "table1_choices")` has errors by others.
 #'
 #' @param paper `"luts2014"` ([bsvm()]), `"wenzel2017"` ([gpsvm()]), `"damoulas2009"`
 #'   ([mkprobit()]), `"ouyang2008"` ([bark()], [klr()]) or `"vermaak2004"` ([seqkr()]).

@@ -16,15 +16,17 @@
 #' numbers are in `published.csv` next to it, the results of an earlier run in `results.csv`.
 #'
 #' Two numbers agree if they differ by less than two standard errors of the difference plus half a
-#' unit of the paper's last digit. The standard error of the paper's
-#' number is known where it prints a standard deviation over folds or trials. Folds and splits of
-#' one data set overlap, so their standard errors are those of the average over splits, not of a new
-#' sample.
+#' unit of the paper's last digit. They are undecided if these two standard errors are more than
+#' the paper's number. The standard error of the paper's number is known where it prints a standard
+#' deviation over folds or trials. Folds and splits of one data set overlap, so their standard
+#' errors are those of the average over splits, not of a new sample. One run whose error is not
+#' known decides nothing.
 #'
 #' @param paper,item A name of the list that `reproduce()` gives. Without `item`
 #'   the items of that paper are listed.
 #' @param size `"quick"`, fewer repetitions or rows, at most two minutes; or `"paper"`, the paper's
-#'   sizes; or `"stored"`, the results that came with the package, which takes no time.
+#'   sizes; or `"stored"`, the results that came with the package, which takes no time. Without
+#'   `item` the stored verdicts are counted.
 #' @param seed A whole number, from which all random numbers follow.
 #' @param threads Threads of every fit, default 1, at which times are compared.
 #' @return Without `item` a data frame with a row for each item: `paper`, `item`, `title`, and
@@ -32,21 +34,26 @@
 #'   expected. The item needs `data` (sets of [paper_data()]) and `packages`; `ready` says if all of
 #'   them are here. The list prints which are not.
 #'
+#'   With `size = "stored"` the columns are instead the numbers of verdicts of each kind, and the
+#'   `size` of the run. Seconds are not counted, ratios of times are. A printed number that several
+#'   of ours are compared with is counted once.
+#'
 #'   With `item` a data frame of class `reproduction`: `quantity`, `paper`, `ours`, `mc_error` (its
-#'   Monte Carlo standard error), `verdict` and `note`. The verdict is `"agrees"`, `"better"` or
-#'   `"worse"`, or `"differs"` where neither can be said. It is empty where the paper or
-#'   ours has no number.
+#'   Monte Carlo standard error, 0 where nothing is random), `verdict` and `note`. The verdict is
+#'   `"agrees"`, `"better"`, `"worse"` or `"undecided"`, or `"differs"` where neither direction is
+#'   better. It is empty where the paper or ours has no number.
 #'
 #'   A claim in words, such as that one error is below another, is a bound, as `<0` of their
-#'   difference. The verdict is `"undecided"` where ours misses it by less than two standard errors.
-#'   Figures without printed numbers, such as boxplots, have claims alone. `plot()` draws the
-#'   figure. Without one it draws the numbers, with a panel for each unit.
+#'   difference. The verdict is `"undecided"` where ours is within two standard errors of it, on
+#'   either side. Figures without printed numbers, such as boxplots, have claims alone. `plot()`
+#'   draws the figure. Without one it draws the numbers, with a panel for each unit.
 #' @section Errors: `bayeskernel_error_argument` for other names;
 #'   `bayeskernel_error_data` where data or a package is missing.
 #' @seealso [published()] for the arguments of each paper, [paper_data()] for its data sets. The
 #'   package's site has an article for each paper, with all items.
 #' @examples
 #' head(reproduce())
+#' reproduce("vermaak2004", size = "stored")
 #' reproduce("vermaak2004", "table1", size = "stored")
 #' \donttest{
 #' reproduce("vermaak2004", "figure1_fit")
@@ -55,12 +62,12 @@
 #' @export
 reproduce <- function(paper = NULL, item = NULL, size = c("quick", "paper", "stored"), seed = 1,
                       threads = 1) {
-  if (is.null(paper)) {
-    tables <- lapply(names(published_models()), list_items)
-    return(do.call(rbind, tables))
+  papers <- names(published_models())
+  if (!is.null(paper)) papers <- check_choice(paper, papers, "paper")
+  if (is.null(paper) || is.null(item)) {
+    list_one <- if (identical(size, "stored")) count_verdicts else list_items
+    return(do.call(rbind, lapply(papers, list_one)))
   }
-  paper <- check_choice(paper, names(published_models()), "paper")
-  if (is.null(item)) return(list_items(paper))
   item <- check_choice(item, item_names(paper), "item")
   size <- check_choice(size, c("quick", "paper", "stored"), "size")
   if (size == "stored") return(stored_item(paper, item))
@@ -114,6 +121,20 @@ list_items <- function(paper) {
     )
   })
   structure(do.call(rbind, rows), class = c("reproduction_items", "data.frame"))
+}
+
+# A row an item: how many of the paper's numbers and claims have each verdict.
+count_verdicts <- function(paper) {
+  items <- intersect(item_names(paper), stored_results(paper)$item)
+  do.call(rbind, lapply(items, function(item) {
+    x <- stored_item(paper, item)
+    counted <- x$verdict[!grepl("^(CPU )?seconds", x$quantity) & !attr(x, "again")]
+    kinds <- c("agrees", "better", "worse", "differs", "undecided")
+    data.frame(
+      paper = paper, item = item, as.list(table(factor(counted, kinds))),
+      size = attr(x, "how")$size
+    )
+  }))
 }
 
 # What print() says of sets and packages that some items need.
@@ -195,7 +216,7 @@ read_as_text <- function(file) {
 compared <- function(result, printed) {
   at <- match(result$quantity, printed$quantity)
   text <- function(column) {
-    out <- printed[[column]][at]
+    out <- as.character(printed[[column]])[at]
     out[is.na(out)] <- ""
     out
   }
@@ -209,38 +230,42 @@ compared <- function(result, printed) {
   )
   # Why they differ is said where they do.
   undecided <- table$verdict == "undecided"
-  table$note[undecided] <- paste(
-    "Undecided: ours is on the other side of the bound, by less than two standard errors."
-  )
+  table$note[undecided] <- ifelse(
+    is.na(table$mc_error), "One run: its error is not known.",
+    ifelse(
+      grepl("^[<>]", text("paper")), "Within two standard errors of the bound.",
+      "Two standard errors of the difference exceed the number."
+    )
+  )[undecided]
   differ <- !table$verdict %in% c("", "agrees", "undecided")
-  table$note[differ] <- text("note")[differ]
-  bare <- differ & !nzchar(table$note)
-  table$note[bare] <- "unexplained"
+  table$note[differ] <- ifelse(nzchar(text("note")), text("note"), "unexplained")[differ]
   none <- is.na(table$ours) & nzchar(text("paper"))
   table$note[none] <- text("note")[none]
   rownames(table) <- NULL
-  attr(table, "printed") <- text("paper")
-  table
+  structure(table, printed = text("paper"), again = text("again") == "yes")
 }
 
 # One verdict.
-# ours, se_ours: our number and its Monte Carlo error, NA if unknown.
+# ours, se_ours: our number and its Monte Carlo error, NA if unknown, 0 if nothing is random.
 # paper, se: text: the paper's number, and its standard error or "". A claim in words is a bound,
 #   as "<0" or ">0.5".
 # better: "lower", "higher" or "".
 verdict <- function(ours, se_ours, paper, se, better) {
   if (!nzchar(paper) || is.na(ours)) return("")
-  se_ours <- if (is.na(se_ours)) 0 else se_ours
+  if (is.na(se_ours)) return("undecided")
   if (grepl("^[<>]", paper)) {
     over <- ours - as.numeric(substring(paper, 2L))
-    against <- if (startsWith(paper, "<")) over else -over
-    return(if (against <= 0) "agrees" else if (against <= 2 * se_ours) "undecided" else "worse")
+    if (abs(over) <= 2 * se_ours) return("undecided")
+    if ((over < 0) == startsWith(paper, "<")) return("agrees")
+    return(if (nzchar(better) && (over < 0) == (better == "lower")) "better" else "worse")
   }
   se <- if (nzchar(se)) as.numeric(se) else 0
-  difference <- ours - as.numeric(paper)
-  allowed <- 2 * sqrt(se_ours^2 + se^2) + half_unit(paper) + 1e-12
-  if (abs(difference) <= allowed) {
-    "agrees"
+  number <- as.numeric(paper)
+  difference <- ours - number
+  errors <- 2 * sqrt(se_ours^2 + se^2)
+  if (abs(difference) <= errors + half_unit(paper) + 1e-12) {
+    # Errors as large as the number agree with any; a claim of no difference is about them.
+    if (number != 0 && errors > abs(number)) "undecided" else "agrees"
   } else if (!nzchar(better)) {
     "differs"
   } else if ((difference < 0) == (better == "lower")) {
@@ -297,23 +322,28 @@ stored_curves <- function(rows) {
 
 # Methods ---------------------------------------------------------------------
 
-# The columns that a reader chooses by, one line for each item, and what is missing here.
+# The columns that a reader chooses by, and what is missing here.
 #' @export
 print.reproduction_items <- function(x, ...) {
-  shown <- intersect(c("paper", "item", "where", "quick", "ready"), names(x))
-  if (length(shown) == 0L) return(NextMethod())
-  table <- as.data.frame(unclass(x))[shown]
-  if ("quick" %in% shown) table$quick <- vapply(signif(table$quick, 2), format, "")
-  print(table, row.names = FALSE, right = FALSE)
-  rest <- setdiff(names(x), shown)
-  print_line(paste(c(
-    if ("quick" %in% shown) "quick: CPU minutes of size \"quick\".",
-    if (length(rest)) sprintf("More columns: %s.", paste(rest, collapse = ", "))
-  ), collapse = " "))
-  if (all(c("data", "packages", "ready") %in% names(x))) {
-    needed <- unlist(strsplit(c(x$data[!x$ready], x$packages[!x$ready]), ", "))
-    for (line in lacking_lines(unique(needed))) print_line(line)
+  if (!all(c("paper", "item", "title", "quick", "paper_size", "ready") %in% names(x))) {
+    return(NextMethod())
   }
+  minutes <- function(column) vapply(60 * column, format_seconds, "")
+  for (paper in unique(x$paper)) {
+    own <- x[x$paper == paper, ]
+    print_line(paste0("reproduce(\"", paper, "\", item):"))
+    print_columns(data.frame(
+      item = own$item, title = own$title, quick = minutes(own$quick),
+      paper = minutes(own$paper_size), here = ifelse(own$ready, "yes", "no")
+    ), "title")
+    cat("\n")
+  }
+  print_line(paste(
+    "quick, paper: CPU time of these sizes. here: its data and packages are installed.",
+    "More columns: where, data, packages."
+  ))
+  needed <- unlist(strsplit(c(x$data[!x$ready], x$packages[!x$ready]), ", "))
+  for (line in lacking_lines(unique(needed))) print_line(line)
   invisible(x)
 }
 

@@ -214,8 +214,10 @@ round_line <- function(name, round, done, most, table, seconds, reached) {
 format_seconds <- function(seconds) {
   if (seconds < 120) {
     sprintf("%.*f s", if (seconds < 9.95) 1L else 0L, seconds)
-  } else {
+  } else if (seconds < 7200) {
     sprintf("%.0f min", seconds / 60)
+  } else {
+    sprintf("%.0f h", seconds / 3600)
   }
 }
 

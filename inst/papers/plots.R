@@ -12,7 +12,7 @@ kinds <- c(
   "number of predictors" = "^(variables|predictors) |^of these not ", "noise" = "^noise(, |$)",
   "width theta" = "^theta ", "R-hat" = "R-hat", "coefficient" = "^direction, ",
   "cosine with the true direction" = "cosine|SAVE$", "ratio of variances" = "^variance of ",
-  "correlation" = "^correlation, ", "points that count" = "points that count",
+  "correlation" = "^correlation, ", "effective points" = "effective number",
   "share of the weights" = "^(sum|product), ", "kernel scale" = "^scale, "
 )
 
@@ -98,7 +98,7 @@ plot_numbers <- function(x) {
   graphics::par(cex = size, las = 1, mgp = c(2, 0.5, 0), tcl = -0.25, oma = c(0, 0, 2.7, 0))
   for (k in count) {
     first <- !side || k == 1
-    graphics::par(mar = c(2, if (first) widest else 0.6, 1.6, 0.8))
+    graphics::par(mar = c(2, if (first) widest else 1.2, 1.6, 1.2), lab = c(3, 5, 7))
     plot_panel(panels[[k]], names(panels)[k], if (first) own[[k]])
   }
   graphics::mtext(attr(x, "title"), line = 1.4, font = 2, outer = TRUE, cex = size, adj = 0.02)

@@ -14,17 +14,26 @@ test_that("a verdict weighs both errors and the last printed digit", {
   expect_identical(verdict(0.154, 0.03, "0.26", "0.04", "lower"), "better")
   expect_identical(verdict(0.366, 0.03, "0.26", "0.04", "higher"), "better")
   expect_identical(verdict(0.366, 0.03, "0.26", "0.04", ""), "differs")
-  expect_identical(verdict(0.2649, NA, "0.26", "", "lower"), "agrees")
-  expect_identical(verdict(0.2651, NA, "0.26", "", "lower"), "worse")
+  # An error of 0 is of a number that nothing random is in; that of one run is not known.
+  expect_identical(verdict(0.2649, 0, "0.26", "", "lower"), "agrees")
+  expect_identical(verdict(0.2651, 0, "0.26", "", "lower"), "worse")
+  expect_identical(verdict(0.26, NA, "0.26", "", "lower"), "undecided")
   expect_identical(verdict(3, NA, "", "", "lower"), "")
-  # Claims in words: a difference of the wrong sign beyond its error.
-  expect_identical(verdict(-0.1, 0.01, "<0", "", "lower"), "agrees")
+  # Errors of 0.13 are half of 0.26; a claim of no difference is about them.
+  expect_identical(verdict(0.3, 0.129, "0.26", "", "lower"), "agrees")
+  expect_identical(verdict(0.3, 0.131, "0.26", "", "lower"), "undecided")
+  expect_identical(verdict(0.1, 0.06, "0.00", "", ""), "agrees")
+  # Claims in words: beyond two standard errors on the right or on the wrong side.
+  expect_identical(verdict(-0.1, 0.04, "<0", "", "lower"), "agrees")
+  expect_identical(verdict(-0.1, 0.06, "<0", "", "lower"), "undecided")
   expect_identical(verdict(0.1, 0.06, "<0", "", "lower"), "undecided")
   expect_identical(verdict(-0.1, 0.06, ">0", "", "lower"), "undecided")
+  expect_identical(verdict(0.1, 0.06, ">0", "", "lower"), "undecided")
   expect_identical(verdict(0.1, 0.04, "<0", "", "lower"), "worse")
   expect_identical(verdict(-0.1, 0.04, ">0", "", "higher"), "worse")
-  expect_identical(verdict(0.7, NA, ">0.5", "", ""), "agrees")
-  expect_identical(verdict(0.4, NA, ">0.5", "", ""), "worse")
+  expect_identical(verdict(0.7, 0, ">0.5", "", ""), "agrees")
+  expect_identical(verdict(0.4, 0, ">0.5", "", ""), "worse")
+  expect_identical(verdict(0.7, NA, ">0.5", "", ""), "undecided")
 })
 
 test_that("all items are listed, with cost and data, and have a script", {
@@ -65,7 +74,8 @@ test_that("an item gives the paper's numbers, ours, and verdicts", {
   expect_named(x, c("quantity", "paper", "ours", "mc_error", "verdict", "note"))
   # Table 1's example of the paper: error 0.0309 with 6.18 kernels.
   expect_identical(x$paper, c(0.0309, 6.18))
-  expect_identical(x$verdict, c("agrees", "agrees"))
+  expect_identical(x$verdict, c("undecided", "undecided"))
+  expect_match(x$note, "One run")
   # The same by hand.
   set.seed(101)
   at <- seq(-10, 10, length.out = 50)
@@ -97,7 +107,7 @@ test_that("what differs has a note, or is said to be unexplained", {
     item = "i", quantity = c("a", "b", "c"), paper = c("1.0", "1.0", "1.0"),
     se = "", better = "lower", where = "T", note = c("why", "", "why")
   )
-  result <- data.frame(quantity = c("a", "b", "c", "d"), ours = c(2, 2, 1, 7), mc_error = NA)
+  result <- data.frame(quantity = c("a", "b", "c", "d"), ours = c(2, 2, 1, 7), mc_error = 0)
   got <- compared(result, printed)
   expect_identical(got$verdict, c("worse", "worse", "agrees", ""))
   expect_identical(got$note, c("why", "unexplained", "", ""))
@@ -209,13 +219,26 @@ test_that("another argument of the paper, or another default, is noticed", {
   expect_identical(stale(), character())
 })
 
-test_that("the list of items prints one line for each", {
+test_that("the list of items prints titles and times, and the verdicts of all are counted", {
   items <- reproduce("vermaak2004")
   shown <- capture.output(print(items))
   expect_true(all(nchar(shown) <= 80))
-  expect_length(grep("vermaak2004", shown), nrow(items))
-  expect_match(paste(shown, collapse = " "), "More columns: title", fixed = TRUE)
+  expect_match(shown[1], 'reproduce("vermaak2004", item)', fixed = TRUE)
+  rows <- shown[3:(nrow(items) + 2)]
+  expect_identical(sub(" .*", "", substring(rows, 2)), items$item)
+  expect_true(all(mapply(grepl, items$title, rows, fixed = TRUE)))
+  expect_match(rows, "[0-9] (s|min|h) +[0-9.]+ (s|min|h) +(yes|no)$")
   expect_output(print(items["title"]), items$title[1], fixed = TRUE)
+
+  counts <- reproduce("vermaak2004", size = "stored")
+  x <- reproduce("vermaak2004", "table1", size = "stored")
+  own <- counts[counts$item == "table1", ]
+  expect_identical(own$agrees, sum(x$verdict == "agrees"))
+  expect_identical(own$differs, sum(x$verdict == "differs"))
+  # Its three numbers are compared again in other items, where they are not counted.
+  again <- counts[counts$item %in% c("table1_printed", "table1_rj"), ]
+  expect_true(all(again[c("agrees", "better", "worse", "differs", "undecided")] == 0))
+  expect_identical(unique(reproduce(size = "stored")$paper), names(published_models()))
 })
 
 test_that("prints of a reproduction and of arguments keep to the width of the screen", {

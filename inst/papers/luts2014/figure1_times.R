@@ -1,5 +1,5 @@
-# Times at one number of rows and columns. The paper's sizes are lost; its grid has 100 hold-outs,
-# for which the time of ours is scaled.
+# Times at one number of rows and columns. Our copy of the paper lacks its sizes. Its grid has 100
+# hold-outs, for which the time of ours is scaled.
 
 about <- list(
   title = "times of one fit and prediction", where = "Section 4.2",

@@ -6,7 +6,7 @@ about <- list(
 )
 
 run <- function() {
-  figure2_1(divided_run("banknote"))
+  differences(figure2_1(divided_run("banknote")), "rank 2", c("rank 1", "rank 3"))
 }
 
 draw <- draw_losses

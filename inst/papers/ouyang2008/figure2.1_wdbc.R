@@ -6,7 +6,7 @@ about <- list(
 )
 
 run <- function() {
-  figure2_1(divided_run("wdbc"))
+  differences(figure2_1(divided_run("wdbc")), paste("rank", 1:3), "SVM")
 }
 
 draw <- draw_losses

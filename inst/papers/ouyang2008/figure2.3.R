@@ -1,5 +1,5 @@
 # How well the first directions of a projection of rank 2 tell the classes of banknote apart,
-# compared with those of SAVE and the first principal components.
+# compared with those of SAVE.
 
 about <- list(
   title = "banknote, directions", where = "Figure 2.3", data = "banknote",

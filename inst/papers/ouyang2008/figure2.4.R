@@ -1,5 +1,5 @@
 # How well the first directions of a projection of rank 3 tell the classes of wdbc apart,
-# compared with those of SAVE and the first principal components.
+# compared with those of SAVE.
 
 about <- list(
   title = "wdbc, directions", where = "Figure 2.4", data = "wdbc",

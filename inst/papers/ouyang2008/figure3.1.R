@@ -6,19 +6,20 @@ about <- list(
 )
 
 run <- function() {
-  fit <- scales_of("boston", "different")
-  own <- grep("^lambda", dimnames(fit$draws)[[3]], value = TRUE)
-  values <- apply(fit$draws[, , own], 3, as.vector)
-  colnames(values) <- gsub("^lambda\\[|\\]$", "", own)
-  lambda <- colMeans(values)
-  large <- lambda[c("nox", "rad", "lstat")]
-  small <- lambda[c("zn", "chas", "black")]
-  measured(
-    "scale, nox" = lambda[["nox"]], "scale, rad" = lambda[["rad"]],
-    "scale, lstat" = lambda[["lstat"]], "scale, zn" = lambda[["zn"]],
-    "scale, chas" = lambda[["chas"]], "scale, black" = lambda[["black"]],
-    "zn, chas, black minus nox, rad, lstat" = mean(small) - mean(large), raw = values
-  )
+  fits <- lapply(scales_of("boston", "different", pick(1, 5, 1)), function(fit) {
+    own <- grep("^lambda", dimnames(fit$draws)[[3]], value = TRUE)
+    values <- apply(fit$draws[, , own], 3, as.vector)
+    `colnames<-`(values, gsub("^lambda\\[|\\]$", "", own))
+  })
+  large <- c("nox", "rad", "lstat")
+  small <- c("zn", "chas", "black")
+  averaged(lapply(fits, function(values) {
+    lambda <- colMeans(values)
+    c(
+      stats::setNames(lambda[c(large, small)], paste("scale,", c(large, small))),
+      "zn, chas, black minus nox, rad, lstat" = mean(lambda[small]) - mean(lambda[large])
+    )
+  }), raw = do.call(rbind, fits))
 }
 
 draw <- function(raw) {

@@ -7,10 +7,12 @@ about <- list(
 )
 
 run <- function() {
-  p <- inclusion(scales_of("banknote", "select_equal"))
-  sorted <- sort(p, decreasing = TRUE)
-  names(sorted) <- paste("inclusion, place", seq_along(sorted))
-  measured(sorted, raw = p)
+  p <- vapply(scales_of("banknote", "select_equal", pick(1, 10, 2)), inclusion, numeric(6))
+  sorted <- t(p[order(rowMeans(p), decreasing = TRUE), , drop = FALSE])
+  colnames(sorted) <- paste0(
+    "inclusion, ", c("", "second ", "third ", "fourth ", "fifth ", "sixth "), "largest"
+  )
+  averaged(sorted, raw = rowMeans(p))
 }
 
 draw <- draw_inclusion

@@ -1,8 +1,8 @@
 # Error on held-out rows by training time: passes of each engine. S-GPC is the probit process of
-# bkm(), whose minibatches are followed by one full pass at least.
+# bkm(), whose minibatches are followed by one full pass at least. GPC is that of kernlab.
 
 about <- list(
-  title = "waveform, error by time", where = "Figure 1", data = "waveform",
+  title = "waveform, error by time", where = "Figure 1", data = "waveform", packages = "kernlab",
   minutes = c(quick = 0.8, paper = 5)
 )
 
@@ -24,7 +24,28 @@ run <- function() {
   data <- raetsch("waveform", pick(150, 1500, Inf))
   test <- seq_len(nrow(data$x) %/% 5)
   pair <- standardised_pair(data$x[-test, ], data$x[test, ])
-  truth <- data$y[test] == levels(data$y)[2]
+  pair$y <- data$y[-test]
+  pair$truth <- data$y[test] == levels(data$y)[2]
+  # Errors are the same each time, times are not.
+  runs <- lapply(seq_len(pick(1, 5, 5)), function(k) all_passes(pair))
+  last <- function(engine) utils::tail(runs[[1]]$error[runs[[1]]$engine == engine], 1)
+  engines <- unique(runs[[1]]$engine)
+  error <- vapply(stats::setNames(engines, paste("error,", engines)), last, 0)
+  apart <- c(
+    "error, S-BSVM minus ECM" = last("S-BSVM") - last("ECM"),
+    "error, S-GPC minus S-BSVM" = last("S-GPC") - last("S-BSVM")
+  )
+  seconds <- rowMeans(vapply(runs, `[[`, runs[[1]]$seconds, "seconds"))
+  numbers <- measured(error, apart, raw = curves(runs[[1]]$engine, seconds, runs[[1]]$error))
+  # Paired differences of two classifiers on the same rows.
+  n <- length(test)
+  numbers$mc_error[5:6] <- sqrt(pmax(abs(apart), 1 / n) / n)
+  classifier <- timed(function() gp_classifier(pair$x, pair$y, pair$new))$seconds
+  both(numbers, averaged(lapply(runs, ratios, n, classifier)))
+}
+
+# The passes of each engine, their time and error.
+all_passes <- function(pair) {
   budgets <- list(
     "S-BSVM" = pick(1, c(1, 2, 4), c(1, 2, 4, 8)),
     "B-BSVM" = pick(2, c(2, 4, 8, 100), c(2, 4, 8, 16, 500)),
@@ -32,46 +53,37 @@ run <- function() {
     "ECM" = pick(3, c(5, 20, 100, 300), c(5, 20, 100, 500))
   )
   models <- c("S-BSVM" = "stochastic", "B-BSVM" = "batch", "ECM" = "ecm")
-  rows <- do.call(rbind, lapply(names(budgets), function(engine) {
+  do.call(rbind, lapply(names(budgets), function(engine) {
     do.call(rbind, lapply(budgets[[engine]], function(budget) {
-      limit <- if (engine == "S-BSVM") {
-        list(epochs = budget)
-      } else {
-        list(max_iter = budget)
-      }
+      limit <- if (engine == "S-BSVM") list(epochs = budget) else list(max_iter = budget)
       machine <- if (engine == "S-GPC") {
         sparse_classifier(budget)
       } else {
         gp_machine(models[[engine]], list(control = limit))
       }
-      done <- timed(function() machine(pair$x, data$y[-test], pair$new))
+      done <- timed(function() machine(pair$x, pair$y, pair$new))
       data.frame(
-        engine = engine, budget = budget, seconds = done$seconds,
-        error = mean((done$value > 0.5) != truth)
+        engine, seconds = done$seconds, error = mean((done$value > 0.5) != pair$truth)
       )
     }))
   }))
-  last <- function(engine, what) utils::tail(rows[rows$engine == engine, what], 1)
-  # The first time at which the error is within a standard error of the best of all.
+}
+
+# Times until the error is within a standard error of the best of all, and their ratios; a GPC has
+# one time.
+ratios <- function(rows, n, classifier) {
   best <- min(rows$error)
-  enough <- best + sqrt(best * (1 - best) / length(test))
-  near <- function(engine) {
-    own <- rows[rows$engine == engine, ]
-    good <- own$error <= enough
-    if (any(good)) min(own$seconds[good]) else NA_real_
-  }
-  error <- last("S-BSVM", "error") - last("ECM", "error")
-  numbers <- measured(
-    "error, S-BSVM" = last("S-BSVM", "error"), "error, B-BSVM" = last("B-BSVM", "error"),
-    "error, ECM" = last("ECM", "error"), "error, S-GPC" = last("S-GPC", "error"),
-    "error, S-BSVM minus ECM" = error,
-    "ECM takes times as long as S-BSVM" = near("ECM") / near("S-BSVM"),
-    "S-GPC takes times as long as S-BSVM" = near("S-GPC") / near("S-BSVM"),
-    raw = curves(rows$engine, rows$seconds, rows$error)
+  good <- rows[rows$error <= best + sqrt(best * (1 - best) / n), ]
+  near <- vapply(stats::setNames(nm = unique(rows$engine)), function(engine) {
+    own <- good$seconds[good$engine == engine]
+    if (length(own)) min(own) else NA_real_
+  }, 0)
+  c(
+    "ECM takes times as long as S-BSVM" = near[["ECM"]] / near[["S-BSVM"]],
+    "B-BSVM takes times as long as ECM" = near[["B-BSVM"]] / near[["ECM"]],
+    "S-GPC takes times as long as S-BSVM" = near[["S-GPC"]] / near[["S-BSVM"]],
+    "GPC takes times as long as S-BSVM" = classifier / near[["S-BSVM"]]
   )
-  # A paired difference of two classifiers on the same rows.
-  numbers$mc_error[5] <- sqrt(max(abs(error), 1 / length(test)) / length(test))
-  numbers
 }
 
 draw <- function(raw) draw_curves(raw, "CPU seconds")

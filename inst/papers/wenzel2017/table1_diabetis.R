@@ -6,4 +6,4 @@ about <- list(
   minutes = c(quick = 1, paper = 1.5), packages = c("e1071", "kernlab")
 )
 
-run <- function() table1("diabetis", most = 400)
+run <- function() table1("diabetis")

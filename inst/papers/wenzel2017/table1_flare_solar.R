@@ -6,4 +6,4 @@ about <- list(
   minutes = c(quick = 0.3, paper = 0.3), packages = c("e1071", "kernlab")
 )
 
-run <- function() table1("flare_solar", most = Inf)
+run <- function() table1("flare_solar")

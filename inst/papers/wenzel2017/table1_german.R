@@ -6,4 +6,4 @@ about <- list(
   minutes = c(quick = 1.5, paper = 4), packages = c("e1071", "kernlab")
 )
 
-run <- function() table1("german", most = 400)
+run <- function() table1("german")

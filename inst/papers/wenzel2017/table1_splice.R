@@ -6,4 +6,4 @@ about <- list(
   minutes = c(quick = 1.8, paper = 30), packages = c("e1071", "kernlab")
 )
 
-run <- function() table1("splice", most = 500)
+run <- function() table1("splice")

@@ -6,4 +6,4 @@ about <- list(
   minutes = c(quick = 1.5, paper = 60), packages = c("e1071", "kernlab")
 )
 
-run <- function() table1("waveform", most = 500)
+run <- function() table1("waveform")
