@@ -49,7 +49,7 @@
 #'   and what follows from them, such as `find_predictors()`, `find_random()` or `get_response()`.
 #'   `model_info()` says `is_bayesian`, `is_mixed`, `is_binomial` and the link. `performance::r2()`
 #'   is 1 minus the share of the residual sum of squares; for two classes it is Tjur's. Package
-#'   parameters does not know these fits, and `ggeffects::ggpredict()` has no intervals and stands in
+#'   parameters does not know these fits, and `ggeffects::ggpredict()` has no intervals and is for
 #'   one known group: use [tidy()][tidy.bayeskernel_fit] and [plot_data()] or marginaleffects.
 #'
 #' @section The data of the fit: A fit keeps the variables of its formula, up to a million cells
