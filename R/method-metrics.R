@@ -222,7 +222,7 @@ score_of_two <- function(labels, score, declared) {
 #' calibration(runif(500) < p, p, bins = 5)
 #' @export
 calibration <- function(y, prob, bins = 10) {
-  check_given("y", "prob")
+  check_given("y", if (!missing(y) && !inherits(y, "bayeskernel_fit")) "prob")
   if (inherits(y, "formula")) {
     bk_abort(
       "argument", "`y` is a formula.", "Accepted: labels, and probabilities of them as `prob`.",

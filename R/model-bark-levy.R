@@ -101,8 +101,8 @@ print.levy <- function(x, digits = 4, ...) {
 #' print(markov(q = 0.2, s = 0.15), p = 100)
 #' @export
 markov <- function(q, s, hyper = NULL, ...) {
-  check_given("q", "s")
   refuse_others(...)
+  check_given("q", "s")
   q <- prior_number(q, "q", upper = 1)
   s <- check_ending(s, q)
   structure(

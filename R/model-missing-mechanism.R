@@ -46,8 +46,8 @@
 #' })
 #' @export
 mnar <- function(formula, slope = NULL, ...) {
-  check_given("formula")
   refuse_others(...)
+  check_given("formula")
   if (!inherits(formula, "formula") || length(formula) != 3L || !is.name(formula[[2L]])) {
     abort_argument(formula, "formula", "a formula such as x ~ x + z")
   }

@@ -57,7 +57,7 @@ test_that("rows in a source are refused where all are wanted at once", {
   expect_bk_error(augment(fit, newdata = source), "argument", "row source")
   expect_bk_error(predict(fit, source, type = "terms"), "argument", "row source")
   expect_bk_error(plot(fit, "partial", newdata = source), "argument", "row source")
-  expect_error(exposure(fit, newdata = row_source()), "\"x\" is missing")
+  expect_bk_error(exposure(fit, newdata = row_source()), "argument", "`x` is missing")
 })
 
 test_that("odd arguments of tables are refused", {
