@@ -16,11 +16,11 @@
 #' numbers are in `published.csv` next to it, the results of an earlier run in `results.csv`.
 #'
 #' Two numbers agree if they differ by less than two standard errors of the difference plus half a
-#' unit of the paper's last digit. They are undecided if these two standard errors are more than
-#' the paper's number. The standard error of the paper's number is known where it prints a standard
-#' deviation over folds or trials. Folds and splits of one data set overlap, so their standard
-#' errors are those of the average over splits, not of a new sample. One run whose error is not
-#' known decides nothing.
+#' unit of the paper's last digit. They are undecided if these two standard errors are more than the
+#' paper's number, unless that is 0, a claim of no difference. The standard error of the paper's
+#' number is known where it prints a standard deviation over folds or trials. Folds and splits of
+#' one data set overlap, so their standard errors are those of the average over splits, not of a
+#' new sample. One run whose error is not known decides nothing.
 #'
 #' @param paper,item A name of the list that `reproduce()` gives. Without `item`
 #'   the items of that paper are listed.
