@@ -164,8 +164,7 @@ warn_combined <- function(design, settings) {
 # what its prior allows.
 warn_saturated <- function(rows, settings, parts) {
   n <- sum(several_copies(rows$weights) %||% (rows$weights > 0))
-  if (settings$family != "gaussian" || !identical(settings$penalty, "none") || parts > 0L ||
-    settings$method == "gibbs" || !is.null(rows$data) || ncol(rows$x) < n) {
+  if (parts > 0L || settings$method == "gibbs" || !is.null(rows$data) || ncol(rows$x) < n) {
     return(invisible())
   }
   bk_warn(

@@ -123,7 +123,9 @@ settle_rows <- function(rows, settings, law) {
       (length(nested) && knows_nested(rows, "none", settings$prior, NULL, NULL))
     settings$penalty <- if (none) "none" else "learn"
   }
-  warn_saturated(rows, settings, parts + length(rows$processes))
+  if (settings$family == "gaussian" && identical(settings$penalty, "none")) {
+    warn_saturated(rows, settings, parts + length(rows$processes))
+  }
   list(rows = rows, settings = settings, response = response, selected = selected, nested = nested)
 }
 
