@@ -222,13 +222,14 @@ score_of_two <- function(labels, score, declared) {
 #' calibration(runif(500) < p, p, bins = 5)
 #' @export
 calibration <- function(y, prob, bins = 10) {
-  check_given("y", if (!missing(y) && !inherits(y, "bayeskernel_fit")) "prob")
+  check_given("y")
   if (inherits(y, "formula")) {
     bk_abort(
       "argument", "`y` is a formula.", "Accepted: labels, and probabilities of them as `prob`.",
       "That of a formula is caret::calibration().", column = "y"
     )
   }
+  if (!inherits(y, "bayeskernel_fit")) check_given("prob")
   rows <- scored_rows(y, prob)
   best <- most_probable(rows$prob)
   calibration_table(best$prob, rows$true == best$class, bins)
