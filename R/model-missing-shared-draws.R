@@ -163,9 +163,7 @@ shared_log_likelihood <- function(family, y, w, f, z, unit, psi, sigma) {
     drop(sums(w * shared_log_density(family, y, at, sigma))) +
       log_prior(own) + rule$node[k]^2 / 2 + log(rule$weight[k])
   }, numeric(units))
-  values <- matrix(values, units)
-  most <- apply(values, 1L, max)
-  most + log(rowSums(exp(values - most))) + log(sd)
+  log_row_sums(matrix(values, units)) + log(sd)
 }
 
 solve_units <- function(d, h, r) {

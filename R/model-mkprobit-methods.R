@@ -421,8 +421,7 @@ combined_logs <- function(logs, rule) {
     }
   )
   out[out == -Inf] <- -1e300
-  top <- do.call(pmax, lapply(seq_len(ncol(out)), function(k) out[, k]))
-  out - top - log(rowSums(exp(out - top)))
+  out - log_row_sums(out)
 }
 
 #' @rdname combine_classifiers

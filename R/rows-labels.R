@@ -466,7 +466,7 @@ abort_numbers <- function(distinct, name, kind, n = NULL, row = NULL) {
     fit_header(
       if (few) {
         "Response `%s` has numbers that are not class codes."
-      } else if (length(kind$shares) && all(distinct >= 0 & distinct <= 1)) {
+      } else if (isTRUE(kind$shares) && all(distinct >= 0 & distinct <= 1)) {
         "Response `%s` has shares: use counts, cbind(successes, failures)."
       } else {
         paste("Response `%s` is numeric: its", length(distinct), "values name no classes.")
