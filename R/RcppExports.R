@@ -49,10 +49,6 @@ atom_scores_cpp <- function(settings, y, weight, mean, variance, precision) {
     .Call(`_bayeskernel_atom_scores_cpp`, settings, y, weight, mean, variance, precision)
 }
 
-group_likelihood_cpp <- function(rows, theta, precision, noise, information) {
-    .Call(`_bayeskernel_group_likelihood_cpp`, rows, theta, precision, noise, information)
-}
-
 bsvm_crossed_vb_cpp <- function(data, prior, settings) {
     .Call(`_bayeskernel_bsvm_crossed_vb_cpp`, data, prior, settings)
 }
@@ -179,6 +175,22 @@ klr_latent_cpp <- function(draws, x, newx, threads) {
 
 klr_kernels_cpp <- function(prior) {
     .Call(`_bayeskernel_klr_kernels_cpp`, prior)
+}
+
+marginal_peak_cpp <- function(rows, settings, theta) {
+    .Call(`_bayeskernel_marginal_peak_cpp`, rows, settings, theta)
+}
+
+marginal_points_cpp <- function(rows, settings, peak, moves) {
+    .Call(`_bayeskernel_marginal_points_cpp`, rows, settings, peak, moves)
+}
+
+marginal_step_cpp <- function(rows, settings, theta) {
+    .Call(`_bayeskernel_marginal_step_cpp`, rows, settings, theta)
+}
+
+marginal_likelihood_cpp <- function(rows, theta, precision, noise) {
+    .Call(`_bayeskernel_marginal_likelihood_cpp`, rows, theta, precision, noise)
 }
 
 mkprobit_vb_cpp <- function(data, settings) {

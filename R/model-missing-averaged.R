@@ -19,30 +19,8 @@ averaged_rows <- function(job) {
     log_prior = job$atoms$log_prior, row = job$atoms$row, group = as.integer(data$group),
     groups = as.integer(data$n_groups)
   )
-  look <- function(theta, precision, noise, information) {
-    found <- core_call(group_likelihood_cpp(rows, theta, precision[1L], noise, information))
-    if (!found$exact) found[c("value", "theta", "scale", "noise")] <- NaN
-    found
-  }
   list(
-    block = which(vapply(job$blocks$blocks, `[[`, NA, "eliminated")), rest = 0, leans = TRUE,
-    likelihood = function(...) {
-      known <- NULL
-      ask <- function(what, information = FALSE) {
-        if (is.null(known) || information && length(known$information) == 0L) {
-          known <<- look(..., information)
-        }
-        known[[what]]
-      }
-      list(
-        value = function() ask("value"), score = function() {
-          ask("theta")
-          known
-        },
-        information = function() ask("information", TRUE),
-        effects = function() matrix(ask("effect"))
-      )
-    },
-    completed = function(...) list(share = look(..., FALSE)$share)
+    rows = rows, block = which(vapply(job$blocks$blocks, `[[`, NA, "eliminated")), rest = 0,
+    leans = TRUE
   )
 }

@@ -32,12 +32,16 @@ shared_effects <- function(job) {
   )
   if (is.na(place)) return(NULL)
   first <- match(seq_along(job$design$offset), job$atoms$row)
-  out <- list(
-    y = data$y[first] - data$offset[first], weight = data$weights[first],
-    z = data$z[first, , drop = FALSE], group = data$group[first],
-    x = theta_columns(job, first), groups = data$n_groups, block = own
+  rows <- list(
+    y = as.double(data$y[first] - data$offset[first]), weight = as.double(data$weights[first]),
+    z = data$z[first, , drop = FALSE], group = as.integer(data$group[first]),
+    x = theta_columns(job, first), groups = as.integer(data$n_groups)
   )
-  c(out, missing_of_rows(explained(holes), holes, model, job$design, place))
+  list(
+    rows = c(rows, missing_of_rows(explained(holes), holes, model, job$design, place)),
+    # A row of weight w counts like w rows of one predictor, not like one of 1 / w of the noise.
+    block = own, where = model$where, rest = sum(1 - rows$weight) / 2, leans = FALSE
+  )
 }
 
 # What is missing given what is seen, by pattern: M and C, where C has the other grouping factors'
@@ -88,7 +92,6 @@ missing_of_rows <- function(x, holes, model, design, place) {
     value = holes$use_base + holes$use_slope *
       mean[cbind(holes$use_row + 1L, holes$use_predictor + 1L)]
   )
-  open <- model$seen[[place]]$var
   # What atoms have: effects by row, with the others' responses in view.
   by_row <- model$by_row
   toward <- matrix(0, nrow(x), width)
@@ -98,9 +101,8 @@ missing_of_rows <- function(x, holes, model, design, place) {
     apart[by_row$row, ] <- t(by_row$var)
   }
   list(
-    patterns = patterns, use = use, width = width, toward = toward, apart = apart,
-    mean = mean[, where, drop = FALSE], where = where,
-    open = aperm(array(open, c(width, width, ncol(open))), c(3L, 1L, 2L))
+    patterns = patterns, use = use, toward = toward, apart = apart,
+    mean = mean[, where, drop = FALSE], open = model$seen[[place]]$var
   )
 }
 
@@ -111,283 +113,19 @@ theta_columns <- function(job, rows) {
   centred_columns(bare, list(theta_mean = job$blocks$precision))(rows)
 }
 
-# Inverses of positive definite matrices, groups x q x q, and log determinants.
-invert_groups <- function(a) {
-  q <- dim(a)[2L]
-  log_det <- 0
-  for (k in seq_len(q)) {
-    pivot <- a[, k, k]
-    log_det <- log_det + log(pivot)
-    row <- a[, k, , drop = FALSE] / pivot
-    for (i in setdiff(seq_len(q), k)) {
-      by <- a[, i, k]
-      a[, i, ] <- a[, i, ] - by * row[, 1L, ]
-      a[, i, k] <- -by / pivot
-    }
-    a[, k, ] <- row
-    a[, k, k] <- 1 / pivot
-  }
-  list(inverse = a, log_det = log_det)
-}
-
-# The effects of all groups and what rows leave open, given coefficients and variances.
-# at: from shared_effects().
-# theta, precision, noise: coefficients; of effects the r x r precision; variance of the noise.
-shared_state <- function(at, theta, precision, noise) {
-  n <- length(at$y)
-  width <- at$width
-  r <- ncol(at$z)
-  use <- at$use
-  x <- at$x
-  x[cbind(use$row, use$column)] <- use$value
-  slope <- missing_slopes(at, theta)
-  moved <- spread <- slope
-  for (one in at$patterns) {
-    own <- slope[one$at, , drop = FALSE]
-    moved[one$at, ] <- own %*% one$move
-    spread[one$at, ] <- own %*% one$left
-  }
-  s <- noise / at$weight
-  total <- s + rowSums(slope * spread)
-  k <- cbind(at$z, moved)
-  q <- r + width
-  effects <- seq_len(r)
-  gap <- at$y - drop(x %*% theta)
-  weighted <- k / total
-  pairs <- lower_triangle(q)
-  sums <- rowsum(
-    cbind(weighted[, pairs[, 1L]] * k[, pairs[, 2L]], weighted * gap), at$group,
-    reorder = FALSE
-  )
-  own <- unique(at$group)
-  prior <- at$prior %||% invert_groups(at$open)
-  a <- array(0, c(at$groups, q, q))
-  a[, -effects, -effects] <- prior$inverse
-  for (i in effects) for (j in effects) a[, i, j] <- precision[i, j]
-  for (l in seq_len(nrow(pairs))) {
-    i <- pairs[l, 1L]
-    j <- pairs[l, 2L]
-    a[own, i, j] <- a[own, i, j] + sums[, l]
-    a[, j, i] <- a[, i, j]
-  }
-  a <- invert_groups(a)
-  pull <- matrix(0, at$groups, q)
-  pull[own, ] <- sums[, nrow(pairs) + seq_len(q)]
-  mean <- by_group(a$inverse, pull)
-  value <- -sum(log(2 * pi * total) + gap^2 / total) / 2 +
-    sum(mean * pull) / 2 - sum(a$log_det) / 2 - sum(prior$log_det) / 2 +
-    at$groups * determinant(precision)$modulus[1L] / 2
-  list(
-    value = value, x = x, s = s, total = total, spread = spread, loading = k, mean = mean,
-    inverse = a$inverse, gap = gap - rowSums(k * mean[at$group, , drop = FALSE])
-  )
-}
-
-# Symmetric matrices, groups x q x q, by vectors, groups x q.
-by_group <- function(a, x) {
-  out <- 0 * x
-  for (j in seq_len(ncol(x))) out <- out + x[, j] * matrix(a[, , j], nrow(x))
-  out
-}
-
-# The likelihood of all groups and its derivatives.
-# Returns `value`, the log likelihood; `theta`, `scale`, `noise`: derivatives in theta, in the log
-#   of the scale of the effects' covariance, and in the log of the noise; `effects`: E u given all.
-shared_score <- function(at, theta, precision, noise,
-                         own = shared_state(at, theta, precision, noise)) {
-  r <- ncol(at$z)
-  effects <- seq_len(r)
-  mean <- own$mean
-  k <- own$loading
-  share <- own$s / own$total
-  turned <- by_group(own$inverse[at$group, , , drop = FALSE], k)
-  square <- own$gap^2 + rowSums(k * turned)
-  # E of what is missing, less its mean, times the noise of the row.
-  open <- share *
-    (own$gap * mean[at$group, -effects, drop = FALSE] - turned[, -effects, drop = FALSE])
-  both <- own$spread * (share * (square / own$total - 1))
-  for (one in at$patterns) {
-    both[one$at, ] <- both[one$at, , drop = FALSE] + open[one$at, , drop = FALSE] %*% t(one$move)
-  }
-  score <- score_of_columns(at, own$x, share * own$gap / own$s, both / own$s)
-  second <- crossprod(mean[, effects, drop = FALSE]) +
-    matrix(colSums(matrix(own$inverse[, effects, effects, drop = FALSE], at$groups)), r)
-  list(
-    value = own$value, theta = score, scale = (sum(precision * second) - at$groups * r) / 2,
-    noise = sum(share^2 * square / own$s - share) / 2, effects = mean[, effects, drop = FALSE]
-  )
-}
-
-# Of the coefficients, effects and what is missing integrated out.
-shared_information <- function(at, own) {
-  q <- ncol(own$loading)
-  p <- ncol(own$x)
-  load <- own$loading[, rep(seq_len(q), each = p), drop = FALSE] / own$total
-  moved <- rowsum(load * own$x[, rep(seq_len(p), q), drop = FALSE], at$group, reorder = FALSE)
-  used <- unique(at$group)
-  out <- crossprod(own$x, own$x / own$total)
-  for (i in seq_len(q)) {
-    turned <- 0
-    for (j in seq_len(q)) {
-      turned <- turned + own$inverse[used, i, j] * moved[, (j - 1L) * p + seq_len(p), drop = FALSE]
-    }
-    out <- out - crossprod(moved[, (i - 1L) * p + seq_len(p), drop = FALSE], turned)
-  }
-  out
-}
-
-# What is missing given all that is seen: mean and variance by row, on the scale of the predictors'
-# model, of the predictors in `where`.
-shared_completions <- function(at, theta, precision, noise) {
-  own <- shared_state(at, theta, precision, noise)
-  effects <- seq_len(ncol(at$z))
-  mean <- at$mean
-  var <- matrix(0, nrow(mean), at$width)
-  for (one in at$patterns) {
-    rows <- one$at
-    group <- at$group[rows]
-    by <- own$spread[rows, , drop = FALSE] / own$total[rows]
-    mean[rows, ] <- mean[rows, ] + by * own$gap[rows] +
-      own$mean[group, -effects, drop = FALSE] %*% t(one$move)
-    for (j in which(diag(one$left) > 0)) {
-      load <- -by[, j] * own$loading[rows, , drop = FALSE]
-      load[, -effects] <- load[, -effects] + rep(one$move[j, ], each = length(rows))
-      turned <- by_group(own$inverse[group, , , drop = FALSE], load)
-      var[rows, j] <- one$left[j, j] - by[, j] * own$spread[rows, j] + rowSums(load * turned)
-    }
-  }
-  list(mean = mean, var = var)
-}
-
-# By row what f moves by with each missing value.
-missing_slopes <- function(at, theta) {
-  n <- length(at$y)
-  out <- matrix(0, n, at$width)
-  cell <- at$use$row + n * (at$use$place - 1L)
-  sums <- rowsum(at$use$slope * theta[at$use$column], cell)
-  out[as.integer(rownames(sums))] <- sums
-  out
-}
-
-# From E noise by row, and its product with what is missing, less its mean.
-score_of_columns <- function(at, x, noise, both) {
-  score <- drop(crossprod(x, noise))
-  cell <- at$use$row + nrow(x) * (at$use$place - 1L)
-  sums <- rowsum(at$use$slope * both[cell], at$use$column)
-  column <- as.integer(rownames(sums))
-  score[column] <- score[column] + sums
-  score
-}
-
-# The derivatives that atoms have: what is missing of a row knows the other responses, and is
-# independent of the effects and of what other rows miss.
-apart_score <- function(at, theta, precision) {
-  n <- length(at$y)
-  r <- ncol(at$z)
-  slope <- missing_slopes(at, theta)
-  spread <- slope
-  extra <- matrix(0, n, at$width)
-  for (one in at$patterns) {
-    rows <- one$at
-    own <- slope[rows, , drop = FALSE]
-    by <- own %*% one$move
-    pull <- vapply(seq_len(at$width), function(j) {
-      rowSums(by * at$apart[rows, (j - 1L) * at$width + seq_len(at$width), drop = FALSE])
-    }, numeric(length(rows)))
-    spread[rows, ] <- own %*% one$bare + matrix(pull, length(rows)) %*% t(one$move)
-    extra[rows, ] <- at$toward[rows, , drop = FALSE] %*% t(one$move)
-  }
-  x <- at$x
-  x[cbind(at$use$row, at$use$column)] <- at$use$value +
-    at$use$slope * extra[cbind(at$use$row, at$use$place)]
-  s <- 1 / at$weight
-  total <- s + rowSums(slope * spread)
-  share <- s / total
-  gap <- at$y - drop(x %*% theta)
-  own <- sort(unique(at$group))
-  solve_groups <- function(weight) {
-    a <- array(rep(precision, each = at$groups), c(at$groups, r, r))
-    for (j in seq_len(r)) a[own, , j] <- a[own, , j] + rowsum(weight * at$z * at$z[, j], at$group)
-    invert_groups(a)$inverse
-  }
-  inverse <- solve_groups(1 / total)
-  pull <- matrix(0, at$groups, r)
-  pull[own, ] <- rowsum(at$z / total * gap, at$group)
-  mean <- matrix(vapply(seq_len(r), function(j) {
-    rowSums(matrix(inverse[, j, ], at$groups) * pull)
-  }, numeric(at$groups)), at$groups)
-  gap <- gap - rowSums(at$z * mean[at$group, , drop = FALSE])
-  second <- crossprod(mean) + matrix(colSums(matrix(solve_groups(1 / s), at$groups)), r)
-  list(
-    theta = score_of_columns(at, x, share * gap / s, spread * (share * (gap^2 / total - 1)) / s),
-    scale = (sum(precision * second) - at$groups * r) / 2, effects = mean,
-    completed = at$mean + extra + spread * gap / total
-  )
-}
-
 # Of classes each row counts as a normal response with the slope and the expected curvature that its
 # likelihood has at the fit, averaged over its atoms.
-normal_responses <- function(at, core, job) {
+normal_responses <- function(rows, core, job) {
   f <- core$mean - job$data$offset
   prob <- if (job$settings$family == "logit") stats::plogis else stats::pnorm
   density <- if (job$settings$family == "logit") stats::dlogis else stats::dnorm
   at_f <- core$mean
   curvature <- job$data$weights * pmax(density(at_f)^2 / (prob(at_f) * prob(-at_f)), 1e-8)
   row <- job$atoms$row
-  at$weight <- over_completed(curvature, core$share, row)
-  at$y <- over_completed(curvature * f + completion_scores(core, job), core$share, row) / at$weight
-  at
-}
-
-# One step by what is shared, from where it was left out.
-shared_step <- function(at, job, theta, precision, held) {
-  blocks <- job$blocks
-  p <- length(theta)
-  prior <- prior_precision(blocks, precision)
-  at$prior <- invert_groups(at$open)
-  psi <- as.matrix(precision[[at$block]])
-  block <- blocks$blocks[[at$block]]
-  free <- c(rep(TRUE, p), !held & block$kind == "iid")
-  score <- function(phi) {
-    found <- shared_score(at, phi[seq_len(p)], psi * exp(-phi[p + 1L]), 1)
-    c(
-      found$theta - drop(prior %*% phi[seq_len(p)]),
-      found$scale + log_variance_slope(block, phi[p + 1L] - log(psi[1L]))
-    )[free]
-  }
-  phi <- c(theta, 0)
-  cov <- inverse_curvature(score, phi, score(phi), free, p)
-  if (is.null(cov)) return(NULL)
-  all <- shared_score(at, theta, psi, 1)
-  alone <- apart_score(at, theta, psi)
-  move <- drop(cov %*% c(all$theta - alone$theta, all$scale - alone$scale)[free])
-  size <- max(abs(move) / sqrt(diag(cov)))
-  if (!is.finite(size)) return(NULL)
-  phi[free] <- phi[free] + move * min(1, 1 / size)
-  theta <- phi[seq_len(p)]
-  scale <- phi[p + 1L]
-  list(
-    theta = theta, scale = scale, noise = 0,
-    moved = shared_score(at, theta, psi * exp(-scale), 1)$effects - alone$effects,
-    completed = shared_completions(at, theta, psi * exp(-scale), 1)$mean - alone$completed
-  )
-}
-
-# The inverse of minus the derivative of a score in what is `free`, by steps of it; `here`: the
-# score at `phi`, which begins with p coefficients. Where that is not positive definite the
-# directions that are not count by their size.
-inverse_curvature <- function(score, phi, here, free, p) {
-  step <- rep(1e-4, length(phi))
-  step[seq_len(p)] <- 1e-4 * pmax(abs(phi[seq_len(p)]), 0.1)
-  curvature <- vapply(which(free), function(k) {
-    (score(replace(phi, k, phi[k] + step[k])) - here) / step[k]
-  }, here)
-  curvature <- -(curvature + t(curvature)) / 2
-  if (!all(is.finite(curvature))) return(NULL)
-  unit <- 1 / sqrt(pmax(abs(diag(curvature)), 1e-12))
-  parts <- eigen(curvature * tcrossprod(unit), symmetric = TRUE)
-  size <- pmax(abs(parts$values), 0.01)
-  tcrossprod(unit * parts$vectors / rep(sqrt(size), each = length(unit)))
+  rows$weight <- over_completed(curvature, core$share, row)
+  rows$y <- over_completed(curvature * f + completion_scores(core, job), core$share, row) /
+    rows$weight
+  rows
 }
 
 prior_precision <- function(blocks, precision) {

@@ -173,20 +173,6 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
-// group_likelihood_cpp
-Rcpp::List group_likelihood_cpp(const Rcpp::List& rows, const Rcpp::NumericVector& theta, double precision, double noise, bool information);
-RcppExport SEXP _bayeskernel_group_likelihood_cpp(SEXP rowsSEXP, SEXP thetaSEXP, SEXP precisionSEXP, SEXP noiseSEXP, SEXP informationSEXP) {
-BEGIN_RCPP
-    Rcpp::RObject rcpp_result_gen;
-    Rcpp::traits::input_parameter< const Rcpp::List& >::type rows(rowsSEXP);
-    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type theta(thetaSEXP);
-    Rcpp::traits::input_parameter< double >::type precision(precisionSEXP);
-    Rcpp::traits::input_parameter< double >::type noise(noiseSEXP);
-    Rcpp::traits::input_parameter< bool >::type information(informationSEXP);
-    rcpp_result_gen = Rcpp::wrap(group_likelihood_cpp(rows, theta, precision, noise, information));
-    return rcpp_result_gen;
-END_RCPP
-}
 // bsvm_crossed_vb_cpp
 Rcpp::List bsvm_crossed_vb_cpp(const Rcpp::List& data, const Rcpp::List& prior, const Rcpp::List& settings);
 RcppExport SEXP _bayeskernel_bsvm_crossed_vb_cpp(SEXP dataSEXP, SEXP priorSEXP, SEXP settingsSEXP) {
@@ -603,6 +589,56 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// marginal_peak_cpp
+Rcpp::List marginal_peak_cpp(const Rcpp::List& rows, const Rcpp::List& settings, const Rcpp::NumericVector& theta);
+RcppExport SEXP _bayeskernel_marginal_peak_cpp(SEXP rowsSEXP, SEXP settingsSEXP, SEXP thetaSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type theta(thetaSEXP);
+    rcpp_result_gen = Rcpp::wrap(marginal_peak_cpp(rows, settings, theta));
+    return rcpp_result_gen;
+END_RCPP
+}
+// marginal_points_cpp
+Rcpp::List marginal_points_cpp(const Rcpp::List& rows, const Rcpp::List& settings, const Rcpp::List& peak, const Rcpp::NumericMatrix& moves);
+RcppExport SEXP _bayeskernel_marginal_points_cpp(SEXP rowsSEXP, SEXP settingsSEXP, SEXP peakSEXP, SEXP movesSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type peak(peakSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type moves(movesSEXP);
+    rcpp_result_gen = Rcpp::wrap(marginal_points_cpp(rows, settings, peak, moves));
+    return rcpp_result_gen;
+END_RCPP
+}
+// marginal_step_cpp
+Rcpp::List marginal_step_cpp(const Rcpp::List& rows, const Rcpp::List& settings, const Rcpp::NumericVector& theta);
+RcppExport SEXP _bayeskernel_marginal_step_cpp(SEXP rowsSEXP, SEXP settingsSEXP, SEXP thetaSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type settings(settingsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type theta(thetaSEXP);
+    rcpp_result_gen = Rcpp::wrap(marginal_step_cpp(rows, settings, theta));
+    return rcpp_result_gen;
+END_RCPP
+}
+// marginal_likelihood_cpp
+Rcpp::List marginal_likelihood_cpp(const Rcpp::List& rows, const Rcpp::NumericVector& theta, const Rcpp::NumericMatrix& precision, double noise);
+RcppExport SEXP _bayeskernel_marginal_likelihood_cpp(SEXP rowsSEXP, SEXP thetaSEXP, SEXP precisionSEXP, SEXP noiseSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< const Rcpp::List& >::type rows(rowsSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericVector& >::type theta(thetaSEXP);
+    Rcpp::traits::input_parameter< const Rcpp::NumericMatrix& >::type precision(precisionSEXP);
+    Rcpp::traits::input_parameter< double >::type noise(noiseSEXP);
+    rcpp_result_gen = Rcpp::wrap(marginal_likelihood_cpp(rows, theta, precision, noise));
+    return rcpp_result_gen;
+END_RCPP
+}
 // mkprobit_vb_cpp
 Rcpp::List mkprobit_vb_cpp(const Rcpp::List& data, const Rcpp::List& settings);
 RcppExport SEXP _bayeskernel_mkprobit_vb_cpp(SEXP dataSEXP, SEXP settingsSEXP) {
@@ -954,7 +990,6 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_predictor_effects_cpp", (DL_FUNC) &_bayeskernel_predictor_effects_cpp, 5},
     {"_bayeskernel_atoms_cpp", (DL_FUNC) &_bayeskernel_atoms_cpp, 4},
     {"_bayeskernel_atom_scores_cpp", (DL_FUNC) &_bayeskernel_atom_scores_cpp, 6},
-    {"_bayeskernel_group_likelihood_cpp", (DL_FUNC) &_bayeskernel_group_likelihood_cpp, 5},
     {"_bayeskernel_bsvm_crossed_vb_cpp", (DL_FUNC) &_bayeskernel_bsvm_crossed_vb_cpp, 3},
     {"_bayeskernel_bsvm_crossed_gibbs_cpp", (DL_FUNC) &_bayeskernel_bsvm_crossed_gibbs_cpp, 3},
     {"_bayeskernel_linear_ep_cpp", (DL_FUNC) &_bayeskernel_linear_ep_cpp, 3},
@@ -987,6 +1022,10 @@ static const R_CallMethodDef CallEntries[] = {
     {"_bayeskernel_klr_predict_cpp", (DL_FUNC) &_bayeskernel_klr_predict_cpp, 4},
     {"_bayeskernel_klr_latent_cpp", (DL_FUNC) &_bayeskernel_klr_latent_cpp, 4},
     {"_bayeskernel_klr_kernels_cpp", (DL_FUNC) &_bayeskernel_klr_kernels_cpp, 1},
+    {"_bayeskernel_marginal_peak_cpp", (DL_FUNC) &_bayeskernel_marginal_peak_cpp, 3},
+    {"_bayeskernel_marginal_points_cpp", (DL_FUNC) &_bayeskernel_marginal_points_cpp, 4},
+    {"_bayeskernel_marginal_step_cpp", (DL_FUNC) &_bayeskernel_marginal_step_cpp, 3},
+    {"_bayeskernel_marginal_likelihood_cpp", (DL_FUNC) &_bayeskernel_marginal_likelihood_cpp, 4},
     {"_bayeskernel_mkprobit_vb_cpp", (DL_FUNC) &_bayeskernel_mkprobit_vb_cpp, 2},
     {"_bayeskernel_mkprobit_predict_cpp", (DL_FUNC) &_bayeskernel_mkprobit_predict_cpp, 4},
     {"_bayeskernel_mkprobit_draws_cpp", (DL_FUNC) &_bayeskernel_mkprobit_draws_cpp, 4},

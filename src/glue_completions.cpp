@@ -3,7 +3,6 @@
 #include "glue_bsvm.h"
 #include "likelihood/bounds.hpp"
 #include "missing/completions/maker.hpp"
-#include "missing/group_likelihood.hpp"
 #include "missing/grouped_mixture.hpp"
 
 using namespace bayeskernel;
@@ -243,45 +242,5 @@ Rcpp::List atom_scores_cpp(const Rcpp::List& settings,
           terms(family, y[i], weight[i], mean[i], variance[i], noise).gradient;
     }
     return r_list({{"score", score}});
-  });
-}
-
-// The likelihood of groups with what rows miss and one effect of each group
-// integrated out, at coefficients, the precision of the effects and the
-// variance of the noise. `rows`: completions as columns of theta `x`, and y,
-// offset, z, weight, log_prior, row and group (from 1), of `groups`.
-// [[Rcpp::export(rng = false)]]
-Rcpp::List group_likelihood_cpp(const Rcpp::List& rows,
-                                const Rcpp::NumericVector& theta,
-                                double precision, double noise,
-                                bool information) {
-  return guarded([&] {
-    const auto codes = [&](const char* name) {
-      const Rcpp::IntegerVector code = rows[name];
-      std::vector<int> out(code.begin(), code.end());
-      for (int& k : out) --k;
-      return out;
-    };
-    const GroupLikelihood::Data data{read_family(rows),
-                                     map_matrix(rows["x"]),
-                                     map_vector(rows["y"]),
-                                     map_vector(rows["offset"]),
-                                     map_vector(rows["z"]),
-                                     map_vector(rows["weight"]),
-                                     map_vector(rows["log_prior"]),
-                                     codes("row"),
-                                     codes("group"),
-                                     read<int>(rows, "groups")};
-    const GroupLikelihood::Answer out = GroupLikelihood(data).at(
-        map_vector(theta), precision, noise, information);
-    return r_list({{"exact", out.exact},
-                   {"value", out.value},
-                   {"theta", out.theta},
-                   {"scale", out.scale},
-                   {"noise", out.noise},
-                   {"effect", out.effect},
-                   {"variance", out.variance},
-                   {"share", out.share},
-                   {"information", out.information}});
   });
 }

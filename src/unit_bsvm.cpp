@@ -2,4 +2,5 @@
 #include "glue_bsvm_vb.cpp"
 #include "glue_bsvm_gibbs.cpp"
 #include "glue_completions.cpp"
+#include "glue_marginal.cpp"
 #include "glue_crossed.cpp"

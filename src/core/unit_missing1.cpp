@@ -1,3 +1,5 @@
 #include "missing/grouped_mixture.cpp"
 #include "missing/mixture.cpp"
 #include "missing/group_likelihood.cpp"
+#include "missing/marginal_posterior.cpp"
+#include "missing/shared_likelihood.cpp"

@@ -50,13 +50,12 @@ test_that("the likelihood of groups is the integral, and its derivatives are tho
     value <- function(phi) {
       levels_log_likelihood(rows, phi[1:3], 2 * exp(-phi[4]), 0.7 * exp(phi[5]))
     }
-    own <- function(phi, information = FALSE) {
-      group_likelihood_cpp(rows, phi[1:3], 2 * exp(-phi[4]), 0.7 * exp(phi[5]), information)
+    own <- function(phi) {
+      marginal_likelihood_cpp(rows, phi[1:3], matrix(2 * exp(-phi[4])), 0.7 * exp(phi[5]))
     }
     phi <- c(theta, 0, 0)
     away <- phi + c(0.5, -1, 1, 0.7, -0.4)
-    found <- own(phi, TRUE)
-    expect_true(found$exact)
+    found <- own(phi)
     expect_lt(abs(own(away)$value - found$value - value(away) + value(phi)), 1e-4)
     slope <- vapply(1:5, function(k) {
       step <- replace(numeric(5), k, 1e-3)
@@ -70,11 +69,11 @@ test_that("the likelihood of groups is the integral, and its derivatives are tho
     }, numeric(3))
     expect_equal(found$information, -curvature, tolerance = 1e-3)
     expect_equal(
-      found$effect[3L], levels_log_likelihood(rows, theta, 2, 0.7, moment = 3L), tolerance = 1e-4
+      found$effects[3L], levels_log_likelihood(rows, theta, 2, 0.7, moment = 3L), tolerance = 1e-4
     )
     # A group without rows has the prior.
-    expect_identical(c(found$effect[5L], found$variance[5L]), c(0, 0.5))
-    expect_equal(as.vector(rowsum(found$share, rows$row)), rep(1, max(rows$row)))
+    expect_identical(c(found$effects[5L], found$known$variance[5L]), c(0, 0.5))
+    expect_equal(as.vector(rowsum(found$known$share, rows$row)), rep(1, max(rows$row)))
   }
 })
 
@@ -84,10 +83,10 @@ test_that("two answers of a level in one group are found, and what would take to
     family = "gaussian", x = cbind(c(0, 4)), y = c(2, 2), offset = c(0, 0), z = c(1, 1),
     weight = c(1, 1), log_prior = log(c(0.5, 0.5)), row = c(1L, 1L), group = c(1L, 1L), groups = 1L
   )
-  found <- group_likelihood_cpp(rows, 1, 1, 0.01, FALSE)
-  expect_equal(found$effect, 0, tolerance = 1e-8)
-  expect_equal(found$variance, (2 / 1.01)^2 + 0.01 / 1.01, tolerance = 1e-4)
-  expect_false(group_likelihood_cpp(rows, 1, 1, 1e-9, FALSE)$exact)
+  found <- marginal_likelihood_cpp(rows, 1, matrix(1), 0.01)
+  expect_equal(found$effects[1L], 0, tolerance = 1e-8)
+  expect_equal(found$known$variance, (2 / 1.01)^2 + 0.01 / 1.01, tolerance = 1e-4)
+  expect_identical(marginal_likelihood_cpp(rows, 1, matrix(1), 1e-9)$value, NaN)
 })
 
 levels_data <- function(family, seed) {
@@ -152,10 +151,10 @@ levels_posterior <- function(fit, rows, draws = 3000L) {
 test_that("means and standard deviations are those of the exact posterior, by ep and vb", {
   for (family in c("gaussian", "probit", "logit")) {
     d <- levels_data(family, 3)
-    own <- group_likelihood_cpp
+    own <- marginal_peak_cpp
     rows <- truth <- NULL
     for (method in c("ep", "vb")) {
-      fit <- with_inside(list(group_likelihood_cpp = function(rows, ...) {
+      fit <- with_inside(list(marginal_peak_cpp = function(rows, ...) {
         rows <<- rows
         own(rows, ...)
       }), golden_missing_fit(

@@ -64,6 +64,22 @@ auto GroupLikelihood::at(const VectorRef& theta, double precision, double noise,
   return out;
 }
 
+auto GroupLikelihood::look(const VectorRef& theta, const MatrixRef& precision,
+                           double noise, bool information) const -> Look {
+  Answer own = at(theta, precision(0, 0), noise, information);
+  if (!own.exact) {
+    own.value = own.scale = own.noise =
+        std::numeric_limits<double>::quiet_NaN();
+    own.theta = VectorXd::Constant(theta.size(), own.value);
+  }
+  return {own.value,
+          own.scale,
+          own.noise,
+          std::move(own.theta),
+          own.effect.transpose(),
+          std::move(own.information)};
+}
+
 auto GroupLikelihood::span(const Group& group, const VectorXd& f,
                            double precision, double noise) const -> Span {
   const bool numbers = data_.family == Family::gaussian;

@@ -8,11 +8,11 @@
 // are those of that sum. O(nodes (n p + missing p^2)).
 #pragma once
 
-#include "eigen.hpp"
 #include "likelihood/family.hpp"
+#include "missing/marginal_likelihood.hpp"
 
 namespace bayeskernel {
-class GroupLikelihood {
+class GroupLikelihood final : public MarginalLikelihood {
  public:
   // Completions, those of a row beside each other; `row` and `group` from 0.
   // `x` without the columns of the effects.
@@ -39,6 +39,9 @@ class GroupLikelihood {
 
   Answer at(const VectorRef& theta, double precision, double noise,
             bool information) const;
+
+  Look look(const VectorRef& theta, const MatrixRef& precision, double noise,
+            bool information) const override;
 
  private:
   // The completions of a group, and where its rows begin among them, and end.
