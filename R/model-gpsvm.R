@@ -25,7 +25,7 @@
 #' @param method `"ep"` (default), `"svi"` (default for large data), `"vb"`, `"gibbs"`, or `"ecm"`,
 #'   the posterior mode. See [bayeskernel-engines]. `print()` says which was taken.
 #' @param tune How the parameters of the kernel are chosen: `"loo"` or `TRUE`, `"bound"`, `"cv"`, or
-#'   x
+#'   `FALSE`. Default: `"loo"`; `FALSE` for a kernel whose length-scale is given. See Tuning.
 #' @param nugget Variance of white noise on the decision function, at least 0. Default 0. With
 #'   fewer inducing points than rows only `"ep"` smooths with it.
 #' @param learning_rate Power of the pseudo-likelihood: 1 (default), another number, or

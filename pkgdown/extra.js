@@ -48,23 +48,70 @@ function widenCells() {
   });
 }
 
-// Sections that have all words; titles count more than text, and help more than news.
+const stopWords = new Set(
+  "a an and are can do does for from get how i in is it my of on or the to use using what which with"
+    .split(" ")
+);
+// What users call it, and what the pages do.
+const synonyms = {
+  multiclass: "classes", imbalance: "rare", imbalanced: "rare", spline: "smooth", splines: "smooth",
+  confidence: "interval", credible: "interval", nested: "groups", glmm: "mixed", multilevel: "mixed",
+  hierarchical: "mixed", lmer: "lme4", glmer: "lme4", gam: "mgcv", crossvalidation: "leave-one-out",
+  loocv: "leave-one-out", install: "installation", imputation: "missing", na: "missing",
+  nas: "missing", tuning: "tune", online: "streaming", prediction: "predict", plotting: "plot", svm: "support vector"
+};
+
+// Words of a query, each with others that do as well: singular and plural, synonyms.
+function queryWords(query) {
+  const all = query.toLowerCase().split(/[\s,;()]+/).filter(word => word);
+  const told = all.filter(word => !stopWords.has(word));
+  return (told.length ? told : all).map(word => {
+    const forms = [word];
+    if (word.length > 3 && word.endsWith("s")) forms.push(word.slice(0, -1));
+    if (word.includes("our")) forms.push(word.replace("our", "or").replace(/s$/, ""));
+    if (synonyms[word]) forms.push(synonyms[word]);
+    return forms.map(form => new RegExp(
+      "(^|[^a-z0-9])" + form.replace(/[^a-z0-9]/g, "\\$&") + (form.length > 3 ? "" : "(?![a-z0-9])"), "i"
+    ));
+  });
+}
+
+// "bkm_prior" of reference/bkm_prior.html, "predict" of reference/predict.bayeskernel_fit.html.
+const topicOf = section => section.path.split("/").pop().replace(/[.].*$/, "").toLowerCase();
+
+// Sections that have all words, or most of them where none has all; titles count more than text, the
+// page of a topic more than its sections, and help more than news. At most two sections a page.
 function find(query, index) {
-  const words = query.toLowerCase().split(/\s+/).filter(word => word);
+  const words = queryWords(query);
   const weight = { title: 8, what: 8, previous_headings: 2, text: 1, code: 1 };
   const rated = index.map(section => {
-    let score = section.dir === "Changelog" || /ARCHITECTURE|CONTRIBUTING/.test(section.path) ? -20 : 0;
-    for (const word of words) {
-      const hits = Object.keys(weight).filter(
-        field => (section[field] || "").toLowerCase().includes(word)
-      );
-      if (!hits.length) return null;
-      hits.forEach(field => { score += weight[field]; });
-      if (section.title.toLowerCase().split(/[^\w.]+/).includes(word)) score += 10;
+    const low = section.dir === "News" || /ARCHITECTURE|CONTRIBUTING/.test(section.path);
+    const help = section.dir === "Reference";
+    let score = (low ? -40 : 0) + (section.id ? 0 : 2), found = 0;
+    for (const forms of words) {
+      const hit = Math.max(...forms.map((form, k) => {
+        const fields = Object.keys(weight).filter(field => form.test(section[field] || ""));
+        let own = fields.reduce((sum, field) => sum + weight[field], 0);
+        const topic = help ? topicOf(section) : "";
+        if (help && form.test(topic.replace(/_/g, " "))) own += section.id ? 8 : 20;
+        if (help && !section.id && forms[0].source === queryWords(topic)[0][0].source) own += 15;
+        return own && own - (k ? 1 : 0);
+      }));
+      if (hit > 0) found += 1;
+      score += Math.max(hit, 0);
     }
-    return { section, score };
+    return { section, score, found };
   });
-  return rated.filter(Boolean).sort((a, b) => b.score - a.score).slice(0, 15).map(x => x.section);
+  const most = Math.max(...rated.map(one => one.found));
+  if (most < Math.ceil(words.length / 2)) return [];
+  const shown = {};
+  return rated.filter(one => one.found === most && most > 0)
+    .sort((a, b) => b.score - a.score)
+    .filter(one => {
+      shown[one.section.path] = (shown[one.section.path] || 0) + 1;
+      return shown[one.section.path] <= 2;
+    })
+    .slice(0, 15).map(one => one.section);
 }
 
 function showFound(list, root, query) {
