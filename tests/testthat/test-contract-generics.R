@@ -88,6 +88,10 @@ test_that("intervals hold the mean and widen with their level", {
     expect_true(all(narrow[, "upr"] <= wide[, "upr"]), info = one$name)
     if (one$classes) {
       expect_refusal(ask(0.9, "prediction"), info = one$name)
+      prob <- predict(object, new, type = "prob", interval = "credible", seed = 1)[, "fit", ]
+      expect_equal(
+        unname(prob), unname(predict(object, new, type = "prob")), tolerance = 1e-8, info = one$name
+      )
     } else {
       prediction <- ask(0.99, "prediction")
       width <- function(limits) limits[, "upr"] - limits[, "lwr"]
