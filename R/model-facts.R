@@ -524,6 +524,37 @@ left_out_fact <- function(object) {
   sprintf("%s (without predictors %s)", text, scores(-sum(share * log(share)), min(share)))
 }
 
+# What print() and summary() advise on classes.
+class_hints <- function(object) {
+  if (is_regression(object) || !is.null(object$units)) return(NULL)
+  tuned <- inherits(object, c("gpsvm", "mkprobit"))
+  if (tuned && length(left_out_fact(object)) && left_out_loss(object) >= share_loss(object)) {
+    return(paste(
+      "Rows that are left out are predicted no better than without predictors: the fit has",
+      "learned nothing from them."
+    ))
+  }
+  if (length(object$levels) != 2L || is.null(object$fitted$mean)) return(NULL)
+  found <- unique(as.character(stats::predict(object)))
+  found <- found[!is.na(found)]
+  if (length(found) != 1L) return(NULL)
+  sprintf(
+    "No row is predicted as \"%s\". For a rare class: predict(fit, threshold = \"prevalence\").",
+    setdiff(object$levels, found)
+  )
+}
+
+# Mean log-loss of rows that are left out, and of the shares of classes.
+left_out_loss <- function(object) {
+  rows <- if (is.null(object$link$slope)) object$loo else object$link$log_prob
+  -stats::weighted.mean(rows, object$weights %||% rep(1, object$n))
+}
+
+share_loss <- function(object) {
+  size <- tapply(object$weights %||% rep(1, object$n), own_classes(object), sum)
+  -sum(size * log(size / sum(size))) / sum(size)
+}
+
 # Of each row, as often as it counts. That of a unit of trials is known as a whole, and stands with
 # each of its rows.
 cavity_elpd <- function(object) {
