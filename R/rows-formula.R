@@ -17,7 +17,7 @@ parse_formula <- function(formula, data, cov = NULL) {
   if (!is.environment(env)) env <- globalenv()
   environment(formula) <- env
   rhs <- formula[[3]]
-  if (is_bar(rhs)) refuse_bare_bar(rhs)
+  if (is.call(rhs) && deparse1(rhs[[1]]) %in% c("|", "||")) refuse_bare_bar(rhs)
   used <- all.names(rhs, unique = TRUE)
   taken <- list(smooths = list(), rest = rhs)
   if (any(c(smooth_functions, "gp") %in% used)) taken <- take_smooths(rhs)
@@ -68,8 +68,6 @@ parse_formula <- function(formula, data, cov = NULL) {
     smooths = smooths, bars = bars, response = deparse1(lhs), env = env
   )
 }
-
-is_bar <- function(e) is.call(e) && deparse1(e[[1]]) %in% c("|", "||")
 
 # Without parentheses all that stands before the bar would be random effects.
 refuse_bare_bar <- function(rhs) {

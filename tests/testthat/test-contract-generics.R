@@ -364,7 +364,7 @@ test_that("a pseudo-likelihood has no log-likelihood, and says so", {
   for_each_case(function(one, object, new) {
     if (is_pseudo(object)) {
       expect_refusal(rstantools::log_lik(object), info = one$name)
-      score <- left_out_score(object)
+      score <- fit_quality(object)$loo
       if (is.null(score) || !is.null(object$units)) {
         error <- expect_refusal(loo::loo(object), info = one$name)
         expect_match(conditionMessage(error), "likelihood", info = one$name)
