@@ -305,9 +305,10 @@ fit_quadratic <- function(par, score, center, unit, radius, curvature) {
   weight <- exp(-0.5 * rowSums(d^2) / max(radius, 0.25)^2)
   ridge <- c(1e-8, rep(1e-4 * radius^2, p), rep(1e-2 * radius^4, nrow(pairs)))
   prior <- c(0, numeric(p), curvature[pairs])
+  # A small radius makes sizes differ, no more: that is no reason to stop.
   found <- drop(solve(
     crossprod(columns, weight * columns) + diag(ridge),
-    crossprod(columns, weight * (score - max(score))) + ridge * prior
+    crossprod(columns, weight * (score - max(score))) + ridge * prior, tol = 0
   ))
   curvature[pairs] <- found[-seq_len(p + 1L)]
   curvature[upper.tri(curvature)] <- t(curvature)[upper.tri(curvature)]

@@ -262,7 +262,7 @@ VarCorr.bayeskernel_fit <- function(x, sigma = 1, ...) {
 }
 
 group_covariances <- function(x) {
-  # Of random terms first, of each the lower triangle by columns.
+  # Of random terms first, of each the standard deviations, then the correlations by columns.
   rows <- rbind(
     random_parameters(x, NULL), if (length(x$smooths)) component_parameters(x, NULL),
     if (is_regression(x) && is_linear(x)) noise_parameters(x, NULL)
@@ -274,6 +274,7 @@ group_covariances <- function(x) {
     values <- rows$estimate[done + seq_len(nrow(pairs))]
     done <- done + nrow(pairs)
     single <- pairs[, 1] == pairs[, 2]
+    values[order(!single)] <- values
     out <- diag(1, length(term$columns))
     out[pairs[!single, , drop = FALSE]] <- values[!single]
     out[pairs[!single, 2:1, drop = FALSE]] <- values[!single]

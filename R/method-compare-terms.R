@@ -58,6 +58,8 @@ compare_terms.bayeskernel_fit <- function(object, terms = NULL, seed = 1, ...) {
       sprintf("Found: %s.", deparse1(stats::formula(object)))
     )
   }
+  fixed <- attr(stats::terms(effect_parts(object)$fixed), "term.labels")
+  contained <- setdiff(fixed, names(formulas))
   if (!is.null(terms)) {
     strange <- !is.character(terms) || !all(terms %in% names(formulas))
     if (strange || length(terms) == 0L) {
@@ -90,9 +92,15 @@ compare_terms.bayeskernel_fit <- function(object, terms = NULL, seed = 1, ...) {
   rownames(out) <- names(formulas)
   structure(
     out[order(-out$elpd_diff), ],
-    class = c("bayeskernel_terms", "data.frame"), elpd_loo = sum(whole)
+    class = c("bayeskernel_terms", "data.frame"), elpd_loo = sum(whole),
+    contained = contained, random = has_groups(object)
   )
 }
+
+has_groups <- function(object) length(object$posterior$random) > 0L
+
+# What leaving out a row leaves in.
+rows_left_out <- "Rows are left out one by one: the random effects of their groups are known."
 
 # The formula without each of its terms, named by these. All that stands between plus signs is text
 # here, whatever it means to the model.
@@ -123,6 +131,12 @@ print.bayeskernel_terms <- function(x, digits = 1, ...) {
   if (!is.null(attr(x, "elpd_loo"))) {
     print_facts(c("Whole model" = formatC(attr(x, "elpd_loo"), format = "f", digits = digits)))
   }
+  contained <- attr(x, "contained")
+  print_line(paste0(
+    "Each row is the model without that term alone",
+    if (length(contained)) sprintf("; terms within others stay: %s", list_some(contained)), "."
+  ))
+  if (isTRUE(attr(x, "random"))) print_line(rows_left_out)
   cat("\n")
   shown <- as.data.frame(lapply(x, formatC, format = "f", digits = digits))
   rownames(shown) <- make.unique(abbreviate_middle(rownames(x), 40L))

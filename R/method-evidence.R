@@ -134,6 +134,7 @@ anova.bayeskernel_fit <- function(object, ...) {
   }, "")
   structure(
     out, heading = paste0(rownames(out), ": ", formulas),
+    random = any(vapply(fits, has_groups, NA)),
     class = c("bayeskernel_anova", "data.frame")
   )
 }
@@ -190,6 +191,7 @@ print.bayeskernel_anova <- function(x, digits = max(3L, getOption("digits") - 3L
   if (length(unique(x$columns)) > 1L) {
     print_line("The evidence depends on how wide the priors are; elpd_loo hardly does.")
   }
+  if (isTRUE(attr(x, "random"))) print_line(rows_left_out)
   invisible(x)
 }
 

@@ -253,7 +253,7 @@ log_lik.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
 #' @exportS3Method loo::loo
 loo.bayeskernel_fit <- function(x, ..., seed = NULL) {
   check_whole(x)
-  if (is.null(left_out_score(x)) || !is.null(x$units)) {
+  if (is.null(fit_quality(x)$loo) || !is.null(x$units)) {
     refuse_pseudo(x, paste0("leave-one-out log score", if (!is.null(x$units)) " of counts"))
   }
   need_rows(x, "loo()")

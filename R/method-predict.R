@@ -44,7 +44,8 @@
 #'   to counts, from draws. `newdata` then has the variables of the response, whose sum are the
 #'   trials of the row. A matrix with columns `fit`, `lwr`, `upr`;
 #'   with `"prob"` an array, rows x (`fit`, `lwr`, `upr`) x classes. Limits come from a normal
-#'   distribution of f; those of [bark()] and [mkprobit()] are quantiles of draws.
+#'   distribution of f. Those of [bark()] and [klr()], and of probabilities of [mkprobit()], are
+#'   quantiles of draws.
 #' @param level Probability of the interval, default 0.95.
 #' @param draws Return draws instead of averages, of what `type` and `interval` say.
 #' @param ndraws Number of draws. Default: every stored draw of a sampler (a smaller number takes
@@ -75,6 +76,13 @@
 #' * With `draws = TRUE` a matrix, draws x n; of probabilities of more than two classes an array,
 #'   draws x n x classes. For [bkm()] and [bsvm()] its rows are draws of the whole function; for
 #'   kernel models each column is a sample of the posterior at its row.
+#'
+#' @section Intervals of probabilities: A credible interval with `"prob"` or `"response"` is about
+#'   the probability of the class, which is uncertain because f is. It is not about the label. It is
+#'   wide where the fit knows little of f: limits near 0 and 1 mean that almost any probability is
+#'   possible there. `fit` is the mean of the probability over f, the same number as without
+#'   `interval`. **Use this mean as the probability of the class**: it contains the uncertainty of f.
+#'   Where f is very uncertain and far from 0, the mean can lie outside of the interval.
 #'
 #' @section The calibrated link: `bsvm()` and `gpsvm()` have no model of the response. Their
 #'   probabilities come from a logistic curve whose intercept and slope the fit chooses by left-out

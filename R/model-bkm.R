@@ -85,8 +85,10 @@
 #' # Of a known school, and of a new one.
 #' pupil <- data.frame(IQ.verb = 12, ses = 25, schoolNR = c("1", "new"))
 #' predict(fit, pupil, type = "prob")
-#' # Random slopes, and rows in which predictors are missing.
+#' # Random slopes; a curve; counts of successes and failures; missing predictors.
 #' bkm(weight ~ Time * Diet + (Time | Chick), ChickWeight, threads = 1)
+#' bkm(langPOST > 40 ~ s(IQ.verb) + (1 | schoolNR), bdf[1:600, ], threads = 1)
+#' bkm(cbind(ncases, ncontrols) ~ alcgp + tobgp, esoph, threads = 1)
 #' bkm(Ozone ~ Wind + Solar.R, airquality, missing = "model", na.action = na.omit, threads = 1)
 #' @rdname bkm
 #' @export

@@ -116,10 +116,10 @@ check_re_form <- function(re.form) {
   if (identical(re.form, "new")) return("new")
   none <- inherits(re.form, "formula") && length(re.form) == 2L && identical(re.form[[2]], 0)
   if (!none && !(length(re.form) == 1L && is.na(re.form))) {
-    abort_argument(
-      re.form, "re.form",
-      paste("NULL, with random effects, \"new\", as of new groups, or NA, without", "them")
-    )
+    abort_argument(re.form, "re.form", paste(
+      "NULL, with random effects, \"new\", as of new groups, or NA, without them;",
+      "`exclude = \"(1 | g)\"` leaves out one of several"
+    ))
   }
   "none"
 }

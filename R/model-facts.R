@@ -476,10 +476,12 @@ fit_quality <- function(object) {
   last <- function(trace) if (length(trace)) trace[length(trace)] else NA_real_
   if (is.null(object$draws)) {
     multinomial <- inherits(object, "mkprobit")
+    # Log probabilities of the rows, each given the others, by the link of predict().
+    elpd <- if (!is.null(object$loo)) cavity_elpd(object)
     return(list(
       particles = object$particles, rows = nrow(object$trace$steps),
       log_evidence = if (!is_pseudo(object)) evidence_of(object),
-      loo = left_out_score(object), elbo = last(object$trace$elbo),
+      loo = if (length(elpd)) sum(elpd), elbo = last(object$trace$elbo),
       objective = last(object$trace$objective), steps = d$steps,
       # Of several kernels in turn those of the last.
       passes = if (multinomial) length(object$trace$elbo) else d$passes, no_bound = multinomial,
@@ -501,12 +503,6 @@ fit_quality <- function(object) {
   )
 }
 
-# Sum of log probabilities of the rows, each given the others, by the link of predict().
-left_out_score <- function(object) {
-  elpd <- if (!is.null(object$loo)) cavity_elpd(object)
-  if (length(elpd)) sum(elpd)
-}
-
 # The mean log-loss and the error of rows that are each predicted from the others. Of more classes
 # fits of before 0.16.0 do not know the error.
 left_out_fact <- function(object) {
@@ -522,6 +518,30 @@ left_out_fact <- function(object) {
   if (!two) return(text)
   share <- c(1, -1) * resolve_threshold("prevalence", object) + c(0, 1)
   sprintf("%s (without predictors %s)", text, scores(-sum(share * log(share)), min(share)))
+}
+
+# What print() and summary() advise on classes, by rows that are predicted from the others.
+class_hints <- function(object) {
+  levels <- object$levels
+  rows <- if (is.null(object$link$slope)) object$loo else object$link$log_prob
+  known <- length(levels) && length(rows) == length(object$y) && length(rows) && !anyNA(rows)
+  if (!known || !is.null(object$units)) return(NULL)
+  if (inherits(object, c("gpsvm", "mkprobit"))) {
+    weights <- object$weights %||% rep(1, object$n)
+    share <- tapply(weights, object$y, sum) / sum(weights)
+    if (stats::weighted.mean(rows, weights) <= sum(share * log(share))) {
+      return(paste(
+        "Rows that are left out are predicted no better than without predictors: the fit has",
+        "learned nothing from them."
+      ))
+    }
+  }
+  positive <- (object$y == max(object$y)) == (rows > log(0.5))
+  if (length(levels) > 2L || (any(positive) && !all(positive))) return(NULL)
+  sprintf(
+    "No left-out row is predicted as \"%s\". %s", levels[if (all(positive)) 1L else 2L],
+    "For a rare class: predict(fit, threshold = \"prevalence\")."
+  )
 }
 
 # Of each row, as often as it counts. That of a unit of trials is known as a whole, and stands with

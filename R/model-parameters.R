@@ -151,8 +151,7 @@ variance_parameters <- function(object, level) {
   )
 }
 
-# Standard deviations and correlations of random effects, of each term the lower triangle by
-# columns.
+# Standard deviations, then correlations, of the random effects of each term.
 random_parameters <- function(object, level) {
   do.call(rbind, lapply(seq_along(object$posterior$random), function(t) {
     term <- object$posterior$random[[t]]
@@ -171,9 +170,10 @@ random_parameters <- function(object, level) {
       single, sprintf("sd(%s | %s)", from, term$label),
       sprintf("cor(%s, %s | %s)", from, to, term$label)
     )
-    parameter_rows("ran_pars", table, term$label, ifelse(
+    rows <- parameter_rows("ran_pars", table, term$label, ifelse(
       single, paste0("sd__", from), paste0("cor__", from, ".", to)
     ))
+    rows[order(!single), ]
   }))
 }
 

@@ -17,6 +17,7 @@ parse_formula <- function(formula, data, cov = NULL) {
   if (!is.environment(env)) env <- globalenv()
   environment(formula) <- env
   rhs <- formula[[3]]
+  if (is.call(rhs) && deparse1(rhs[[1]]) %in% c("|", "||")) refuse_bare_bar(rhs)
   used <- all.names(rhs, unique = TRUE)
   taken <- list(smooths = list(), rest = rhs)
   if (any(c(smooth_functions, "gp") %in% used)) taken <- take_smooths(rhs)
@@ -65,6 +66,17 @@ parse_formula <- function(formula, data, cov = NULL) {
   list(
     formula = formula, terms = terms, frame_terms = frame_terms,
     smooths = smooths, bars = bars, response = deparse1(lhs), env = env
+  )
+}
+
+# Without parentheses all that stands before the bar would be random effects.
+refuse_bare_bar <- function(rhs) {
+  group <- deparse1(rhs[[3]])
+  bk_abort(
+    "argument", "A random term of the formula has no parentheses.",
+    sprintf("Found: `%s`.", deparse1(rhs)),
+    sprintf("Accepted: (1 | %s), (x | %s), as in y ~ x + (1 | %s).", group, group, group),
+    "For \"or\" of two conditions write I(a | b).", column = "formula", found = deparse1(rhs)
   )
 }
 

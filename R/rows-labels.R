@@ -17,8 +17,7 @@ response_kinds <- local({
     many = paste(
       "bkm() has two classes: for more use mkprobit(), one model of all, also with",
       "(1 | g), or gpsvm(), a classifier for each; bark() for ordered ones."
-    ),
-    shares = TRUE
+    )
   )
   list(
     any = binary, binary = binary,
@@ -461,20 +460,22 @@ abort_numbers <- function(distinct, name, kind, n = NULL, row = NULL) {
     abort_one_class(name, format_each(distinct), n, kind$numbers)
   }
   few <- length(distinct) <= 2L
+  shares <- !few && isTRUE(kind$counts) && all(distinct >= 0 & distinct <= 1)
   bk_abort(
     "response",
     fit_header(
       if (few) {
         "Response `%s` has numbers that are not class codes."
-      } else if (isTRUE(kind$shares) && all(distinct >= 0 & distinct <= 1)) {
-        "Response `%s` has shares: use counts, cbind(successes, failures)."
+      } else if (shares) {
+        "Response `%s` has shares, not counts."
       } else {
         paste("Response `%s` is numeric: its", length(distinct), "values name no classes.")
       }, name
     ),
     paste0("Found: ", list_some(format_each(utils::head(shown, 5L)), 5L, length(shown)), "."),
-    labels_accepted(kind), if (!few) kind$numbers,
-    sprintf("If its values are names of classes: `factor(%s)`.", name),
+    if (shares) sprintf("Use %s as the response, no weights.", count_pair(name)),
+    labels_accepted(kind), if (!few && !shares) kind$numbers,
+    if (!shares) sprintf("If its values are names of classes: `factor(%s)`.", name),
     column = name, row = row, found = shown, expected = list(c(0, 1), c(-1, 1))
   )
 }

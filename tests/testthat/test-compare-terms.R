@@ -111,4 +111,13 @@ test_that("the table prints", {
   expect_match(text[1], "lost without each term")
   expect_true(any(grepl("Whole model:", text)))
   expect_true(all(nchar(text) < 80))
+  # What stays is said, in anova(), too.
+  expect_false(any(grepl("terms within others|random effects", text)))
+  grouped <- bkm(number ~ x * z + (1 | g), d, threads = 1)
+  text <- capture.output(print(compare_terms(grouped, "x:z")))
+  expect_true(any(grepl("terms within others stay: x, z.", text, fixed = TRUE)))
+  expect_true(any(grepl("random effects of their groups are known", text)))
+  text <- capture.output(print(anova(fit, grouped)))
+  expect_true(any(grepl("random effects of their groups are known", text)))
+  expect_false(any(grepl("random effects", capture.output(print(anova(fit))))))
 })

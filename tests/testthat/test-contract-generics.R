@@ -88,6 +88,10 @@ test_that("intervals hold the mean and widen with their level", {
     expect_true(all(narrow[, "upr"] <= wide[, "upr"]), info = one$name)
     if (one$classes) {
       expect_refusal(ask(0.9, "prediction"), info = one$name)
+      prob <- predict(object, new, type = "prob", interval = "credible", seed = 1)[, "fit", ]
+      expect_equal(
+        unname(prob), unname(predict(object, new, type = "prob")), tolerance = 1e-8, info = one$name
+      )
     } else {
       prediction <- ask(0.99, "prediction")
       width <- function(limits) limits[, "upr"] - limits[, "lwr"]
@@ -360,7 +364,7 @@ test_that("a pseudo-likelihood has no log-likelihood, and says so", {
   for_each_case(function(one, object, new) {
     if (is_pseudo(object)) {
       expect_refusal(rstantools::log_lik(object), info = one$name)
-      score <- left_out_score(object)
+      score <- fit_quality(object)$loo
       if (is.null(score) || !is.null(object$units)) {
         error <- expect_refusal(loo::loo(object), info = one$name)
         expect_match(conditionMessage(error), "likelihood", info = one$name)

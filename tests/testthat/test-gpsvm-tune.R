@@ -238,3 +238,11 @@ test_that("of many classes the kernel is chosen by as many rows as are quick", {
   expect_lt(mean(predict(fit) != y), 0.05)
   expect_warning(gpsvm(x, y, tune = FALSE, threads = 1, seed = 1), "kernel by tune = TRUE")
 })
+
+test_that("a step that has become tiny does not end the search", {
+  set.seed(1)
+  d <- data.frame(matrix(rnorm(7200), ncol = 8))
+  d$class <- cut(d$X1^2 + d$X2^2, c(0, 0.6, 2.2, Inf), labels = c("a", "b", "c"))
+  fit <- gpsvm(class ~ ., d[1:400, ], seed = 1, threads = 1)
+  expect_lt(mean(predict(fit, d[401:900, ]) != d$class[401:900]), 0.25)
+})

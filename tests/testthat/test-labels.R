@@ -246,3 +246,11 @@ test_that("a response may be a matrix of one column, as of scale()", {
   expect_equal(fitted(fit) + residuals(fit), plain$y)
   expect_equal(coef(bkm(rows["x"], as.matrix(plain$y), threads = 1)), coef(fit))
 })
+
+test_that("a share with the trials as weights, as of glm(), names the pair of counts", {
+  d <- data.frame(ill = rep(0:4, 6), size = rep(c(10, 12, 15), 10), x = sin(1:30))
+  for (model in list(function(...) bkm(..., family = "logit"), bsvm, gpsvm)) {
+    error <- expect_bk_error(model(ill / size ~ x, d, weights = size), "response", "ill/size")
+    expect_match(error$message, "Use cbind(ill, size - ill) as the response", fixed = TRUE)
+  }
+})

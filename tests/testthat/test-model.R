@@ -88,3 +88,32 @@ test_that("so do passes, steps and the tuning of a kernel", {
     expect_true(all(out$fit$prob > 0 & out$fit$prob < 1))
   }
 })
+
+test_that("a random term without parentheses is refused by every model", {
+  d <- data.frame(y = factor(rep(1:2, 10)), x = sin(1:20), g = factor(rep(1:4, 5)))
+  for (model in list(bkm, bsvm, gpsvm, mkprobit, bark, klr, seqkr)) {
+    error <- expect_bk_error(model(y ~ x + 1 | g, d), "argument", "parentheses")
+    expect_match(error$message, "(1 | g)", fixed = TRUE)
+  }
+  expect_bk_error(bkm(y ~ x || g, d), "argument", "parentheses")
+  source <- row_source(data.frame(x = d$x, g = as.integer(d$g), y = as.integer(d$y) - 1L), y = "y")
+  expect_bk_error(bkm(source, ~ x | g), "argument", "parentheses")
+})
+
+test_that("print() says when a fit learned nothing, or predicts one class only", {
+  d <- data.frame(x = sin(1:60), y = factor(rep(c("a", "b", "a"), 20)))
+  for (model in list(gpsvm, mkprobit)) {
+    fit <- suppressWarnings(model(y ~ x, d, seed = 1, threads = 1))
+    text <- paste(capture.output(print(fit)), collapse = " ")
+    expect_match(text, "no better than without predictors")
+    expect_match(paste(capture.output(summary(fit)), collapse = " "), "learned nothing")
+  }
+  d$rare <- factor(d$x + cos(7 * seq_len(60)) > 1.5, labels = c("no", "yes"))
+  fit <- bkm(rare ~ x, d, threads = 1)
+  text <- paste(capture.output(print(fit)), collapse = " ")
+  expect_true(all(predict(fit) == "no"))
+  expect_match(text, "No left-out row is predicted as \"yes\".*threshold = \"prevalence\"")
+  expect_gt(sum(predict(fit, threshold = "prevalence") == "yes"), 0)
+  clear <- suppressWarnings(bkm(factor(x > 0) ~ x, d, threads = 1))
+  expect_false(any(grepl("No left-out row|learned", capture.output(print(clear)))))
+})

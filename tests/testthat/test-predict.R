@@ -246,3 +246,8 @@ test_that("limits of one row have no name of a column", {
   limits <- predict(fit, esoph[1, ], type = "response", interval = "credible")
   expect_null(rownames(limits))
 })
+
+test_that("a formula as re.form is pointed to `exclude`", {
+  error <- expect_bk_error(predict(vb, d, re.form = ~ (1 | g)), "argument", "re.form")
+  expect_match(error$message, "exclude = \"(1 | g)\"", fixed = TRUE)
+})
