@@ -19,7 +19,8 @@
 #'   package has it. `"numerals"` and `"protein"` hold a matrix in a column for each feature space.
 #'
 #'   Without `name` a data frame of all sets: `name`, `paper`, `title`, `rows`, `columns`, where it
-#'   is `found` without a download (a package, a folder, or `""`), `origin` and `licence`.
+#'   is `found` without a download (a package, a folder, or `""`), `origin` and `licence`. Four
+#'   columns are printed.
 #' @section Errors: `bayeskernel_error_data` where a set is not found, cannot be
 #'   fetched, or is not the set it should be.
 #' @examples
@@ -39,11 +40,23 @@ paper_sets <- function() papers_code("data-sets.R")$paper_sets
 listed_sets <- function() {
   text <- function(what) vapply(paper_sets(), function(set) set[[what]], "")
   number <- function(what) vapply(paper_sets(), function(set) set[[what]], 0L)
-  data.frame(
+  table <- data.frame(
     name = names(paper_sets()), paper = text("paper"), title = text("title"), rows = number("rows"),
     columns = number("columns"), found = vapply(names(paper_sets()), where_is, ""),
     origin = text("origin"), licence = text("licence"), row.names = NULL
   )
+  structure(table, class = c("listed_sets", "data.frame"))
+}
+
+# The columns that fit the screen; others where they are chosen.
+#' @export
+print.listed_sets <- function(x, ...) {
+  if (nrow(x) == 0L) return(NextMethod())
+  shown <- c("name", "paper", "title", "found")
+  if (!all(c(shown, "origin") %in% names(x))) return(print_wrapped(x))
+  print_wrapped(x, shown)
+  print_line(sprintf("More columns: %s.", toString(setdiff(names(x), shown))))
+  invisible(x)
 }
 
 data_cache <- function() tools::R_user_dir("bayeskernel", "cache")

@@ -129,11 +129,13 @@ published_sections <- function() {
   }))
 }
 
-# A heading for each function and each set of its models, then a row an argument.
+# A heading for each function and each set of its models, then a row an argument; of some columns
+# alone a table as wide as the screen.
 #' @export
 print.published_arguments <- function(x, ...) {
   heads <- c("paper", "fitter", "model")
-  if (!all(heads %in% names(x)) || nrow(x) == 0L) return(NextMethod())
+  if (nrow(x) == 0L) return(NextMethod())
+  if (!all(heads %in% names(x))) return(print_wrapped(x))
   several <- ifelse(grepl("[,*]", x$model), "models", "model")
   models <- ifelse(x$model == "all", "all models", paste(several, x$model))
   heading <- sprintf("%s, %s(), %s", x$paper, x$fitter, models)
@@ -143,5 +145,13 @@ print.published_arguments <- function(x, ...) {
     print_columns(rest[own, , drop = FALSE], intersect(c("published", "why"), names(rest)))
     cat("\n")
   }
+  invisible(x)
+}
+
+# Columns of text, as wide as the screen.
+print_wrapped <- function(x, shown = names(x)) {
+  table <- as.data.frame(unclass(x))[shown]
+  table[] <- lapply(table, as.character)
+  print_columns(table, shown)
   invisible(x)
 }

@@ -41,7 +41,8 @@
 #'   With `item` a data frame of class `reproduction`: `quantity`, `paper`, `ours`, `mc_error` (its
 #'   Monte Carlo standard error, 0 where nothing is random), `verdict` and `note`. The verdict is
 #'   `"agrees"`, `"better"`, `"worse"` or `"undecided"`, or `"differs"` where neither direction is
-#'   better. It is empty where the paper or ours has no number.
+#'   better. It is empty where the paper has no number, and `"not run"` where ours has none: the
+#'   note says why.
 #'
 #'   A claim in words, such as that one error is below another, is a bound, as `<0` of their
 #'   difference. The verdict is `"undecided"` where ours is within two standard errors of it, on
@@ -214,6 +215,7 @@ read_as_text <- function(file) {
 }
 
 compared <- function(result, printed) {
+  result <- with_ratio_errors(with_not_run(result, printed))
   at <- match(result$quantity, printed$quantity)
   text <- function(column) {
     out <- as.character(printed[[column]])[at]
@@ -228,6 +230,7 @@ compared <- function(result, printed) {
   table$verdict <- mapply(
     verdict, table$ours, table$mc_error, text("paper"), text("se"), text("better")
   )
+  table$verdict[!result$run] <- "not run"
   # Why they differ is said where they do.
   undecided <- table$verdict == "undecided"
   table$note[undecided] <- ifelse(
@@ -243,6 +246,26 @@ compared <- function(result, printed) {
   table$note[none] <- text("note")[none]
   rownames(table) <- NULL
   structure(table, printed = text("paper"), again = text("again") == "yes")
+}
+
+# The rows of a result, then a row without a number for each that the paper has alone.
+with_not_run <- function(result, printed) {
+  result <- result[c("quantity", "ours", "mc_error")]
+  lacks <- setdiff(printed$quantity[nzchar(printed$paper)], result$quantity)
+  none <- rep(NA_real_, length(lacks))
+  more <- data.frame(quantity = lacks, ours = none, mc_error = none)
+  cbind(rbind(result, more), run = rep(c(TRUE, FALSE), c(nrow(result), length(lacks))))
+}
+
+# The error of a ratio of two times from their own errors, as if these were independent.
+with_ratio_errors <- function(result) {
+  parts <- strsplit(result$quantity, " takes times as long as ", fixed = TRUE)
+  for (k in which(lengths(parts) == 2L & is.na(result$mc_error))) {
+    at <- match(paste("seconds,", parts[[k]]), result$quantity)
+    relative <- result$mc_error[at] / result$ours[at]
+    result$mc_error[k] <- result$ours[k] * sqrt(sum(relative^2))
+  }
+  result
 }
 
 # One verdict.
@@ -316,7 +339,7 @@ stored_curves <- function(rows) {
   if (nrow(rows) == 0L) return(NULL)
   data.frame(
     line = sub(" at [^ ]*$", "", rows$quantity), x = as.numeric(sub(".* ", "", rows$quantity)),
-    y = rows$ours
+    y = rows$ours, error = rows$mc_error
   )
 }
 

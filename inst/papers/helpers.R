@@ -63,20 +63,30 @@ repeated <- function(count, run) {
   })
 }
 
-# Points of a figure, which are stored with the results, and the figure.
-curves <- function(line, x, y) {
-  structure(data.frame(line, x, y), class = c("curves", "data.frame"))
+# Points of a figure with their standard errors, which are stored with the results, and the figure.
+curves <- function(line, x, y, error = NA_real_) {
+  structure(data.frame(line, x, y, error), class = c("curves", "data.frame"))
 }
+
+# The standard error of a share of n rows.
+share_error <- function(share, n) sqrt(share * (1 - share) / n)
 
 draw_curves <- function(raw, xlab) {
   names <- unique(raw$line)
   colour <- bk_palette(length(names))
   old <- graphics::par(mar = c(4, 4.5, 2.5, 1), mgp = c(3, 0.8, 0))
   on.exit(graphics::par(old))
-  graphics::plot(raw$x, raw$y, type = "n", log = "x", las = 1, xlab = xlab, ylab = "error")
+  raw$error[is.na(raw$error)] <- 0
+  graphics::plot(
+    raw$x, raw$y, type = "n", log = "x", las = 1, xlab = xlab, ylab = "error",
+    ylim = range(raw$y - 2 * raw$error, raw$y + 2 * raw$error)
+  )
   for (k in seq_along(names)) {
     own <- raw[raw$line == names[k], ]
     own <- own[order(own$x), ]
+    graphics::segments(
+      own$x, own$y - 2 * own$error, own$x, own$y + 2 * own$error, col = colour[k], lwd = 1.5
+    )
     graphics::points(own$x, own$y, type = "b", pch = k, lwd = 1.5, col = colour[k])
   }
   corner <- graphics::par("usr")[c(1, 4)]
@@ -768,10 +778,17 @@ run_losses <- function(run, classes, sweeps = 1) {
   list(losses = c(ours, peers), rhat = max(vapply(fits, rhat_of_f, 0)))
 }
 
-# Table 3.1: losses over the smallest of a run, averaged. Table 3.2: per cent.
-table3 <- function(draw_run, classes, repeats = 5, sweeps = 1) {
+# Table 3.1: losses over the smallest of a run, averaged. Table 3.2: per cent. A run has the mean
+# losses of several folds where it is a whole cross-validation.
+table3 <- function(draw_run, classes, repeats = 5, sweeps = 1, folds = 1) {
   runs <- lapply(seq_len(pick(1, repeats, 20)), function(k) {
-    run_losses(draw_run(k), classes, sweeps)
+    parts <- lapply((k - 1) * folds + seq_len(folds), function(part) {
+      run_losses(draw_run(part), classes, sweeps)
+    })
+    list(
+      losses = Reduce(`+`, lapply(parts, `[[`, "losses")) / folds,
+      rhat = max(vapply(parts, `[[`, 0, "rhat"))
+    )
   })
   out <- averaged(lapply(runs, function(run) {
     if (classes) run$losses else run$losses / min(run$losses)
@@ -925,13 +942,13 @@ draw_projection <- function(raw) {
 
 # Posterior means of kernel scales over their mean, by predictor.
 # Fits that differ by their seed.
-scales_of <- function(name, model, fits) {
+scales_of <- function(name, model, fits, sweeps = 1) {
   data <- numeric_set(name)
   if (size == "tiny") {
     rows <- seq(1, length(data$y), length.out = 50)
     data <- list(x = data$x[rows, ], y = data$y[rows])
   }
   lapply(seq_len(fits), function(seed) {
-    bark_fit(model, data, all(data$y %in% 0:1), seed = seed)
+    bark_fit(model, data, all(data$y %in% 0:1), sweeps, seed)
   })
 }

@@ -4,7 +4,8 @@
 # defaults, other data or other code give other numbers.
 fingerprint <- function(paper, item) {
   result <- run_item(paper, item, "tiny", 1L, 1L)
-  stats::setNames(signif(result$ours, 6), result$quantity)
+  ran <- result$verdict != "not run"
+  stats::setNames(signif(result$ours[ran], 6), result$quantity[ran])
 }
 
 # Times are no numbers to compare.
@@ -22,9 +23,10 @@ results_table <- function(x, digits) {
     )
   }
   raw <- attr(x, "raw")
+  ran <- x$verdict != "not run"
   rbind(
-    row("result", x$quantity, x$ours, x$mc_error),
-    if (inherits(raw, "curves")) row("figure", paste(raw$line, "at", raw$x), raw$y, NA_real_),
+    row("result", x$quantity[ran], x$ours[ran], x$mc_error[ran]),
+    if (inherits(raw, "curves")) row("figure", paste(raw$line, "at", raw$x), raw$y, raw$error),
     # An item of times alone has none.
     if (length(digits)) row("fingerprint", names(digits), unname(digits), NA_real_)
   )

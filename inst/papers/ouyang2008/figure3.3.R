@@ -7,7 +7,8 @@ about <- list(
 )
 
 run <- function() {
-  p <- vapply(scales_of("banknote", "select_equal", pick(1, 10, 2)), inclusion, numeric(6))
+  fits <- scales_of("banknote", "select_equal", pick(1, 6, 2), sweeps = 5)
+  p <- vapply(fits, inclusion, numeric(6))
   sorted <- t(p[order(rowMeans(p), decreasing = TRUE), , drop = FALSE])
   colnames(sorted) <- paste0(
     "inclusion, ", c("", "second ", "third ", "fourth ", "fifth ", "sixth "), "largest"

@@ -43,7 +43,7 @@ run <- function() {
     "error tuned by stochastic steps" = steps$ours[steps$quantity == "steps.error"],
     raw = curves(
       rep(c("grid of widths", "the bound's width"), c(length(thetas), 1)), c(thetas, theta),
-      c(grid$value, error)
+      c(grid$value, error), share_error(c(grid$value, error), nrow(data$x))
     )
   )
   numbers$mc_error[4] <- sqrt(error * (1 - error) / nrow(data$x) / 2)

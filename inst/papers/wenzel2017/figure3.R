@@ -33,7 +33,8 @@ run <- function() {
     "error, 10 points, kmeans minus random" =
       rows$kmeans[, "10"] - rows$random[, "10"]
   ), raw = curves(
-    rep(names(rows), each = length(counts)), rep(counts, 2), unlist(lapply(rows, colMeans))
+    rep(names(rows), each = length(counts)), rep(counts, 2), unlist(lapply(rows, colMeans)),
+    unlist(lapply(rows, function(x) apply(x, 2, stats::sd) / sqrt(nrow(x))))
   ))
   if (size != "tiny") {
     out <- both(out, averaged(cbind(
