@@ -199,14 +199,14 @@ score_of_two <- function(labels, score, declared) {
 
 #' Calibration table: predicted against observed frequency
 #'
-#' Rows are put into bins of equal width by their predicted probability. Where
-#' predictions mean what they say, the observed frequency of a bin is its mean
+#' Rows are put into bins by their predicted probability. Where predictions mean what they say, the observed frequency of a bin is its mean
 #' prediction, up to chance. `plot(fit, "calibration")` draws the table.
 #'
 #' @inheritParams brier_score
 #' @param prob As in [brier_score()]. With more than two classes the probability of the most
 #'   probable class is held against how often it was the right one.
-#' @param bins Number of bins of equal width on \[0, 1\], from 2 to 10,000.
+#' @param bins Number of bins of equal width on \[0, 1\], from 2 to 10,000. Default: ten, of which
+#'   neighbors are joined until each has 20 rows, or a third of all if these are fewer than 60.
 #' @return Data frame, one row for each bin that is not empty: `predicted`, the
 #'   mean probability; `observed`, the frequency; `lower` and `upper`, its 95 %
 #'   interval of Wilson (1927); `rows`, their number.
@@ -221,7 +221,7 @@ score_of_two <- function(labels, score, declared) {
 #' p <- runif(500)
 #' calibration(runif(500) < p, p, bins = 5)
 #' @export
-calibration <- function(y, prob, bins = 10) {
+calibration <- function(y, prob, bins = NULL) {
   check_given("y")
   if (inherits(y, "formula")) {
     bk_abort(
@@ -383,11 +383,15 @@ check_no_missing <- function(x, name) {
   }
 }
 
-# By bins of equal width on [0, 1]. A data frame of the bins that are not empty: predicted (mean),
+# By bins of equal width on [0, 1], without a number ten, of which those with few rows join their
+# neighbors. A data frame of the bins that are not empty: predicted (mean),
 # observed, lower, upper (Wilson interval) and rows.
 calibration_table <- function(probability, positive, bins = 10L, level = 0.95) {
-  bins <- check_count(bins, 2, 1e4)
-  bin <- cut(probability, seq(0, 1, length.out = bins + 1L), include.lowest = TRUE)
+  join <- is.null(bins)
+  bins <- if (join) 10L else check_count(bins, 2, 1e4)
+  bin <- cut(probability, seq(0, 1, length.out = bins + 1L), include.lowest = TRUE, labels = FALSE)
+  if (join) bin <- joined_bins(tabulate(bin, bins), min(20, length(bin) / 3))[bin]
+  bin <- factor(bin, seq_len(bins))
   rows <- as.vector(table(bin))
   mean_in <- function(x) as.vector(tapply(as.numeric(x), bin, mean))
   out <- data.frame(
@@ -401,4 +405,21 @@ calibration_table <- function(probability, positive, bins = 10L, level = 0.95) {
   out$upper <- pmin(1, centre + spread)
   rownames(out) <- NULL
   out[c("predicted", "observed", "lower", "upper", "rows")]
+}
+
+# For each bin the number of that which it is joined to, so that all have at least `least` rows.
+joined_bins <- function(rows, least) {
+  out <- integer(length(rows))
+  open <- 1L
+  sum <- 0
+  for (k in seq_along(rows)) {
+    out[k] <- open
+    sum <- sum + rows[k]
+    if (sum >= least) {
+      open <- open + 1L
+      sum <- 0
+    }
+  }
+  # What is left at the end joins the last that has enough.
+  pmin(out, max(1L, open - 1L))
 }

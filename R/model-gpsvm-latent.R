@@ -90,7 +90,7 @@ block_draws <- function(object, rows, take, threads, block) {
   roots <- lapply(blocks, function(at) {
     own <- x[, at, drop = FALSE]
     kernel <- core_call(kernel_matrix_cpp(posterior$kernel, own, own, threads))$values
-    root_of(kernel - tcrossprod(features[at, , drop = FALSE]), 1e-10 * max(diag(kernel)))
+    steady_root(kernel - tcrossprod(features[at, , drop = FALSE]), 1e-10 * max(diag(kernel)))
   })
   count <- nrow(points[[1]])
   each <- lapply(seq_along(points), function(k) {
@@ -117,6 +117,17 @@ root_of <- function(covariance, tol) {
   root <- suppressWarnings(chol(covariance, pivot = TRUE, tol = tol))
   rank <- attr(root, "rank")
   root[seq_len(rank), order(attr(root, "pivot")), drop = FALSE]
+}
+
+# The same of a matrix plus a trace of the identity, without pivots: where covariances change little
+# the roots do, and so does what is drawn from the same numbers.
+steady_root <- function(covariance, tol) {
+  if (max(diag(covariance)) <= tol) return(matrix(0, 0L, ncol(covariance)))
+  for (more in c(0.01, 1, 100)) {
+    root <- tryCatch(chol(covariance + diag(more * tol, ncol(covariance))), error = identity)
+    if (is.matrix(root)) return(root)
+  }
+  root_of(covariance, tol)
 }
 
 # For each machine draws x m of the whitened process at the inducing points.

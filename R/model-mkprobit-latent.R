@@ -225,7 +225,7 @@ open_effects <- function(object, points, block, take, threads) {
     } else {
       diag(features$noise^2 - 1, length(at))
     }
-    root <- root_of(covariance, 1e-8 * process$variance)
+    root <- steady_root(covariance, 1e-8 * process$variance)
     for (k in seq_len(classes)) {
       out[, at, k] <- normal_matrix(nrow(out), nrow(root)) %*% root
     }

@@ -635,13 +635,20 @@ shifted_to <- function(eta, target) {
   low <- stats::qlogis(target) - apply(eta, 2L, max)
   high <- stats::qlogis(target) - apply(eta, 2L, min)
   moved <- function(by) eta + rep(by, each = nrow(eta))
-  for (halving in 1:30) {
-    middle <- (low + high) / 2
-    above <- colMeans(stats::plogis(moved(middle))) > target
-    high <- ifelse(above, middle, high)
-    low <- ifelse(above, low, middle)
+  by <- pmin(pmax(0, low), high)
+  # Newton's steps, halvings where these leave the limits.
+  for (step in 1:60) {
+    p <- stats::plogis(moved(by))
+    off <- colMeans(p) - target
+    high <- ifelse(off > 0, by, high)
+    low <- ifelse(off > 0, low, by)
+    to <- by - off / colMeans(p * (1 - p))
+    to <- ifelse((to >= low & to <= high) %in% TRUE, to, (low + high) / 2)
+    near <- all(abs(to - by) < 1e-9, na.rm = TRUE)
+    by <- to
+    if (near) break
   }
-  moved((low + high) / 2)
+  moved(by)
 }
 
 # The curve at f itself, as a link of glm(), of two classes.

@@ -410,6 +410,9 @@ as.data.frame.reproduction <- function(x, ...) {
 #' @export
 plot.reproduction <- function(x, ...) {
   script <- load_item(attr(x, "paper"), attr(x, "item"))
+  # Letters of one size in all figures, on any device.
+  old <- graphics::par(ps = 9)
+  on.exit(graphics::par(old))
   if (is.function(script$draw) && !is.null(attr(x, "raw"))) {
     script$draw(attr(x, "raw"))
   } else {

@@ -40,9 +40,8 @@ gg_rug <- function(values, name = "at") {
   )
 }
 
-# Colors and fills of classes, those of base plots; of many those of ggplot2.
+# Colors and fills of classes, those of base plots.
 gg_classes <- function(levels) {
-  if (length(levels) > length(bk_colours)) return(NULL)
   values <- stats::setNames(bk_palette(length(levels)), levels)
   list(ggplot2::scale_color_manual(values = values), ggplot2::scale_fill_manual(values = values))
 }
@@ -89,8 +88,10 @@ gg_rows <- function(data, label, xlab, title, zero = TRUE, caption = NULL,
 
 gg_coefficients <- function(x, data, scale, level) {
   shown <- shown_coefficients(x, data)
+  label <- change_label_of(x, scale, data$term)
+  data$term <- step_labels(data)
   gg_rows(
-    data[shown$rows, ], "term", change_label_of(x, scale, data$term),
+    data[shown$rows, ], "term", label,
     paste("Coefficients,", two_intervals(level)), caption = shown$note
   )
 }
@@ -239,7 +240,7 @@ gg_partial <- function(x, data, level) {
   out <- gg_start(
     data, do.call(aes_of, mapping), partial_title(banded, level), if (one) levels(data$predictor),
     response_label(x), if (!all(told)) gray_classes
-  ) + ggplot2::labs(subtitle = marks$whom) + hidden
+  ) + ggplot2::labs(subtitle = if (length(marks$note)) paste(marks$note, collapse = "; ")) + hidden
   seen <- marks$seen
   if (!is.null(seen)) {
     seen$at <- data$at[match(as.character(seen$value), text)]
@@ -517,10 +518,13 @@ gg_boundary <- function(x, data) {
   field <- data.frame(x = data[[1]], y = data[[2]], sd = data$sd, prob = prob[, 2])
   field$class <- factor(x$levels[best$class], x$levels)
   field$sure <- best$prob
-  few <- shows_inducing(x, attr(data, "points"), names)
+  points <- attr(data, "points")
+  wrong <- points$wrong %in% TRUE
+  few <- shows_inducing(x, points, names)
   title <- if (many) "Most probable class" else response_label(x)
   out <- gg_start(
-    field, aes_of(x = "x", y = "y"), title, names[1], names[2], boundary_note(few)
+    field, aes_of(x = "x", y = "y"), title, names[1], names[2],
+    paste0(boundary_note(few), if (any(wrong)) paste("; in rings:", wrong_rows(points)))
   ) + ggplot2::labs(subtitle = attr(data, "held"))
   out <- if (many) {
     out + ggplot2::geom_raster(aes_of(fill = "class", alpha = "sure"), interpolate = TRUE) +
@@ -542,7 +546,7 @@ gg_boundary <- function(x, data) {
       linewidth = 0.3
     )
   }
-  out + gg_boundary_points(x, attr(data, "points"), many, few, names)
+  out + gg_boundary_points(x, points, many, few, names)
 }
 
 # Where the most probable class changes.
@@ -559,7 +563,8 @@ gg_boundary_points <- function(x, points, many, few, names) {
   colours <- if (many) bk_palette(length(x$levels)) else class_pair
   list(
     if (nrow(rows) > 0L) ggplot2::geom_point(
-      aes_of(x = "x", y = "y"), rows, shape = 21, inherit.aes = FALSE, color = "white",
+      aes_of(x = "x", y = "y"), rows, shape = 21, inherit.aes = FALSE,
+      color = ifelse(points$wrong %in% TRUE, "black", "white"),
       size = if (nrow(rows) > 300L) 1.2 else 1.8,
       fill = point_colours(points$class, colours)
     ),

@@ -9,7 +9,11 @@ bk_colours <- c(
 )
 muted <- c(axis = "grey35", grid = "grey91", line = "grey55")
 
-bk_palette <- function(n) rep_len(unname(bk_colours), n)
+# Of more than eight the 26 of Green-Armytage (2010).
+bk_palette <- function(n) {
+  if (n <= length(bk_colours)) return(unname(bk_colours)[seq_len(n)])
+  unname(grDevices::palette.colors(n, "Alphabet", recycle = TRUE))
+}
 
 # Line types for those beyond the colours.
 bk_lines <- function(n) 1L + (seq_len(n) - 1L) %/% length(bk_colours) %% 6L
@@ -153,9 +157,10 @@ cut_to <- function(labels, inches, size = 1) {
 }
 
 # A remark in small print at the right above the panel, or in the middle below its labels.
-bk_note <- function(text, below = FALSE, adj = if (below) 0.5 else 1) {
+bk_note <- function(text, below = FALSE, adj = if (below) 0.5 else 1,
+                    line = if (below) 3.5 else 0.2) {
   graphics::mtext(
-    text, if (below) 1 else 3, if (below) 3.5 else 0.2, adj = adj,
+    text, if (below) 1 else 3, line, adj = adj,
     cex = 0.75 * graphics::par("cex"), col = muted[["axis"]]
   )
 }

@@ -1,13 +1,13 @@
 # The class probabilities over a plane of two predictors.
 
-boundary_data <- function(x, columns, newdata, y, link) {
-  columns <- check_boundary_columns(x, columns)
+boundary_data <- function(x, pars, newdata, y, link) {
+  columns <- check_boundary_columns(x, pars)
   if (is.null(newdata)) {
     newdata <- drawn_rows(x)
     # Of a matrix of predictors.
     if (is.null(x$formula)) y <- y %||% newdata$.response
   }
-  points <- boundary_points(x, columns, newdata, y)
+  points <- boundary_points(x, columns, newdata, y, link)
   held <- held_row(x)
   field <- boundary_field(x, columns, points$at, link, held = held)
   out <- expand.grid(stats::setNames(field[c("x", "y")], columns))
@@ -17,7 +17,9 @@ boundary_data <- function(x, columns, newdata, y, link) {
   shown <- of_levels(newdata, others)
   note <- held_note(others)
   if (!all(shown)) note <- paste0(note, "; rows of other levels left out")
-  points <- list(at = points$at[shown, , drop = FALSE], class = points$class[shown])
+  points <- list(
+    at = points$at[shown, , drop = FALSE], class = points$class[shown], wrong = points$wrong[shown]
+  )
   structure(out, points = points, held = note)
 }
 
@@ -55,20 +57,19 @@ draw_boundary <- function(x, data, main) {
   )
   levels <- x$levels
   many <- length(levels) > 2L
-  # Colours tell eight classes apart; of more, numbers stand in the regions.
-  numbered <- length(levels) > length(bk_colours)
-  colours <- if (numbered) {
-    rep_len(grDevices::grey(c(0.45, 0.6, 0.75)), length(levels))
-  } else if (many) {
-    bk_palette(length(levels))
-  } else {
-    class_pair
-  }
-  labels <- if (numbered) paste(seq_along(levels), levels) else levels
+  colours <- if (many) bk_palette(length(levels)) else class_pair
+  # Colours of many classes are not told apart at once: names, or numbers if names are long, stand
+  # in their regions, too.
+  named <- length(levels) > length(bk_colours)
+  short <- max(nchar(levels)) <= 4L
+  labels <- if (named && !short) paste(seq_along(levels), levels) else levels
   old <- bk_look()
   on.exit(graphics::par(old))
-  # Below there is a note, at the right a key.
-  graphics::par(mar = replace(graphics::par("mar"), c(1, 4), c(4.8, 3.2)))
+  # Below there is a note, above a key and one more, at the right a key.
+  wrong <- points$wrong %in% TRUE
+  key <- any(wrong) || (!many && nrow(points$at) > 0L)
+  top <- 2.8 + 1.2 * key + 0.8 * (key && !is.null(attr(data, "held")))
+  graphics::par(mar = replace(graphics::par("mar"), c(1, 3, 4), c(4.8, top, 3.2)))
   if (many) labels <- key_labels(labels)
   bk_panel(
     range(field$x), range(field$y), columns[1], columns[2],
@@ -86,7 +87,7 @@ draw_boundary <- function(x, data, main) {
   for (side in 1:2) bk_axis(side)
   if (many) {
     contour_classes(field)
-    key_classes(labels, if (!numbered) colours)
+    key_classes(labels, colours)
   } else {
     contour_field(field, field$prob[, 2], c(0.1, 0.9), lwd = 1)
     contour_field(field, field$prob[, 2], 0.5, lwd = 2.5)
@@ -97,42 +98,52 @@ draw_boundary <- function(x, data, main) {
   )
   few <- shows_inducing(x, points, columns)
   if (few) graphics::points(x$inducing[, columns], pch = 3, cex = 0.7, lwd = 1.2, col = "grey30")
-  if (numbered) {
-    number_points(points, field)
-  } else {
+  # Those in rings are on top.
+  for (own in list(which(!wrong), which(wrong))) {
     graphics::points(
-      points$at, pch = 21, cex = if (nrow(points$at) > 300L) 0.6 else 0.8, col = "white", lwd = 0.6,
-      bg = point_colours(points$class, colours)
+      points$at[own, , drop = FALSE], pch = 21, cex = if (nrow(points$at) > 300L) 0.6 else 0.8,
+      col = if (any(wrong[own])) "black" else "white", lwd = if (any(wrong[own])) 1.3 else 0.6,
+      bg = point_colours(points$class[own], colours)
     )
   }
+  if (named) name_regions(if (short) levels else seq_along(levels), field)
   bk_note(boundary_note(few), below = TRUE)
-  if (!is.null(attr(data, "held"))) bk_note(attr(data, "held"), adj = 0)
+  held <- attr(data, "held")
+  if (!is.null(held)) bk_note(held, adj = 0, line = if (key) 1.4 else 0.2)
+  if (key) {
+    rows <- !many & rep(nrow(points$at) > 0L, 2L)
+    key_above(
+      c(levels[rows], if (any(wrong)) wrong_rows(points)), pch = 21, pt.lwd = 1.3,
+      col = c(rep("white", sum(rows)), if (any(wrong)) "black"),
+      pt.bg = c(point_colours(1:2, colours)[rows], if (any(wrong)) NA)
+    )
+  }
 }
 
 boundary_note <- function(few) {
   paste0("dashed: sd of the latent value", if (few) ", +: inducing points")
 }
 
-# Rows as the numbers of their classes, and a large number in the middle of where each class is the
-# most probable.
-number_points <- function(points, field) {
-  unknown <- is.na(points$class)
-  graphics::points(points$at[unknown, , drop = FALSE], pch = 19, cex = 0.5)
-  if (!all(unknown)) {
-    graphics::text(
-      points$at[!unknown, , drop = FALSE],
-      labels = points$class[!unknown], cex = 0.6, col = bk_colours[["blue"]]
-    )
-  }
+wrong_rows <- function(points) {
+  wrong <- points$wrong[!is.na(points$wrong)]
+  sprintf("misclassified, %d of %d", sum(wrong), length(wrong))
+}
+
+# The name of each class in the middle of where it is the most probable, on white.
+name_regions <- function(names, field) {
   grid <- expand.grid(field$x, field$y)
   best <- most_probable(field$prob)
   for (k in unique(best$class)) {
     own <- grid[best$class == k, ]
     size <- diff(graphics::par("usr"))[c(1, 3)]
     middle <- which.min(colSums(((t(own) - colMeans(own)) / size)^2))
-    graphics::text(
-      own[middle, 1], own[middle, 2], k, cex = 1.3, font = 2, col = bk_colours[["orange"]]
-    )
+    for (turn in seq(0, 2 * pi, length.out = 9)) {
+      by <- 0.1 * c(graphics::strwidth("n"), graphics::strheight("n")) * c(cos(turn), sin(turn))
+      graphics::text(
+        own[middle, 1] + by[1], own[middle, 2] + by[2], names[k], font = 2, col = "white"
+      )
+    }
+    graphics::text(own[middle, 1], own[middle, 2], names[k], font = 2)
   }
 }
 
@@ -166,7 +177,7 @@ check_boundary_columns <- function(x, columns) {
   valid <- is.character(columns) && length(columns) == 2L &&
     !anyDuplicated(columns) && all(columns %in% known)
   if (!valid) {
-    abort_argument(columns, "columns", paste("two different names of", list_some(quoted(known))))
+    abort_argument(columns, "pars", paste("two different names of", list_some(quoted(known))))
   }
   columns
 }
@@ -189,9 +200,9 @@ drawn_rows <- function(x, most = 1000L) {
   if (is.data.frame(data) && nrow(data) == x$n) data[spread_over(nrow(data), most), , drop = FALSE]
 }
 
-# The rows of `newdata` on the two axes, and the numbers of their classes, NA where they are not
-# known.
-boundary_points <- function(x, columns, newdata, y) {
+# The rows of `newdata` on the two axes, the numbers of their classes, NA where they are not known,
+# and whether another class is the most probable one, where the rows have all predictors.
+boundary_points <- function(x, columns, newdata, y, link = NULL) {
   if (is.null(newdata)) return(list(at = matrix(0, 0, 2), class = integer()))
   if (!is.data.frame(newdata)) newdata <- as.matrix(newdata)
   if (is.null(colnames(newdata)) && ncol(newdata) == length(x$design$columns)) {
@@ -211,7 +222,14 @@ boundary_points <- function(x, columns, newdata, y) {
     new_labels(x, newdata, y, n, declared = TRUE),
     error = function(e) if (is.null(y)) rep(NA_integer_, n) else stop(e)
   )
-  list(at = data.matrix(as_frame(newdata)[columns]), class = class)
+  needed <- if (x$design$type == "matrix") x$design$columns else x$design$variables
+  wrong <- rep(NA, n)
+  if (!all(is.na(class)) && all(setdiff(needed, "(Intercept)") %in% colnames(newdata))) {
+    prob <- prediction(x, newdata, "prob", link)[, x$levels, drop = FALSE]
+    known <- !is.na(rowSums(prob))
+    wrong[known] <- max.col(prob[known, , drop = FALSE], "first") != class[known]
+  }
+  list(at = data.matrix(as_frame(newdata)[columns]), class = class, wrong = wrong)
 }
 
 # Where the fit has been, on the scale of the data: inducing points, or rows.

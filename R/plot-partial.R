@@ -4,12 +4,13 @@
 partial_table <- function(x, newdata, pars, threads, re.form = NA, level = 0.95) {
   groups <- check_re_form(re.form)
   source <- partial_source(x, newdata, threads, groups, level)
-  if (is.null(pars)) {
+  left <- if (is.null(pars)) length(source$names) - most_panels
+  if (sum(left) > 0L) {
     strength <- source$strength()
-    pars <- names(strength)[sort(utils::head(order(-strength), 6L))]
+    pars <- names(strength)[sort(utils::head(order(-strength), most_panels))]
   }
   pars <- check_pars(pars, source$names)
-  curves <- lapply(stats::setNames(nm = pars), source$curve)
+  curves <- told_lapply(stats::setNames(nm = pars), source$curve)
   # One column of numbers, or of their and the levels' names.
   levels <- vapply(curves, function(curve) is.factor(curve$value), NA)
   out <- do.call(rbind, Map(function(name, curve) {
@@ -23,9 +24,32 @@ partial_table <- function(x, newdata, pars, threads, re.form = NA, level = 0.95)
   }, pars[!points], curves[!points]))
   structure(
     out, points = pars[points], rows = source$rows[pars[!points]], lines = lines,
-    whom = groups_meant(x, newdata, groups, !is.null(lines)),
+    note = c(groups_meant(x, newdata, groups, !is.null(lines)), if (sum(left) > 0L) {
+      sprintf(
+        "the %d that change it most; `pars` names others of %d", most_panels, left + most_panels
+      )
+    }),
     seen = if (is.null(newdata) && length(source$names) == 1L) seen_rows(x, source$names)
   )
+}
+
+# Panels that a figure has if nobody names predictors.
+most_panels <- 6L
+
+# lapply() that tells, where someone watches, what it is at after two seconds.
+told_lapply <- function(names, f) {
+  start <- proc.time()[["elapsed"]]
+  shown <- FALSE
+  on.exit(if (shown) cat(sprintf("\r%60s\r", ""), file = stderr()))
+  lapply(names, function(name) {
+    late <- proc.time()[["elapsed"]] - start > 2
+    if (late && getOption("bayeskernel.progress", interactive())) {
+      shown <<- TRUE
+      text <- sprintf("plot: %d of %d predictors", match(name, names), length(names))
+      cat(sprintf("\r%-60s", text), file = stderr())
+    }
+    f(name)
+  })
 }
 
 # Of a regression on one predictor up to 1000 of its rows, which the curve is drawn over.
@@ -76,38 +100,61 @@ partial_source <- function(x, newdata, threads, groups, level) {
   if (groups == "new") data[group_variables(x$design)] <- "a new group"
   data <- complete_rows(x, data, groups)
   names <- partial_names(x, data)
-  # Classes are as many curves, and probabilities of more than two take longer.
+  # Classes are as many curves, and probabilities of more than two take longer, as do averages over
+  # draws of kernels.
   many <- length(x$levels) > 2L
+  sampled <- !is.null(x$draws) && !is_linear(x)
   part <- function(rows, name, values) {
     out <- rows[rep(seq_len(nrow(rows)), length(values)), , drop = FALSE]
     out[[name]] <- rep(values, each = nrow(rows))
     out
   }
   most <- if (many) max(40, 400 %/% length(x$levels)) else 200
+  if (sampled) most <- if (many) 40 else 60
   rows <- data[spread_over(nrow(data), most), , drop = FALSE]
   # Rows of one predictor are alike once it has a value.
   read <- intersect(names(rows), c(x$design$variables, names))
   if (groups == "none") read <- setdiff(read, group_variables(x$design, TRUE))
   alike <- length(names) == 1L && identical(read, names)
   if (alike) rows <- rows[1L, , drop = FALSE]
-  grids <- lapply(data[names], value_grid, if (alike) 401L else if (many) 45L else 101L)
-  few <- rows[spread_over(nrow(rows), 40L), , drop = FALSE]
+  cells <- if (alike) 401L else if (many) 45L else 101L
+  if (sampled && !alike) cells <- if (many) 34L else 51L
+  grids <- lapply(data[names], value_grid, cells)
+  few <- rows[spread_over(nrow(rows), 25L), , drop = FALSE]
   list(
     names = names, few = vapply(data[names], few_values, NA),
     rows = lapply(data[names], function(v) v[spread_over(length(v), 200L)]),
     strength = function() {
       names <- likely_names(x, rows, names, threads, groups)
       vapply(stats::setNames(nm = names), function(name) {
-        values <- grids[[name]][spread_over(length(grids[[name]]), 7L)]
-        all <- new_rows(x, part(few, name, values), groups)
-        mean <- average_rows(predicted_values(x, all, threads), length(values))
+        values <- grids[[name]][spread_over(length(grids[[name]]), 5L)]
+        all <- new_rows(x, part(few, name, values), groups, named = TRUE)
+        count <- length(values)
+        each <- if (sampled) {
+          as.matrix(colMeans(curve_draws(x, all, count, 100L, threads)))
+        } else {
+          predicted_values(x, all, threads)
+        }
+        mean <- average_rows(each, count)
         max(apply(mean, 2, function(curve) diff(range(curve))))
       }, 0)
     },
     curve = function(name) {
       values <- grids[[name]]
-      all <- new_rows(x, part(rows, name, values), groups, named = TRUE)
-      data_curve(x, all, values, threads, level, if (groups == "as given") finest_groups(all))
+      read <- function(at, some) {
+        new_rows(x, part(rows[at, , drop = FALSE], name, values[some]), groups, named = TRUE)
+      }
+      # Bands are smooth: fewer values and rows do for them.
+      knots <- seq_along(values)
+      if (!alike && !sampled && is.numeric(values)) knots <- spread_over(length(values), 34L)
+      cells <- 2000 %/% max(1L, length(x$levels) - 1L)
+      at <- seq_len(nrow(rows))
+      if (!sampled) at <- spread_over(length(at), min(60, max(20, cells %/% length(knots))))
+      all <- read(seq_len(nrow(rows)), seq_along(values))
+      data_curve(
+        x, all, if (!sampled) read(at, knots), values, list(rows = at, knots = knots), threads,
+        level, if (groups == "as given") finest_groups(all)
+      )
     }
   )
 }
@@ -135,22 +182,31 @@ average_rows <- function(values, count) {
   rowsum(values, rep(seq_len(count), each = each), reorder = FALSE) / each
 }
 
-# The average of predictions at each value, with intervals over 400 draws, 150 of more than two
-# classes; without one for a posterior mode.
+# The average of predictions at each value, with intervals over draws; without one for a posterior
+# mode.
+# rows, few: of all values and rows, and of those of the band, which `at` counts: `rows`, `knots`;
+# `few` is NULL where draws give the average, too, as that of all draws takes long.
 # groups: of the rows, for the attribute `lines`, a curve of each; or NULL.
-data_curve <- function(x, rows, values, threads, level, groups = NULL) {
+data_curve <- function(x, rows, few, values, at, threads, level, groups = NULL) {
   count <- length(values)
-  each <- predicted_values(x, rows, threads)
-  fit <- average_rows(each, count)
+  knots <- at$knots
+  most <- if (length(x$levels) > 2L) 300L else 600L
   draws <- if (x$method != "ecm") {
-    many <- if (length(x$levels) > 2L) 150L else 400L
-    drawn_values(x, with_seed(1, partial_draws(x, rows, count, many, threads)))
+    curve_draws(x, few %||% rows, length(knots), most, threads)
   }
+  each <- if (is.null(few)) as.matrix(colMeans(draws)) else predicted_values(x, rows, threads)
+  fit <- average_rows(each, count)
+  cells <- as.vector(outer(at$rows, (knots - 1L) * (nrow(each) / count), `+`))
+  middle <- average_rows(each[cells, , drop = FALSE], length(knots))
   parts <- lapply(seq_len(ncol(fit)), function(k) {
     band <- matrix(NA_real_, 2L, count)
     if (!is.null(draws)) {
       own <- if (length(dim(draws)) == 3L) draws[, , k] else draws
-      band <- column_quantiles(t(average_rows(t(own), count)), c(1 - level, 1 + level) / 2)
+      ends <- steady_quantiles(
+        t(average_rows(t(own), length(knots))), c(1 - level, 1 + level) / 2
+      )
+      band <- t(band_between(t(ends) - middle[, k], knots, count) + fit[, k])
+      if (!is_regression(x)) band <- pmin(pmax(band, 0), 1)
     }
     curve_table(x, values, unname(fit[, k]), band, k)
   })
@@ -159,6 +215,14 @@ data_curve <- function(x, rows, values, threads, level, groups = NULL) {
   at <- rep(values, each = nrow(each) / count)
   lines <- stats::aggregate(list(fit = drop(each)), list(value = at, group = groups), mean)
   structure(out, lines = lines)
+}
+
+# How far the ends of a band are from its curve at all of `count` places, from those at some.
+band_between <- function(ends, knots, count) {
+  if (length(knots) == count) return(ends)
+  apply(ends, 2L, function(end) {
+    stats::spline(knots, end, xout = seq_len(count), method = "natural")$y
+  })
 }
 
 # Lines that are many are faint.
@@ -174,6 +238,11 @@ curve_table <- function(x, value, fit, band, k) {
   if (!is.numeric(value)) value <- factor(value, unique(value))
   out <- data.frame(value = value, fit = fit, lwr = band[1, ], upr = band[2, ])
   if (length(x$levels) > 2L) cbind(out[1], class = x$levels[k], out[-1]) else out
+}
+
+# As draws of the response or of probabilities, draws x rows (x classes).
+curve_draws <- function(x, rows, count, take, threads) {
+  drawn_values(x, with_seed(1, partial_draws(x, rows, count, take, threads)))
 }
 
 # Draws of what is averaged over the rows of each of `count` values, together.
@@ -204,7 +273,7 @@ partial_draws.mkprobit <- function(x, rows, count, take, threads) {
 plot_partial <- function(x, curves, main, data, level) {
   curve_panels(
     curves, response_label(x), main_title(main, partial_title(!anyNA(data$lwr), level)),
-    if (length(x$levels) > 2L) x$levels, attr(data, "rows"), attr(data, "whom"),
+    if (length(x$levels) > 2L) x$levels, attr(data, "rows"), attr(data, "note"),
     attr(data, "seen"), attr(data, "lines")
   )
 }
@@ -271,10 +340,11 @@ curve_panels <- function(curves, label, title, classes = NULL, rows, note,
   }
   outside <- attr(title, "outside")
   if (!is.null(outside)) {
-    line <- if (is.null(note) && !many) -0.1 else 1.1
+    line <- if (is.null(note)) -0.1 else 1.1
     graphics::mtext(outside, outer = TRUE, adj = 0.02, line = line, cex = 1.05)
   }
-  if (many) note <- paste(c(note, gray_classes), collapse = "; ")
+  note <- paste(c(note, if (many) gray_classes), collapse = "; ")
+  if (!nzchar(note)) note <- NULL
   if (!is.null(note) && is.null(outside)) {
     bk_note(note, adj = 0)
   } else if (!is.null(note)) {

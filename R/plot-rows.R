@@ -33,11 +33,18 @@ coefficient_data <- function(x, pars, scale, level) {
     pars <- if (length(others)) others else setdiff(names, "(Intercept)")
   }
   pars <- check_pars(pars, names)
-  q <- q[pars, , drop = FALSE] * (if (scale == "sd") sd_units(x, pars) else 1)
+  per <- if (scale == "sd") sd_units(x, pars) else rep(1, length(pars))
+  q <- q[pars, , drop = FALSE] * per
   data.frame(
     term = pars, estimate = q[, 3], lower = q[, 1], upper = q[, 5], lower_50 = q[, 2],
-    upper_50 = q[, 4], row.names = NULL
+    upper_50 = q[, 4], per = per, row.names = NULL
   )
+}
+
+# Names of rows with what a coefficient of coef() is multiplied by.
+step_labels <- function(data) {
+  step <- vapply(data$per, format, "", digits = 3)
+  ifelse(data$per == 1, data$term, sprintf("%s (per sd, %s)", data$term, step))
 }
 
 # What a change of one is measured in: the standard deviation of a column of numbers, 1 of a level
@@ -76,7 +83,7 @@ change_label_of <- function(x, scale, terms) {
   per <- switch(scale, data = "per unit", model = "per standard deviation of the column", sd = {
     text <- c(
       if (any(!levels)) {
-        if (all(sd_units(x, terms) == 1)) "per unit" else "per sd of a predictor"
+        if (all(sd_units(x, terms) == 1)) "per unit" else "per sd"
       }, if (any(levels & !ordered)) "from the reference level",
       if (any(ordered)) "per column of an ordered factor"
     )
@@ -88,15 +95,17 @@ change_label_of <- function(x, scale, terms) {
 # Effects of standardised predictors can be compared.
 shown_coefficients <- function(x, data) {
   rows <- largest_rows(abs(coefficient_quantiles(x, "model")[data$term, 3]))
-  list(rows = rows, note = rest_note(nrow(data), length(rows), "standardized effect"))
+  steps <- if (any(data$per != 1)) "coefficients of summary() times the sd in brackets"
+  rest <- rest_note(nrow(data), length(rows), "standardized effect")
+  list(rows = rows, note = if (length(c(steps, rest))) paste(c(steps, rest), collapse = "; "))
 }
 
 draw_coefficients <- function(x, data, scale, level, main) {
   shown <- shown_coefficients(x, data)
   q <- data[shown$rows, ]
   plot_intervals(
-    q$estimate, q$lower, q$upper, labels = q$term, inner = as.matrix(q[c("lower_50", "upper_50")]),
-    note = shown$note,
+    q$estimate, q$lower, q$upper, labels = step_labels(q),
+    inner = as.matrix(q[c("lower_50", "upper_50")]), note = shown$note,
     xlab = change_label_of(x, scale, data$term),
     main = main_title(main, paste("Coefficients,", two_intervals(level)))
   )

@@ -14,93 +14,71 @@
 #' ```
 #'
 #' @param x A fit.
-#' @param type Type of plot. Default: the first that applies to the fit, in this order. [bkm()] and
-#'   [bsvm()]:
-#'   * `"inclusion"`: posterior inclusion probabilities of selected columns, largest first, with
-#'     that of the prior as a dashed line; colors tell the sign of the effect;
-#'   * `"smooth"`: smooth curves with pointwise intervals, also of 50 %, or the posterior mean
-#'     surface of two variables and its standard deviation;
-#'   * `"coef"`: fixed coefficients with posterior intervals, also of 50 %, see `scale`;
-#'   * `"ranef"`: random effects with intervals, in order of size;
-#'   * `"fit"`: for regressions observed against fitted values with prediction intervals;
-#'   * `"calibration"`: predicted probability against observed frequency with intervals; with
-#'     more than two classes the probability of the predicted class against how often it was right.
-#'     Each row is predicted from the others where the fit can, as of two classes with `"ep"`; else
-#'     the title says that its own rows look too good: give `newdata`;
-#'   * `"partial"`, first with fewer than three coefficients: the mean of the response, or the
-#'     probability of the positive class, as one predictor changes, with intervals. It is an
-#'     average over up to 200 rows of the fit, or of `newdata`, in which everything else stays what
-#'     it is. Random effects are 0, as in a typical group, and the subtitle says so; `re.form =
-#'     NULL` shows the known groups, a thin line for each, over its own rows;
-#'   * `"bound"`: the variational bound of each pass; `"trace"`: draws by chain;
-#'   * `"residuals"`, `"qq"`, `"predictive"`, for regressions: standardized residuals against fitted
-#'     values, their normal quantiles, and the density of the responses with that of 20 simulated
-#'     ones.
-#'
-#'   [gpsvm()]:
-#'   * `"boundary"`, first with two predictors: the probability of the positive class in colors,
-#'     with lines at 0.1, 0.5 (bold) and 0.9. Dashed lines are the standard deviation of the latent
-#'     value. Points are the rows of the fit, and + the inducing points if they are few. With more
-#'     classes the most probable one is shown, paler where it is less probable;
-#'   * `"calibration"`, `"partial"` (with more classes of each; a posterior mode
-#'     has no intervals), `"bound"`, `"trace"`;
-#'   * `"lengthscales"`: of the kernel, for standardized predictors, shortest
-#'     first, with the median distance between rows as a dashed line: a
-#'     predictor with a length-scale far above it hardly matters. If there is only one, the curve
-#'     of the correlation of two rows by their distance.
-#'
-#'   [bark()]:
-#'   * `"inclusion"`; with `structure` along the order of the columns, whose names are the axis if
-#'     they are numbers;
-#'   * `"partial"`, in rows that the fit has kept. Within a draw the errors of the rows are taken to
-#'     be common to all, which makes the intervals a little too wide;
-#'   * `"scales"`: kernel scales of the standardized predictors: median,
-#'     quartiles and intervals. One outside the model has 0;
-#'   * `"fit"`, `"calibration"`, `"kernels"` (the posterior of their number and its prior),
-#'     `"trace"`, `"residuals"`, `"qq"`, `"predictive"`, `"ranef"`.
-#'
-#'   [mkprobit()]:
-#'   * `"boundary"`: as above, with the inducing points (+) if there are any;
-#'   * `"weights"`: of the kernels: mean and limits, of a sampler's draws the quartiles, too, of
-#'     subsets the probability of each kernel;
-#'   * `"calibration"`, `"partial"`, `"bound"`, `"trace"`.
-#'
-#'   [klr()]:
-#'   * `"projection"`: the rows in the learned directions, classes in colors; with one direction
-#'     their probabilities along it, with limits. Axes name the two predictors that weigh most;
-#'   * `"boundary"`, `"fit"`, `"calibration"`, `"partial"`, `"trace"`.
-#'
-#'   [seqkr()]: `"fit"`, with one predictor the curve; `"kernels"`; `"trace"`, the log evidence and
-#'   the effective particles by row; `"calibration"`, `"partial"`, and those of the residuals.
-#' @param pars Which, by name: coefficients (`"coef"`), columns (`"inclusion"`), predictors
-#'   (`"scales"`, `"partial"`), grouping terms (`"ranef"`), smooths (`"smooth"`) or variables of
-#'   `dimnames(as.array(x))` (`"trace"`). Default: all except the intercept; of predictors for
-#'   `"partial"` the six of most influence, of draws six that are not single random effects. If
-#'   there are more than can be read, the largest are shown and a note counts the others.
-#' @param newdata,y For `"calibration"` and `"fit"`: other rows and their response, which may be
-#'   left out when `newdata` contains it. For `"boundary"`: rows that are drawn as points, gray
-#'   without labels, and set the range of the axes; default: those of the fit. Rows of other factor
-#'   levels than the surface's are left out. For `"partial"`: the rows to average over.
-#' @param columns For `"boundary"`: names of two numeric predictors, the axes. The others are held
-#'   at their median or most frequent level, or at their mean if the data of the fit are gone; the
-#'   subtitle says where. Default: the two there are.
-#' @param scale For `"coef"`: `"sd"`, the change per standard deviation of a numeric predictor, and
-#'   per level of a factor; `"data"`, the coefficients as `summary()` has them; `"model"`, those of
-#'   all columns standardized.
+#' @param type Type of plot, see Details. Default: the first that tells something about the fit.
+#' @param pars Which, by name: the two axes of `"boundary"`, predictors of `"partial"` and
+#'   `"scales"`, coefficients of `"coef"`, columns of `"inclusion"`, grouping terms of `"ranef"`,
+#'   terms of `"smooth"`, variables of `dimnames(as.array(x))` for `"trace"`. Default: all; of
+#'   `"partial"` and `"trace"` six. If there are more than can be read, the largest are shown and a
+#'   note counts the others.
+#' @param newdata,y Other rows and their response, which may be left out when `newdata` contains it:
+#'   rows to judge, the points of `"boundary"`, or the rows over which `"partial"` averages.
+#'   Default: the rows of the fit.
+#' @param scale For `"coef"`: `"sd"` multiplies the coefficients of numeric predictors by their
+#'   standard deviation, so that effects can be compared. The names of the rows tell it. `"data"`
+#'   shows the coefficients as `coef()` and `summary()` have them, `"model"` those of all columns
+#'   standardized.
 #' @param link For `"boundary"` and `"calibration"`: as in `predict()`.
-#' @param bins For `"calibration"`: number of bins of equal width.
+#' @param bins For `"calibration"`: as in [calibration()].
 #' @param re.form For `"partial"`: random effects as in `predict()`. `NA`, the default: a group
 #'   whose effects are 0; `NULL`: the groups of the rows and their average; `"new"`: a new group,
 #'   which for a probability averages over what its effect may be.
-#' @param level Probability of the intervals and limits, which the plot tells. Default 0.95, as in
-#'   `summary()` and `predict()`.
+#' @param level Probability of the intervals. Default 0.95.
 #' @param main Title: one text, or an expression.
 #' @param threads,... Worker threads; no further arguments.
-#' @return What is drawn, invisibly: the table of [calibration()] for `"calibration"`, data frames
-#'   for `"partial"` (`predictor`, `value`, `fit`, `lwr`, `upr`, and `class` with more than two),
-#'   `"fit"` and `"kernels"`; else `NULL`.
+#' @details
+#' | `type` | bkm, bsvm | gpsvm | bark | mkprobit | klr | seqkr |
+#' |---|---|---|---|---|---|---|
+#' | `"partial"`, `"calibration"`, `"trace"` | x | x | x | x | x | x |
+#' | `"fit"` | x | | x | | x | x |
+#' | `"residuals"`, `"qq"`, `"predictive"` | x | | x | | | x |
+#' | `"inclusion"`, `"ranef"` | x | | x | | | |
+#' | `"coef"`, `"smooth"` | x | | | | | |
+#' | `"boundary"` | | x | | x | x | |
+#' | `"bound"` | x | x | | x | | |
+#' | `"kernels"` | | | x | | | x |
+#' | `"lengthscales"` | | x | | | | |
+#' | `"scales"` | | | x | | | |
+#' | `"weights"` | | | | x | | |
+#' | `"projection"` | | | | | x | |
+#'
+#' * `"partial"`: the mean response, or the probability of the positive or of each class, as one
+#'   predictor changes. It is an average over up to 200 rows in which everything else stays what it
+#'   is. Intervals are of up to 600 draws; a posterior mode has none.
+#' * `"calibration"`: predicted probability against observed frequency, see [calibration()]. Each
+#'   row is predicted from the others where the fit can; else the title says so: give `newdata`.
+#' * `"trace"`: draws by chain; of `seqkr()` log evidence and effective particles by row.
+#' * `"fit"`: observed against fitted values with prediction intervals; of classes `"calibration"`;
+#'   of `seqkr()` with one predictor the curve.
+#' * `"residuals"`, `"qq"`, `"predictive"`, for regressions: standardized residuals, their normal
+#'   quantiles, and the density of the responses with that of 20 simulated ones.
+#' * `"inclusion"`: posterior inclusion probabilities, that of the prior dashed. Colors tell the
+#'   sign of the effect. With `structure` they are along the order of the columns.
+#' * `"ranef"`, `"coef"`: effects of groups and coefficients with intervals.
+#' * `"smooth"`: curves with intervals, or a surface of two variables and its standard deviation.
+#' * `"boundary"`: the probability over two predictors with lines at 0.1, 0.5 (bold) and 0.9; of
+#'   more classes the most probable one, paler where it is less probable. Other predictors are at their
+#'   median or most frequent level. Rings are misclassified rows, + inducing points, dashed lines
+#'   the standard deviation of the latent value.
+#' * `"bound"`: the variational bound of each pass.
+#' * `"kernels"`: posterior and prior of the number of kernels.
+#' * `"lengthscales"`: shortest first, with the median distance between rows dashed. A predictor
+#'   with a length-scale far above it hardly matters. Of one only: the correlation by distance.
+#' * `"scales"`: kernel scales of the predictors, median, quartiles and intervals.
+#' * `"weights"`: of kernels: mean and limits, of draws the quartiles, of subsets probabilities.
+#' * `"projection"`: rows in the learned directions; of one direction their probabilities along it.
+#' @return What is drawn, invisibly, as from [plot_data()].
 #' @section Errors: `bayeskernel_error_argument` for a type that does not apply
-#'   to the fit, with the reason and those that do; for unknown `columns` or
+#'   to the fit, with the reason and those that do; for unknown
 #'   `pars`. `bayeskernel_error_response` for labels that the fit does not know.
 #' @seealso [plot_data()] for the numbers and for ggplot2; [exposure()] for the joint effect of
 #'   several predictors.
@@ -115,13 +93,12 @@
 #' @aliases plot.bkm plot.bsvm plot.gpsvm plot.mkprobit plot.bark plot.klr plot.seqkr
 #' @export
 plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL, y = NULL,
-                                 columns = NULL, scale = c("sd", "data", "model"), link = NULL,
-                                 bins = 10, re.form = NA, level = 0.95, main = NULL,
+                                 scale = c("sd", "data", "model"), link = NULL, bins = NULL,
+                                 re.form = NA, level = 0.95, main = NULL,
                                  threads = getOption("bayeskernel.threads", 2L), ...) {
-  check_no_dots(...)
+  check_no_dots(..., moved = c(columns = "`pars`"))
   asked <- asked_picture(
-    x, type, pars, newdata, given(y, "y"), columns, scale, link, bins, re.form, level,
-    main, threads
+    x, type, pars, newdata, given(y, "y"), scale, link, bins, re.form, level, main, threads
   )
   draw <- asked$picture$draw
   do.call(draw, asked$given[names(formals(draw))], quote = TRUE)
@@ -135,10 +112,11 @@ plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL, y 
 #'
 #' @inheritParams plot.bayeskernel_fit
 #' @param object A fit.
-#' @param ... Arguments of [plot()][plot.bayeskernel_fit]: `pars`, `newdata`, `y`, `columns`,
-#'   `scale`, `link`, `bins`, `re.form`, `level`, `main`, `threads`.
+#' @param ... Arguments of [plot()][plot.bayeskernel_fit]: `pars`, `newdata`, `y`, `scale`,
+#'   `link`, `bins`, `re.form`, `level`, `main`, `threads`.
 #' @return A data frame. Coefficients have intervals of `level`, `estimate`, `lower`, `upper`, and
-#'   of 50 %, `lower_50` and `upper_50`; curves have `fit`, `lwr` and `upr`. `autoplot()` returns a
+#'   of 50 %, `lower_50` and `upper_50`, and what those of `coef()` are multiplied by, `per`. Curves
+#'   have `fit`, `lwr` and `upr`. `autoplot()` returns a
 #'   `ggplot` object, to which scales, themes and facets can be added.
 #' @section Errors: `bayeskernel_error_argument` for a type that does not apply to the fit.
 #' @seealso [plot()][plot.bayeskernel_fit] for the types.
@@ -161,17 +139,19 @@ without_marks <- function(data) {
 }
 
 # The picture that is asked for, as plot() finds it, with its data.
-asked_picture <- function(x, type = NULL, pars = NULL, newdata = NULL, y = NULL, columns = NULL,
-                          scale = c("sd", "data", "model"), link = NULL, bins = 10, re.form = NA,
+asked_picture <- function(x, type = NULL, pars = NULL, newdata = NULL, y = NULL,
+                          scale = c("sd", "data", "model"), link = NULL, bins = NULL, re.form = NA,
                           level = 0.95, main = NULL,
                           threads = getOption("bayeskernel.threads", 2L), ...) {
   check_whole(x)
-  check_no_dots(..., has = names(formals(plot.bayeskernel_fit)))
+  check_no_dots(
+    ..., has = names(formals(plot.bayeskernel_fit)), moved = c(columns = "`pars`")
+  )
   known <- pictures(x)
   given <- list(
     x = x, pars = pars, newdata = newdata, y = given(y, "y"),
-    columns = columns, scale = check_choice(scale, c("sd", "data", "model"), "scale"),
-    link = link, bins = check_count(bins, 2, name = "bins"), re.form = re.form,
+    scale = check_choice(scale, c("sd", "data", "model"), "scale"), link = link,
+    bins = if (!is.null(bins)) check_count(bins, 2, name = "bins"), re.form = re.form,
     level = check_number(level, 0, 1, "level", closed = FALSE), main = check_title(main),
     threads = check_threads(threads)
   )
@@ -201,6 +181,8 @@ refusal <- function(picture, given) {
 telling_picture <- function(known, given = list()) {
   types <- names(known)
   x <- given$x
+  # Has two axes.
+  if (!length(given$pars) %in% c(0L, 2L)) types <- setdiff(types, "boundary")
   # A fit's own rows, not left out, look too good.
   own <- !is.null(x$levels) && is.null(given$y) && is.null(given$newdata) &&
     is.null(left_out_prob(x))
@@ -304,8 +286,8 @@ trace_names <- function(known, most = 6L) {
 
 boundary_picture <- function(x, reason = no_boundary(x)) {
   picture(
-    draw_boundary, reason, if (length(x$columns) != 2L) "columns",
-    "It has more than two predictors: give two numeric ones as `columns`.", data = boundary_data,
+    draw_boundary, reason, if (length(x$columns) != 2L) "pars",
+    "It has more than two predictors: give two numeric ones as `pars`.", data = boundary_data,
     gg = gg_boundary
   )
 }

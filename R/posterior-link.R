@@ -62,6 +62,18 @@ column_quantiles <- function(x, probs) {
   sorted[low, , drop = FALSE] * (1 - part) + sorted[high, , drop = FALSE] * part
 }
 
+# The same by all order statistics, those near the quantile weighing most (Harrell and Davis, 1982):
+# the error is smaller, and quantiles of curves that cross are smooth.
+steady_quantiles <- function(x, probs) {
+  n <- nrow(x)
+  if (n == 1L) return(x[rep(1L, length(probs)), , drop = FALSE])
+  sorted <- matrix(x[order(col(x), x)], n)
+  weights <- vapply(probs, function(p) {
+    diff(stats::pbeta((0:n) / n, (n + 1) * p, (n + 1) * (1 - p)))
+  }, numeric(n))
+  crossprod(weights, sorted)
+}
+
 log_row_sums <- function(x) {
   most <- apply(x, 1L, max)
   most + log(rowSums(exp(x - most)))

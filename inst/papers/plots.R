@@ -77,16 +77,17 @@ plot_numbers <- function(x) {
     vapply(table$label, function(t) paste(strwrap(t, 34), collapse = "\n"), "", USE.NAMES = FALSE)
   })
   side <- length(panels) > 1 && all(vapply(own, identical, NA, own[[1]]))
+  old <- graphics::par(no.readonly = TRUE)
+  on.exit(graphics::par(old))
   lines <- vapply(own, function(text) max(lengths(strsplit(text, "\n", fixed = TRUE))), 0)
   # Heights and widths in lines of text, which become smaller where they would not fit.
   heights <- 1.3 * lines * vapply(own, length, 0) + 4
   if (side) heights <- heights[1]
-  room <- graphics::par("din") / 0.2 - c(0, 2.7)
+  high <- graphics::par("csi")
+  room <- graphics::par("din") / high - c(0, 2.7)
   size <- min(1, max(0.45, room[2] / sum(heights)))
   heights <- heights * min(1.5, room[2] / (size * sum(heights)))
-  widest <- max(graphics::strwidth(unlist(own), "inches")) / 0.2 + 0.8
-  old <- graphics::par(no.readonly = TRUE)
-  on.exit(graphics::par(old))
+  widest <- max(graphics::strwidth(unlist(own), "inches")) / high + 0.8
   count <- seq_along(panels)
   inner <- (room[1] - size * widest) / length(panels)
   left <- max(0, room[2] - size * sum(heights))

@@ -45,8 +45,8 @@ test_that("every type that applies is drawn, and par() is put back", {
     quote(plot(two)), quote(plot(two, newdata = rows)),
     quote(plot(two, newdata = rows, y = c("no", "yes"))),
     quote(plot(two, newdata = unname(rows), y = c("no", "yes"))),
-    quote(plot(three, columns = c("w", "u"))),
-    quote(plot(three, columns = c("w", "u"), newdata = more, y = c("x", "y", "z"))),
+    quote(plot(three, pars = c("w", "u"))),
+    quote(plot(three, pars = c("w", "u"), newdata = more, y = c("x", "y", "z"))),
     quote(plot(two, "bound")), quote(plot(two, "lengthscales")),
     quote(plot(three, newdata = more, y = c("x", "z", "z"))), quote(plot(sampled, "trace"))
   )
@@ -61,7 +61,7 @@ test_that("the default is the most telling plot", {
   kept <- known_gpsvm(c("u", "v", "w"), fitted = list(mean = 1:4, var = 1:4), y = c(1, -1, 1, 1))
   expect_identical(telling_picture(pictures(two)), "boundary")
   expect_identical(telling_picture(pictures(kept)), "calibration")
-  expect_identical(telling_picture(pictures(kept), list(columns = c("u", "v"))), "boundary")
+  expect_identical(telling_picture(pictures(kept), list(pars = c("u", "v"))), "boundary")
   expect_identical(telling_picture(pictures(three)), "bound")
   kept$trace <- list()
   kept$fitted <- NULL
@@ -82,12 +82,13 @@ test_that("a type that does not apply is refused with those that do", {
   factors <- known_gpsvm(
     c("a", "gu", "gv"), design = list(type = "formula", variables = c("a", "g"))
   )
-  expect_bk_error(plot(factors, "boundary", columns = c("a", "gu")), "argument", "factors")
-  expect_bk_error(plot(three, "boundary"), "argument", "columns")
-  expect_bk_error(plot(three, columns = c("u", "q")), "argument", "\"w\"")
-  expect_bk_error(plot(three, columns = c("u", "u")), "argument", "different")
+  expect_bk_error(plot(factors, "boundary", pars = c("a", "gu")), "argument", "factors")
+  expect_bk_error(plot(three, "boundary"), "argument", "`pars`")
+  expect_bk_error(plot(three, columns = c("u", "v")), "argument", "try `pars`")
+  expect_bk_error(plot(three, pars = c("u", "q")), "argument", "\"w\"")
+  expect_bk_error(plot(three, pars = c("u", "u")), "argument", "different")
   expect_bk_error(
-    plot(three, columns = c("u", "v"), newdata = cbind(u = 1, z = 2)), "argument", "\"v\""
+    plot(three, pars = c("u", "v"), newdata = cbind(u = 1, z = 2)), "argument", "\"v\""
   )
 })
 
@@ -142,7 +143,7 @@ test_that("points have the classes of their labels, or none", {
   expect_equal(boundary_points(labelled, c("a", "b c"), rows, NULL)$class, c(1, 2, 2, 1))
 })
 
-test_that("more classes than colours are numbered, with rows and without", {
+test_that("many classes have names in their regions, with rows and without", {
   many <- known_gpsvm(c("a", "b"), paste0("c", 1:10))
   expect_no_error(drawn(plot(many, "boundary")))
   rows <- data.frame(a = rnorm(20), b = rnorm(20))

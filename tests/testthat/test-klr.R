@@ -176,7 +176,7 @@ test_that("pictures are drawn, of both numbers of directions", {
       as.matrix(found[seq_len(object$rank)]), projection(object)$coordinates, ignore_attr = TRUE
     )
     plot(object, "trace")
-    plot(object, "boundary", columns = c("a", "b"), newdata = d)
+    plot(object, "boundary", pars = c("a", "b"), newdata = d)
     expect_s3_class(plot(object, "calibration"), "data.frame")
   }
   three <- quick_klr(x, d$y, rank = 3)

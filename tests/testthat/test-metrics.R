@@ -201,3 +201,16 @@ test_that("balanced_error() of probabilities names a few of them", {
   error <- expect_bk_error(balanced_error(rep(0:1, 20), (1:40) / 41), "argument", "40 in all")
   expect_lt(nchar(conditionMessage(error)), 300)
 })
+
+test_that("bins of a calibration table have rows enough", {
+  set.seed(1)
+  p <- c(runif(130)^3, 0.95)
+  out <- calibration(runif(131) < p, p)
+  expect_gte(min(out$rows), 20)
+  expect_equal(sum(out$rows), 131)
+  expect_identical(nrow(calibration(c(0, 0, 1, 1, 0, 1), (1:6) / 7)), 3L)
+  expect_identical(joined_bins(c(5, 0, 9, 30, 2), 10), c(1L, 1L, 1L, 2L, 2L))
+  expect_identical(joined_bins(c(0, 3), 10), c(1L, 1L))
+  # Those that are asked for are of equal width.
+  expect_identical(calibration(c(0, 0, 1, 1), c(0.1, 0.2, 0.3, 0.9), bins = 10)$rows, rep(1L, 4))
+})

@@ -241,9 +241,9 @@ test_that("a boundary of two numbers holds factors and others where most rows ar
     y ~ log(c) + f + a + b, rows, kernel = rbf(2), tune = FALSE, inducing = 15, seed = 1,
     threads = 1
   )
-  expect_bk_error(plot(fit, "boundary"), "argument", "columns")
-  expect_bk_error(plot(fit, "boundary", columns = c("a", "f")), "argument", "\"c\"")
-  data <- plot_data(fit, "boundary", columns = c("a", "c"), threads = 1)
+  expect_bk_error(plot(fit, "boundary"), "argument", "`pars`")
+  expect_bk_error(plot(fit, "boundary", pars = c("a", "f")), "argument", "\"c\"")
+  data <- plot_data(fit, "boundary", pars = c("a", "c"), threads = 1)
   some <- c(1, 900, 6400)
   held <- data.frame(a = data$a, c = data$c, b = median(rows$b), f = "v")[some, ]
   expect_equal(data$prob_yes[some], unname(predict(fit, held, "prob", threads = 1)[, "yes"]))
@@ -252,9 +252,9 @@ test_that("a boundary of two numbers holds factors and others where most rows ar
   note <- sprintf(
     "at f = v, b = %s; rows of other levels left out", format(median(rows$b), digits = 3)
   )
-  expect_true(note %in% texts(plot(fit, "boundary", columns = c("a", "c"), threads = 1)))
+  expect_true(note %in% texts(plot(fit, "boundary", pars = c("a", "c"), threads = 1)))
   skip_if_not_installed("ggplot2")
-  gg <- ggplot2::autoplot(fit, "boundary", columns = c("a", "c"), threads = 1)
+  gg <- ggplot2::autoplot(fit, "boundary", pars = c("a", "c"), threads = 1)
   expect_identical(gg$labels$subtitle, note)
   expect_identical(held_note(rows[1, rep("c", 30)]), "others at their middle")
 })

@@ -18,7 +18,7 @@ test_that("pictures of many rows show the largest and count the others", {
   expect_true(all(c("positive effect", "negative effect") %in% seen))
   # What the user names is what is shown.
   seen <- texts(plot(linear, pars = c("v50", "v3")))
-  expect_true(all(c("v50 ", "v3 ") %in% seen) && !("v1 " %in% seen))
+  expect_true(all(c("v50", "v3") %in% sub(" .*", "", seen)) && !any(grepl("^v1 ", seen)))
 })
 
 test_that("positive, negative and unclear effects have colours of their own", {
@@ -27,10 +27,13 @@ test_that("positive, negative and unclear effects have colours of their own", {
   expect_false("#FFFFFF" %in% shades)
 })
 
-test_that("eight classes have eight colours, and more have numbers", {
-  expect_length(unique(bk_palette(8)), 8L)
-  rgb <- t(grDevices::col2rgb(bk_palette(8)))
-  expect_gt(min(dist(rgb)), 45)
+test_that("classes have colours of their own, and more than eight names in their regions", {
+  for (n in c(8, 11, 26)) {
+    lab <- grDevices::convertColor(t(grDevices::col2rgb(bk_palette(n))) / 255, "sRGB", "Lab")
+    expect_gt(min(dist(lab)), if (n == 8) 20 else 10)
+    # Classes that follow each other are far apart.
+    expect_gt(min(sqrt(rowSums(diff(lab)^2))), 20)
+  }
   set.seed(3)
   x <- matrix(runif(400, -2, 2), 200, dimnames = list(NULL, c("a", "b")))
   angle <- atan2(x[, 2], x[, 1])
@@ -170,6 +173,64 @@ test_that("partial dependence of a process: classes, a mode, a matrix", {
   shown <- unique(plot(fit, "partial", threads = 1)$predictor)
   expect_length(shown, 6)
   expect_true(all(c("v7", "v50") %in% shown))
+  seen <- texts(plot(fit, "partial", threads = 1))
+  expect_true("the 6 that change it most; `pars` names others of 60" %in% seen)
+  expect_identical(unique(plot(fit, "partial", pars = "v9", threads = 1)$predictor), "v9")
+})
+
+test_that("ends of a band are smooth", {
+  set.seed(1)
+  draws <- matrix(rnorm(2e5), 1e4)
+  probs <- c(0.025, 0.5, 0.975)
+  expect_equal(steady_quantiles(draws, probs), column_quantiles(draws, probs), tolerance = 0.02)
+  expect_equal(steady_quantiles(draws[1, , drop = FALSE], probs), draws[c(1, 1, 1), ])
+  # Lines that cross: the end is one of them, then another.
+  at <- seq(-1, 1, length.out = 101)
+  lines <- matrix(rnorm(400), 400, 101) + rnorm(400) %o% at
+  rough <- function(end) sum(abs(diff(end, differences = 2)))
+  expect_lt(
+    rough(steady_quantiles(lines, 0.025)[1, ]), rough(column_quantiles(lines, 0.025)[1, ]) / 2
+  )
+  # A process at a place and at the next.
+  root <- function(shift) {
+    x <- c(0, 0.1, 2, 5) + shift
+    steady_root(exp(-outer(x, 1.2 * x, `-`)^2 / 8) %*% t(exp(-outer(x, 1.2 * x, `-`)^2 / 8)), 1e-10)
+  }
+  expect_equal(crossprod(root(0)), crossprod(root(1e-6)), tolerance = 1e-4)
+  expect_lt(max(abs(root(0) - root(1e-6))), 1e-3)
+  expect_equal(dim(steady_root(matrix(0, 2, 2), 1e-12)), c(0, 2))
+})
+
+test_that("draws are moved to a mean probability", {
+  set.seed(2)
+  eta <- matrix(rnorm(600, sd = rep(c(0.1, 3, 30), each = 200)), 200)
+  target <- c(0.001, 0.3, 0.98)
+  expect_equal(colMeans(stats::plogis(shifted_to(eta, target))), target, tolerance = 1e-7)
+})
+
+test_that("the names of coefficients tell what they are multiplied by", {
+  fit <- bkm(y ~ x1 + g, transform(d, g = factor(rep(c("a", "b"), 40))), threads = 1)
+  sd <- stats::sd(d$x1)
+  table <- plot_data(fit, "coef")
+  expect_equal(table$per, c(sd, 1))
+  expect_equal(table$estimate / table$per, unname(coef(fit)[table$term]))
+  seen <- texts(plot(fit, "coef"))
+  expect_true(sprintf("x1 (per sd, %s) ", format(sd, digits = 3)) %in% seen)
+  expect_true("gb " %in% seen)
+  expect_equal(plot_data(fit, "coef", scale = "data")$estimate, unname(coef(fit)[table$term]))
+})
+
+test_that("misclassified rows are in rings", {
+  fit <- gpsvm(y ~ x1 + x2, d, inducing = 10, seed = 1, threads = 1, tune = FALSE)
+  wrong <- sum(predict(fit, d) != d$y)
+  expect_gt(wrong, 0)
+  label <- sprintf("misclassified, %d of 80", wrong)
+  expect_true(all(c(label, fit$levels) %in% texts(plot(fit, "boundary", threads = 1))))
+  # Rows without labels are neither right nor wrong.
+  seen <- texts(plot(fit, "boundary", newdata = d[c("x1", "x2")], threads = 1))
+  expect_false(any(grepl("misclassified", seen)))
+  skip_if_not_installed("ggplot2")
+  expect_match(ggplot2::autoplot(fit, "boundary", threads = 1)$labels$caption, label)
 })
 
 test_that("a band of a process has what rows leave open in common", {
