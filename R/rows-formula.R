@@ -125,7 +125,8 @@ dot_terms <- function(lhs, fixed, data, env, elsewhere) {
   }, NA)
   parts$terms[gone] <- list(NULL)
   fixed <- join_terms(parts$terms, parts$signs)
-  read_terms(stats::as.formula(call("~", lhs, fixed), env), list2DF(unclass(data)[others]))
+  names_only <- list2DF(Map(function(name) NULL, others))
+  read_terms(stats::as.formula(call("~", lhs, fixed), env), names_only)
 }
 
 # The right side of a formula without its random terms, and these.

@@ -589,3 +589,12 @@ test_that("a missing response is told from missing predictors", {
   }
   expect_identical(nobs(bkm(y ~ x, rows, missing = "model", na.action = na.omit, threads = 1)), 29L)
 })
+
+test_that("`.` stands for a column that is a matrix, too", {
+  set.seed(5)
+  d <- data.frame(y = rnorm(30), a = rnorm(30))
+  d$m <- matrix(rnorm(60), 30, dimnames = list(NULL, c("u", "v")))
+  fit <- function(formula) coef(bkm(formula, d, penalty = "none", threads = 1))
+  expect_equal(fit(y ~ .), fit(y ~ a + m))
+  expect_named(fit(log(y + 9) ~ . - m), c("(Intercept)", "a"))
+})
