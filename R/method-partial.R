@@ -14,7 +14,7 @@ abort_no_rows <- function() {
 
 partial_data <- function(x, newdata) {
   refuse_source_rows(newdata)
-  if (is.null(newdata)) newdata <- fit_data(x)
+  if (is.null(newdata)) newdata <- repeated_data(x)
   if (is.null(newdata)) abort_no_data(training_data(x))
   if (is_sparse(newdata)) newdata <- as.matrix(newdata)
   out <- as.data.frame(newdata)
@@ -24,6 +24,16 @@ partial_data <- function(x, newdata) {
     if (by_place && length(out) == length(known)) names(out) <- known
   }
   out
+}
+
+# Rows of the fit, those of whole weights and counts as often as they count, in all up to 10,000 or
+# as many as there are.
+repeated_data <- function(x) {
+  out <- fit_data(x)
+  copies <- several_copies(sum_by_unit(x, x$weights))
+  if (is.null(out) || length(copies) != nrow(out)) return(out)
+  at <- spread_over(sum(copies), max(1e4, nrow(out)))
+  out[findInterval(at - 0.5, cumsum(c(0, copies))), , drop = FALSE]
 }
 
 # Variables of the fixed part and, if wanted, of random slopes; not those that only name groups or

@@ -26,11 +26,16 @@ judged_rows <- function(x, newdata, y, link) {
   } else {
     new_response(x, newdata, y, nrow(prob), declared = TRUE)
   }
+  copies <- if (is.null(newdata)) stats::napredict(x$na.action, several_copies(x$weights))
   if (is.null(newdata) && !is.null(x$units)) {
     # Each trial is a case.
     trial <- rep(seq_len(x$n), round(x$weights))
     prob <- prob[x$units[trial], , drop = FALSE]
     true <- true[trial]
+  } else if (!is.null(copies)) {
+    copy <- rep(seq_along(copies), ifelse(is.na(copies), 0, copies))
+    prob <- prob[copy, , drop = FALSE]
+    true <- true[copy]
   }
   use <- !is.na(true) & !is.na(rowSums(prob))
   best <- most_probable(prob[use, , drop = FALSE])

@@ -162,3 +162,39 @@ test_that("extend() takes counts, and rows of weight 0", {
   expect_equal(coef(by_weight), coef(by_row), tolerance = 0.02)
   expect_equal(vcov(by_weight), vcov(by_row), tolerance = 0.05)
 })
+
+test_that("curves, exposures and calibration of whole weights are those of repeated rows", {
+  set.seed(8)
+  d <- data.frame(a = rnorm(40), b = rnorm(40), w = rep(c(1, 4, 0, 2), 10))
+  d$y <- factor(d$a + d$b + rlogis(40) > 0.4, labels = c("no", "yes"))
+  d$a[7] <- NA
+  long <- d[rep(1:40, d$w), ]
+  answers <- function(fit) {
+    list(
+      plot_data(fit, "partial"), as.data.frame(exposure(fit)),
+      plot_data(fit, "calibration", link = "logit")
+    )
+  }
+  for (omit in c(na.omit, na.exclude)) {
+    fits <- lapply(list(d, long), function(rows) {
+      own <- if (nrow(rows) == 40L) rows$w else rep(1, nrow(rows))
+      bkm(y ~ a + b, rows, weights = own, na.action = omit, method = "vb", seed = 1, threads = 1)
+    })
+    expect_equal(answers(fits[[1]]), answers(fits[[2]]), tolerance = 1e-6, ignore_attr = TRUE)
+  }
+  # Counts are whole weights, too.
+  d$n <- d$w + 1
+  d$s <- pmin(d$n, 1 + (d$b > 0))
+  labels <- d[rep(1:40, d$n), ]
+  labels$hit <- unlist(Map(function(s, n) rep(1:0, c(s, n - s)), d$s, d$n))
+  fits <- list(
+    bkm(cbind(s, n - s) ~ b + w, d, method = "vb", seed = 1, threads = 1),
+    bkm(hit ~ b + w, labels, method = "vb", seed = 1, threads = 1)
+  )
+  curves <- lapply(fits, plot_data, type = "partial")
+  expect_equal(curves[[1]], curves[[2]], tolerance = 1e-6, ignore_attr = TRUE)
+  # Large weights do not make as many rows.
+  d$w <- 1e8 * d$w
+  fit <- bkm(b ~ w, d, weights = w, method = "vb", seed = 1, threads = 1)
+  expect_identical(dim(repeated_data(fit))[1], 10000L)
+})
