@@ -103,10 +103,12 @@ left_out_copies <- function(fit, design, copies) {
   at <- function(own) {
     f <- averaged_fitted(own, design)
     if (!is_regression(fit)) return(last_copies(fit, f, copies))
-    # The site of a number is normal and exact.
+    # The site of a number is normal and exact: f is known no worse than by its copies. Of hardly any
+    # noise rounding says otherwise.
     noise <- own$posterior$noise
-    var <- noise * f$var / (noise - f$var)
-    mean <- var * (f$mean / f$var - fit$y / noise)
+    known <- pmin(f$var, noise / pmax(copies, 2))
+    var <- noise * known / (noise - known)
+    mean <- var * (f$mean / known - fit$y / noise)
     stats::dnorm(fit$y, mean, sqrt(var + noise), log = TRUE)
   }
   out <- if (has_points(fit)) {

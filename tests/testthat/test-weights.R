@@ -198,3 +198,14 @@ test_that("curves, exposures and calibration of whole weights are those of repea
   fit <- bkm(b ~ w, d, weights = w, method = "vb", seed = 1, threads = 1)
   expect_identical(dim(repeated_data(fit))[1], 10000L)
 })
+
+test_that("copies of numbers that a process goes through have a leave-one-out score", {
+  # The noise is next to nothing, and rounding gave NaN.
+  set.seed(1)
+  d <- data.frame(x = runif(30))
+  d$y <- sin(6 * d$x) + 0.3 * rnorm(30)
+  expect_no_warning(
+    fit <- bkm(y ~ gp(x), d, weights = rep(2, 30), family = "gaussian", seed = 1, threads = 1)
+  )
+  expect_true(all(is.finite(fit$loo)))
+})
