@@ -81,8 +81,8 @@
 #'   the probability of the class, which is uncertain because f is. It is not about the label. It is
 #'   wide where the fit knows little of f: limits near 0 and 1 mean that almost any probability is
 #'   possible there. `fit` is the mean of the probability over f, the same number as without
-#'   `interval`. **Use this mean as the probability of the class**: it contains the uncertainty of f.
-#'   Where f is very uncertain and far from 0, the mean can lie outside of the interval.
+#'   `interval`. **Use this mean as the probability of the class**: it contains the uncertainty of
+#'   f. Where f is very uncertain and far from 0, the mean can lie outside of the interval.
 #'
 #' @section The calibrated link: `bsvm()` and `gpsvm()` have no model of the response. Their
 #'   probabilities come from a logistic curve whose intercept and slope the fit chooses by left-out

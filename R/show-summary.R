@@ -99,7 +99,8 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
     c(matrices, parts[names(parts) != "tables"], list(
       n = object$n, method = object$method,
       measures = if (!is.null(newdata)) prediction_measures(object, newdata, y),
-      exp = exp, notes = c(extra$notes, class_hints(object)), detail = detail, details = extra$details, digits = digits
+      exp = exp, notes = c(extra$notes, class_hints(object)),
+      detail = detail, details = extra$details, digits = digits
     ), extra$summary),
     class = "summary.bayeskernel_fit"
   )
