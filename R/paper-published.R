@@ -148,10 +148,10 @@ print.published_arguments <- function(x, ...) {
   invisible(x)
 }
 
-# Columns of text, as wide as the screen.
+# Columns of text, as wide as the screen; those of single words are not broken.
 print_wrapped <- function(x, shown = names(x)) {
   table <- as.data.frame(unclass(x))[shown]
   table[] <- lapply(table, as.character)
-  print_columns(table, shown)
+  print_columns(table, shown[vapply(table, function(text) any(grepl(" ", text)), NA)])
   invisible(x)
 }

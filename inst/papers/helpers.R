@@ -84,8 +84,9 @@ draw_curves <- function(raw, xlab) {
   for (k in seq_along(names)) {
     own <- raw[raw$line == names[k], ]
     own <- own[order(own$x), ]
+    bars <- own[own$error > 0, ]
     graphics::segments(
-      own$x, own$y - 2 * own$error, own$x, own$y + 2 * own$error, col = colour[k], lwd = 1.5
+      bars$x, bars$y - 2 * bars$error, bars$x, bars$y + 2 * bars$error, col = colour[k], lwd = 1.5
     )
     graphics::points(own$x, own$y, type = "b", pch = k, lwd = 1.5, col = colour[k])
   }

@@ -113,6 +113,31 @@ test_that("what differs has a note, or is said to be unexplained", {
   expect_identical(got$note, c("why", "unexplained", "", ""))
 })
 
+test_that("what the paper has alone is not run, and a ratio of two times has their error", {
+  printed <- data.frame(
+    item = "i", quantity = c("seconds, a", "b takes times as long as a", "seconds, c"),
+    paper = c("1", "2.0", "9"), se = "", better = "", where = "T", note = c("", "why", "slow")
+  )
+  result <- data.frame(
+    quantity = c("seconds, a", "seconds, b", "b takes times as long as a"), ours = c(2, 8, 4),
+    mc_error = c(0.2, 0.4, NA)
+  )
+  got <- compared(result, printed)
+  expect_identical(got$quantity, c(result$quantity, "seconds, c"))
+  expect_equal(got$mc_error[3], 4 * sqrt(0.1^2 + 0.05^2))
+  expect_identical(got$verdict[3:4], c("differs", "not run"))
+  expect_identical(got$note[3:4], c("why", "slow"))
+  expect_identical(c(got$paper[4], got$ours[4]), c(9, NA))
+  # Times of one run have no error, nor has their ratio.
+  result$mc_error <- NA_real_
+  expect_identical(compared(result, printed)$mc_error, rep(NA_real_, 4))
+  # What was not run is neither stored nor a reason to run it again.
+  x <- reproduce("wenzel2017", "table1_splice", size = "stored")
+  expect_identical(sum(x$verdict == "not run"), 3L)
+  rows <- papers_code("stored.R")$results_table(x, c(a = 1))
+  expect_false(any(grepl("GPC", rows$quantity)))
+})
+
 helpers_of_papers <- function() parent.env(load_item("vermaak2004", "figure1_fit"))
 
 test_that("probabilistic neighbors sum over their number and their strength", {
@@ -249,7 +274,14 @@ test_that("prints of a reproduction and of arguments keep to the width of the sc
   for (lines in shown) expect_lte(max(nchar(lines)), 60)
   expect_match(paste(shown[[1]], collapse = " "), "of the +printed means")
   expect_match(shown[[2]], "^wenzel2017, gpsvm\\(\\), all models", all = FALSE)
-  expect_output(print(published("wenzel2017")["argument"]), "argument")
+  # Some columns or rows of a list, too.
+  options(width = 80)
+  some <- published("wenzel2017")[c("model", "argument", "published", "why")]
+  shown <- list(capture.output(print(some)), capture.output(print(paper_data()[1:9, ])))
+  for (lines in shown) expect_lte(max(nchar(lines)), 80)
+  expect_match(shown[[1]][1], "model +argument +published +why")
+  expect_match(shown[[2]], "More columns: rows, columns, origin, licence", all = FALSE)
+  expect_output(print(paper_data()[1, c("name", "licence")]), "GPL-2")
 })
 
 test_that("a plot without a figure of its own has a panel for each unit", {
@@ -260,12 +292,12 @@ test_that("a plot without a figure of its own has a panel for each unit", {
   got <- panels("wenzel2017", "table1_heart")
   expect_named(got, c("error", "Brier score", "CPU seconds"))
   expect_identical(got$error$label, got[["CPU seconds"]]$label)
-  x <- reproduce("luts2014", "figure2", "stored")
   got <- panels("luts2014", "figure2")
   expect_identical(got$difference$sign[1:2], c("<", "<"))
   expect_identical(got$difference$bound[1:2], c(0, 0))
-  # What was not run has no number to draw.
-  expect_identical(sum(vapply(got, nrow, 0L)), sum(x$verdict != "not run"))
+  # What was not run has no point.
+  x <- reproduce("luts2014", "figure2", "stored")
+  expect_identical(sum(vapply(got, nrow, 0L)), sum(!is.na(x$ours)))
 })
 
 test_that("the points of a figure of curves are stored and drawn", {
@@ -273,6 +305,11 @@ test_that("the points of a figure of curves are stored and drawn", {
   raw <- attr(x, "raw")
   expect_identical(unique(raw$line), c("kmeans", "random"))
   expect_equal(raw$y[raw$line == "kmeans" & raw$x == 10], x$ours[1], tolerance = 1e-4)
+  home <- helpers_of_papers()
+  attr(x, "raw") <- home$curves("a", 1:2, c(0.1, 0.2), home$share_error(c(0.1, 0.2), 100))
+  stored <- papers_code("stored.R")$results_table(x, c(a = 1))
+  figure <- stored_curves(stored[stored$kind == "figure", ])
+  expect_equal(figure$error, c(0.03, 0.04))
   grDevices::pdf(NULL)
   on.exit(grDevices::dev.off())
   expect_no_error(plot(x))

@@ -1,4 +1,4 @@
-# basketball, Table 3.1.
+# basketball, Table 3.1. A run is a whole cross-validation, as in the dissertation.
 
 about <- list(
   title = "basketball", where = "Table 3.1", data = "basketball",
