@@ -104,6 +104,8 @@ partial_source <- function(x, newdata, threads, groups, level) {
   # draws of kernels.
   many <- length(x$levels) > 2L
   sampled <- !is.null(x$draws) && !is_linear(x)
+  # Probabilities of each draw by quadrature: those of all draws take minutes.
+  drawn <- sampled && inherits(x, "mkprobit")
   part <- function(rows, name, values) {
     out <- rows[rep(seq_len(nrow(rows)), length(values)), , drop = FALSE]
     out[[name]] <- rep(values, each = nrow(rows))
@@ -151,9 +153,10 @@ partial_source <- function(x, newdata, threads, groups, level) {
       at <- seq_len(nrow(rows))
       if (!sampled) at <- spread_over(length(at), min(60, max(20, cells %/% length(knots))))
       all <- read(seq_len(nrow(rows)), seq_along(values))
+      band <- if (!drawn) if (sampled) all else read(at, knots)
       data_curve(
-        x, all, if (!sampled) read(at, knots), values, list(rows = at, knots = knots), threads,
-        level, if (groups == "as given") finest_groups(all)
+        x, all, band, values, list(rows = at, knots = knots), threads, level,
+        if (groups == "as given") finest_groups(all)
       )
     }
   )

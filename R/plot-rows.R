@@ -83,7 +83,7 @@ change_label_of <- function(x, scale, terms) {
   per <- switch(scale, data = "per unit", model = "per standard deviation of the column", sd = {
     text <- c(
       if (any(!levels)) {
-        if (all(sd_units(x, terms) == 1)) "per unit" else "per sd"
+        if (all(sd_units(x, terms) == 1)) "per unit" else "per sd of a predictor"
       }, if (any(levels & !ordered)) "from the reference level",
       if (any(ordered)) "per column of an ordered factor"
     )

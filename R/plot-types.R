@@ -66,8 +66,8 @@
 #' * `"ranef"`, `"coef"`: effects of groups and coefficients with intervals.
 #' * `"smooth"`: curves with intervals, or a surface of two variables and its standard deviation.
 #' * `"boundary"`: the probability over two predictors with lines at 0.1, 0.5 (bold) and 0.9; of
-#'   more classes the most probable one, paler where it is less probable. Other predictors are at their
-#'   median or most frequent level. Rings are misclassified rows, + inducing points, dashed lines
+#'   more classes the most probable one, paler where it is less probable. Other predictors are at
+#'   their median or most frequent level. Rings are misclassified rows, + inducing points, dashed lines
 #'   the standard deviation of the latent value.
 #' * `"bound"`: the variational bound of each pass.
 #' * `"kernels"`: posterior and prior of the number of kernels.

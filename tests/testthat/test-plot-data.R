@@ -48,7 +48,7 @@ test_that("calibration is of left-out rows where the fit has them", {
     predict(other, d[i, ], type = "prob")[, "TRUE"]
   }, 0)
   expect_equal(unname(found), again, tolerance = 0.03, ignore_attr = TRUE)
-  expect_equal(plot_data(fit, "calibration")[, 1:5], calibration_table(found, d$y),
+  expect_equal(plot_data(fit, "calibration")[, 1:5], calibration_table(found, d$y, NULL),
     ignore_attr = TRUE
   )
 })
