@@ -72,7 +72,7 @@
 #' * `"bound"`: the variational bound of each pass.
 #' * `"kernels"`: posterior and prior of the number of kernels.
 #' * `"lengthscales"`: shortest first, with the median distance between rows dashed. A predictor
-#'   with a length-scale far above it hardly matters. Of one only: the correlation by distance.
+#'   with a length-scale far above it hardly matters. With one predictor, the correlation by distance.
 #' * `"scales"`: kernel scales of the predictors, median, quartiles and intervals.
 #' * `"weights"`: of kernels: mean and limits, of draws the quartiles, of subsets probabilities.
 #' * `"projection"`: rows in the learned directions; of one direction their probabilities along it.
