@@ -87,10 +87,12 @@ block_draws <- function(object, rows, take, threads, block) {
   features <- values[, seq_len(m), drop = FALSE]
   x <- t(scaled_predictors(object, rows$x))
   blocks <- split(seq_len(ncol(x)), block)
+  # Of one block equal rows are to be exactly equal.
+  root <- if (length(blocks) == 1L) root_of else steady_root
   roots <- lapply(blocks, function(at) {
     own <- x[, at, drop = FALSE]
     kernel <- core_call(kernel_matrix_cpp(posterior$kernel, own, own, threads))$values
-    steady_root(kernel - tcrossprod(features[at, , drop = FALSE]), 1e-10 * max(diag(kernel)))
+    root(kernel - tcrossprod(features[at, , drop = FALSE]), 1e-10 * max(diag(kernel)))
   })
   count <- nrow(points[[1]])
   each <- lapply(seq_along(points), function(k) {

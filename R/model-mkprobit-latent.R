@@ -225,7 +225,9 @@ open_effects <- function(object, points, block, take, threads) {
     } else {
       diag(features$noise^2 - 1, length(at))
     }
-    root <- steady_root(covariance, 1e-8 * process$variance)
+    # Of one block equal rows are to be exactly equal.
+    rooted <- if (length(unique(block)) == 1L) root_of else steady_root
+    root <- rooted(covariance, 1e-8 * process$variance)
     for (k in seq_len(classes)) {
       out[, at, k] <- normal_matrix(nrow(out), nrow(root)) %*% root
     }
