@@ -200,7 +200,8 @@ score_of_two <- function(labels, score, declared) {
 #' Calibration table: predicted against observed frequency
 #'
 #' Rows are put into bins by their predicted probability. Where predictions mean what they say, the
-#' observed frequency of a bin is its mean prediction, up to chance. `plot(fit, "calibration")` draws the table.
+#' observed frequency of a bin is its mean prediction, up to chance. `plot(fit, "calibration")`
+#' draws the table.
 #'
 #' @inheritParams brier_score
 #' @param prob As in [brier_score()]. With more than two classes the probability of the most

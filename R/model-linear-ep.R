@@ -103,8 +103,8 @@ left_out_copies <- function(fit, design, copies) {
   at <- function(own) {
     f <- averaged_fitted(own, design)
     if (!is_regression(fit)) return(last_copies(fit, f, copies))
-    # The site of a number is normal and exact: f is known no worse than by its copies. Of hardly any
-    # noise rounding says otherwise.
+    # The site of a number is normal and exact: f is known no worse than by its copies. With next to
+    # no noise rounding says otherwise.
     noise <- own$posterior$noise
     known <- pmin(f$var, noise / pmax(copies, 2))
     var <- noise * known / (noise - known)

@@ -67,12 +67,12 @@
 #' * `"smooth"`: curves with intervals, or a surface of two variables and its standard deviation.
 #' * `"boundary"`: the probability over two predictors with lines at 0.1, 0.5 (bold) and 0.9; of
 #'   more classes the most probable one, paler where it is less probable. Other predictors are at
-#'   their median or most frequent level. Rings are misclassified rows, + inducing points, dashed lines
-#'   the standard deviation of the latent value.
+#'   their median or most frequent level. Rings are misclassified rows, + inducing points, dashed
+#'   lines the standard deviation of the latent value.
 #' * `"bound"`: the variational bound of each pass.
 #' * `"kernels"`: posterior and prior of the number of kernels.
 #' * `"lengthscales"`: shortest first, with the median distance between rows dashed. A predictor
-#'   with a length-scale far above it hardly matters. With one predictor, the correlation by distance.
+#'   with a length-scale far above it hardly matters. With one predictor: correlation by distance.
 #' * `"scales"`: kernel scales of the predictors, median, quartiles and intervals.
 #' * `"weights"`: of kernels: mean and limits, of draws the quartiles, of subsets probabilities.
 #' * `"projection"`: rows in the learned directions; of one direction their probabilities along it.
