@@ -65,7 +65,8 @@
 #'   penalty on the log parameters, started from a grid. `"bound"` maximizes [elbo()]; on small
 #'   noisy data its predictions are too sure. `"cv"` uses five-fold cross-validation of a common
 #'   factor of the length-scales and the variance. The default looks at 1000 rows at most, fewer
-#'   with many classes or parameters; with fewer than 200 it does not tune, and `print()` says so.
+#'   with many classes or parameters. Where that would leave 200 of more rows it does not tune, and
+#'   `print()` says so.
 #'   `tune = TRUE` looks at 10,000. `rbf(ard = TRUE)`, a length-scale for each predictor, helps if
 #'   few predictors matter and rows are many. With few rows it overfits, and its leave-one-out
 #'   score is too good: compare it with `rbf()` on other rows.

@@ -619,14 +619,44 @@ calibrated_draws <- function(link, f) {
     f[] <- stats::plogis(eta)
     return(f)
   }
+  size <- dim(f)
+  mean <- var <- matrix(0, size[2], size[3])
   for (k in seq_along(link$intercept)) {
-    own <- matrix(f[, , k], dim(f)[1])
+    own <- matrix(f[, , k], size[1])
     at <- moments(own)
+    mean[, k] <- matrix(at$mean, size[1])[1L, ]
+    var[, k] <- matrix(at$var, size[1])[1L, ]
     f[, , k] <- calibrated_f(link, own, at$mean, at$var, k)
   }
-  size <- dim(f)
-  out <- softmax_rows(matrix(f, prod(size[1:2])))
+  eta <- matrix(f, prod(size[1:2]))
+  out <- if (any(with_offset(link)$offset > 0)) {
+    classes_shifted_to(eta, calibrated_probability(link, mean, var))
+  } else {
+    softmax_rows(eta)
+  }
   array(out, size, dimnames(f))
+}
+
+# Probabilities of classes whose mean over draws is `target`, rows x classes, by Newton's steps of at
+# most 3 in the functions of each row.
+# eta: draws, one row after the other, x classes.
+classes_shifted_to <- function(eta, target) {
+  draws <- nrow(eta) / nrow(target)
+  ridge <- 1 / ncol(eta) + diag(1e-8, ncol(eta))
+  for (i in seq_len(nrow(target))) {
+    own <- (i - 1L) * draws + seq_len(draws)
+    f <- eta[own, , drop = FALSE]
+    for (round in 1:40) {
+      prob <- softmax_rows(f)
+      mean <- colMeans(prob)
+      gap <- target[i, ] - mean
+      if (!isTRUE(max(abs(gap)) > 1e-6)) break
+      step <- solve(diag(mean) - crossprod(prob) / draws + ridge, gap, tol = 0)
+      f <- f + rep(step * min(1, 3 / max(abs(step))), each = draws)
+    }
+    eta[own, ] <- prob
+  }
+  eta
 }
 
 # Each column of eta moved so that its mean probability is `target`: draws that are far wider than

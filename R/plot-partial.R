@@ -224,7 +224,7 @@ data_curve <- function(x, rows, few, values, at, threads, level, groups = NULL) 
 band_between <- function(ends, knots, count) {
   if (length(knots) == count) return(ends)
   apply(ends, 2L, function(end) {
-    stats::spline(knots, end, xout = seq_len(count), method = "natural")$y
+    stats::approx(knots, end, xout = seq_len(count))$y
   })
 }
 
@@ -301,9 +301,9 @@ curve_panels <- function(curves, label, title, classes = NULL, rows, note,
   # One key for all panels, at the right of them; of many classes names at the curves.
   many <- length(classes) > most_curves
   several <- length(curves) > 1L && length(classes) > 0L && !many
-  shown <- sort(unique(unlist(lapply(curves, told_classes, classes))))
+  told <- told_classes(curves, classes)
   colours <- rep_len("grey75", max(1L, length(classes)))
-  colours[shown] <- bk_palette(length(shown))
+  colours[told] <- bk_palette(length(told))
   labels <- if (length(classes) && !many) (if (several) outer_labels else key_labels)(classes)
   if (length(curves) > 1L) title <- title_outside(title, many || !is.null(note))
   ends <- unlist(lapply(curves, `[`, c("fit", "lwr", "upr")))
@@ -315,7 +315,6 @@ curve_panels <- function(curves, label, title, classes = NULL, rows, note,
   for (name in names(curves)) {
     graphics::par(mar = mar)
     curve <- curves[[name]]
-    told <- told_classes(curve, classes)
     size <- min(1, 0.75 / graphics::par("cex"))
     if (many) tags <- margin_labels(abbreviate_middle(classes[told], 14L), 4, size, 0.2)
     is_level <- is.factor(curve$value)
@@ -359,19 +358,20 @@ curve_panels <- function(curves, label, title, classes = NULL, rows, note,
 # Most classes whose curves can be told apart.
 most_curves <- 5L
 
-# Numbers of the classes whose curves are in colors: all, or the few that change most.
-told_classes <- function(curve, classes) {
+# Numbers of the classes whose curves are in colors: all, or the few that change most along one of
+# the predictors.
+told_classes <- function(curves, classes) {
   if (length(classes) <= most_curves) return(seq_len(max(1L, length(classes))))
-  change <- tapply(curve$fit, factor(curve$class, classes), function(fit) diff(range(fit)))
-  sort(order(-change)[seq_len(most_curves)])
+  change <- vapply(curves, function(curve) {
+    as.vector(tapply(curve$fit, factor(curve$class, classes), function(fit) diff(range(fit))))
+  }, numeric(length(classes)))
+  sort(order(-apply(change, 1L, max))[seq_len(most_curves)])
 }
 
 # Of a table with curves of several predictors.
 told_rows <- function(data, classes) {
   if (length(classes) <= most_curves) return(rep(TRUE, nrow(data)))
-  unsplit(lapply(split(data, data$predictor), function(curve) {
-    as.character(curve$class) %in% classes[told_classes(curve, classes)]
-  }), data$predictor)
+  as.character(data$class) %in% classes[told_classes(split(data, data$predictor), classes)]
 }
 
 gray_classes <- "gray: classes that change less"

@@ -402,7 +402,8 @@ smooth_edf <- function(object, smooth) {
     precision <- switch(prior$type, iid = prior$shape / prior$rate, point = 1 / prior$value[1],
       NA_real_
     )
-    length(at) - precision * sum(spread[at])
+    # With missing values the variance is wider than that of known rows, and may exceed t.
+    length(at) - sum(pmin(precision * spread[at], 1))
   }, smooth$blocks, smooth$block_labels)
   length(smooth$fixed) + sum(used)
 }

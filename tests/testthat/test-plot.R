@@ -208,6 +208,21 @@ test_that("draws are moved to a mean probability", {
   expect_equal(colMeans(stats::plogis(shifted_to(eta, target))), target, tolerance = 1e-7)
 })
 
+test_that("draws of more classes, too, have the mean of the prediction", {
+  # Along two predictors of vowels a third of the curves was outside of its band.
+  set.seed(2)
+  eta <- matrix(rnorm(200 * 3 * 4, sd = 4), 600)
+  target <- softmax_rows(matrix(rnorm(12, sd = 2), 3))
+  prob <- classes_shifted_to(eta, target)
+  expect_equal(rowSums(prob), rep(1, 600))
+  expect_lt(max(abs(rowsum(prob, rep(1:3, each = 200)) / 200 - target)), 1e-5)
+  link <- list(intercept = rep(0, 4), slope = 1, center = rep(0, 4), offset = rep(30, 4))
+  f <- array(eta, c(200, 3, 4))
+  own <- apply(calibrated_draws(link, f), 2:3, mean)
+  moments <- list(apply(f, 2:3, mean), apply(f, 2:3, function(x) mean((x - mean(x))^2)))
+  expect_lt(max(abs(own - calibrated_probability(link, moments[[1]], moments[[2]]))), 1e-5)
+})
+
 test_that("the names of coefficients tell what they are multiplied by", {
   fit <- bkm(y ~ x1 + g, transform(d, g = factor(rep(c("a", "b"), 40))), threads = 1)
   sd <- stats::sd(d$x1)
@@ -314,8 +329,8 @@ test_that("of many classes those that change most have colors and names at their
     value = rep(1:2, 7), class = rep(letters[1:7], each = 2),
     fit = c(0.1, 0.2, 0.3, 0.1, 0, 0, 0, 0.1, 0.2, 0.25, 0.1, 0.7, 0.3, 0.1)
   )
-  expect_equal(told_classes(curve, letters[1:7]), c(1, 2, 4, 6, 7))
-  expect_equal(told_classes(curve[1:6, ], letters[1:3]), 1:3)
+  expect_equal(told_classes(list(curve), letters[1:7]), c(1, 2, 4, 6, 7))
+  expect_equal(told_classes(list(curve[1:6, ]), letters[1:3]), 1:3)
   expect_equal(diff(sort(apart(c(3, 1, 1), 0.5))), c(0.5, 1.5))
   expect_equal(mean(apart(c(3, 1, 1), 0.5)), 5 / 3)
   d <- data.frame(x = rep(1:21, 2), y = factor(rep(letters[1:7], each = 6)))

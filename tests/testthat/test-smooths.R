@@ -391,3 +391,15 @@ test_that("print() says along which smooth residuals are correlated", {
   enough <- bkm(y ~ s(x, by = g, k = 50), d, threads = 1)
   expect_false(any(grepl("correlated", capture.output(print(enough)))))
 })
+
+test_that("degrees of freedom are between those of a line and the columns where values are missing", {
+  # They were -3006: the variance of a coefficient is wider than its prior's at small values of that.
+  set.seed(1)
+  d <- data.frame(x = runif(400), z = rnorm(400))
+  d$y <- factor(rbinom(400, 1, plogis(2 * d$x + d$z)))
+  whole <- smooth_table(bkm(y ~ s(x) + z, d, threads = 1))
+  d$z[1:80] <- NA
+  own <- smooth_table(bkm(y ~ s(x) + z, d, missing = "model", seed = 1, threads = 1))
+  expect_gt(own[, "edf"], 1)
+  expect_lt(abs(own[, "edf"] - whole[, "edf"]), 0.5)
+})
