@@ -83,8 +83,8 @@
 #'   possible there. `fit` is the mean of the probability over f, the same number as without
 #'   `interval`. **Use this mean as the probability of the class**: it contains the uncertainty of
 #'   f. Where f is very uncertain and far from 0, the mean can lie outside of the interval.
-#'   With more than two classes [mkprobit()] and [bark()] of ordered classes have intervals and draws
-#'   of probabilities. [gpsvm()] does not.
+#'   With more than two classes [mkprobit()], and [bark()] of ordered classes, have intervals and
+#'   draws of probabilities. [gpsvm()] does not.
 #'
 #' @section The calibrated link: `bsvm()` and `gpsvm()` have no model of the response. Their
 #'   probabilities come from a logistic curve whose intercept and slope the fit chooses by left-out

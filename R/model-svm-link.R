@@ -637,8 +637,8 @@ calibrated_draws <- function(link, f) {
   array(out, size, dimnames(f))
 }
 
-# Probabilities of classes whose mean over draws is `target`, rows x classes, by Newton's steps of at
-# most 3 in the functions of each row.
+# Probabilities of classes whose mean over draws is `target`, rows x classes, by Newton's steps of
+# at most 3 in the functions of each row.
 # eta: draws, one row after the other, x classes.
 classes_shifted_to <- function(eta, target) {
   draws <- nrow(eta) / nrow(target)

@@ -392,8 +392,8 @@ test_that("print() says along which smooth residuals are correlated", {
   expect_false(any(grepl("correlated", capture.output(print(enough)))))
 })
 
-test_that("degrees of freedom are between those of a line and the columns where values are missing", {
-  # They were -3006: the variance of a coefficient is wider than its prior's at small values of that.
+test_that("degrees of freedom are those of complete rows, nearly, where values are missing", {
+  # They were -3006: the variance of a coefficient is wider than its prior's where that is small.
   set.seed(1)
   d <- data.frame(x = runif(400), z = rnorm(400))
   d$y <- factor(rbinom(400, 1, plogis(2 * d$x + d$z)))
