@@ -1,11 +1,12 @@
 #include "missing/marginal_posterior.hpp"
 
+#include "math/cholesky.hpp"
 #include "math/decompositions.hpp"
 
 namespace bayeskernel {
 namespace {
-// The share of a step that takes no unknown further than its standard
-// deviation; NaN where the step is none.
+// The largest of the moves of the unknowns, each in its own unit; NaN where one
+// is no number.
 double largest(const VectorXd& move, const VectorXd& unit) {
   double out = 0.0;
   for (Index k = 0; k < move.size(); ++k) {
@@ -14,6 +15,14 @@ double largest(const VectorXd& move, const VectorXd& unit) {
     out = std::max(out, size);
   }
   return out;
+}
+
+// Infinite where the information is of no maximum.
+double half_log_det(const MatrixXd& information) {
+  const Eigen::LLT<MatrixXd> root(information);
+  return root.info() == Eigen::Success
+             ? 0.5 * log_det(root)
+             : std::numeric_limits<double>::infinity();
 }
 }  // namespace
 
@@ -107,24 +116,19 @@ std::optional<MatrixXd> MarginalPosterior::inverse_curvature(
   return MatrixXd(half * half.transpose());
 }
 
-double MarginalPosterior::half_log_det(const VectorXd& phi) const {
-  const Eigen::LLT<MatrixXd> root(look(phi, true).information);
-  if (root.info() != Eigen::Success) {
-    return std::numeric_limits<double>::infinity();
-  }
-  return root.matrixLLT().diagonal().array().log().sum();
-}
-
 VectorXd MarginalPosterior::tilt(const VectorXd& phi, Index first,
                                  Index last) const {
   constexpr double kStep = 1e-3;
   VectorXd out(last - first);
   if (first == last) return out;
-  const double here = half_log_det(phi);
+  const auto half = [&](const VectorXd& at) {
+    return half_log_det(look(at, true).information);
+  };
+  const double here = half(phi);
   for (Index k = first; k < last; ++k) {
     VectorXd there = phi;
     there[place(k)] += kStep;
-    out[k - first] = (here - half_log_det(there)) / kStep;
+    out[k - first] = (here - half(there)) / kStep;
   }
   return out;
 }
@@ -196,10 +200,7 @@ auto MarginalPosterior::points(const Peak& peak, const MatrixRef& moves,
     double size = 0.0, half = 0.0, value = 0.0, gain = 0.0;
     for (int round = 0; round < 3; ++round) {
       const Look here = look(phi, true);
-      const Eigen::LLT<MatrixXd> root(here.information);
-      half = root.info() == Eigen::Success
-                 ? root.matrixLLT().diagonal().array().log().sum()
-                 : std::numeric_limits<double>::infinity();
+      half = half_log_det(here.information);
       step = within * here.score.head(p);
       gain = step.dot(here.score.head(p));
       size = std::sqrt(gain / static_cast<double>(p));

@@ -95,10 +95,6 @@ class MarginalPosterior {
   std::optional<MatrixXd> inverse_curvature(const VectorXd& phi,
                                             const VectorXd& here) const;
 
-  // Half the log determinant of the coefficients' information; infinite where
-  // that is of no maximum.
-  double half_log_det(const VectorXd& phi) const;
-
   // What the log density of the variances has beside, differentiated in the
   // free unknowns from `first` to before `last`.
   VectorXd tilt(const VectorXd& phi, Index first, Index last) const;
