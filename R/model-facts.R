@@ -503,11 +503,18 @@ fit_quality <- function(object) {
   )
 }
 
-# The mean log-loss and the error of rows that are each predicted from the others. Of more classes
-# fits of before 0.16.0 do not know the error.
-left_out_fact <- function(object) {
+# Log probabilities of the classes of rows that are each predicted from the others, where those of
+# all rows are known.
+left_out_logs <- function(object) {
   rows <- if (is.null(object$link$slope)) object$loo else object$link$log_prob
-  if (length(rows) != object$n || anyNA(rows) || !is.null(object$units)) return(NULL)
+  if (length(rows) == object$n && !anyNA(rows) && is.null(object$units)) rows
+}
+
+# The mean log-loss and the error of these. Of more classes fits of before 0.16.0 do not know the
+# error.
+left_out_fact <- function(object) {
+  rows <- left_out_logs(object)
+  if (is.null(rows)) return(NULL)
   w <- object$weights %||% rep(1, object$n)
   two <- length(object$levels) == 2L
   error <- if (two) stats::weighted.mean(exp(rows) < 0.5, w) else object$link$error
@@ -523,9 +530,8 @@ left_out_fact <- function(object) {
 # What print() and summary() advise on classes, by rows that are predicted from the others.
 class_hints <- function(object) {
   levels <- object$levels
-  rows <- if (is.null(object$link$slope)) object$loo else object$link$log_prob
-  known <- length(levels) && length(rows) == length(object$y) && length(rows) && !anyNA(rows)
-  if (!known || !is.null(object$units)) return(NULL)
+  rows <- if (length(levels) && length(object$y) == object$n) left_out_logs(object)
+  if (is.null(rows)) return(NULL)
   if (inherits(object, c("gpsvm", "mkprobit"))) {
     weights <- object$weights %||% rep(1, object$n)
     share <- tapply(weights, object$y, sum) / sum(weights)
