@@ -87,8 +87,7 @@ block_draws <- function(object, rows, take, threads, block) {
   features <- values[, seq_len(m), drop = FALSE]
   x <- t(scaled_predictors(object, rows$x))
   blocks <- split(seq_len(ncol(x)), block)
-  # Of one block equal rows are to be exactly equal.
-  root <- if (length(blocks) == 1L) root_of else steady_root
+  root <- root_for(length(blocks))
   roots <- lapply(blocks, function(at) {
     own <- x[, at, drop = FALSE]
     kernel <- core_call(kernel_matrix_cpp(posterior$kernel, own, own, threads))$values
@@ -131,6 +130,9 @@ steady_root <- function(covariance, tol) {
   }
   root_of(covariance, tol)
 }
+
+# Of the two: with one block equal rows are to be exactly equal.
+root_for <- function(blocks) if (blocks == 1L) root_of else steady_root
 
 # For each machine draws x m of the whitened process at the inducing points.
 whitened_draws <- function(object, take = NULL) {

@@ -214,7 +214,9 @@ open_effects <- function(object, points, block, take, threads) {
   out <- array(0, c(draw_count(object, take), length(block), classes))
   if (isTRUE(process$direct)) return(out)
   known <- !any(vapply(spaces, function(space) is_precomputed(space$kernel), NA))
-  for (at in split(seq_along(block), block)) {
+  blocks <- split(seq_along(block), block)
+  root_in <- root_for(length(blocks))
+  for (at in blocks) {
     own <- lapply(points, function(x) x[, at, drop = FALSE])
     features <- mkprobit_features(process, spaces, own, threads)
     phi <- features$phi[seq_along(process$picks), , drop = FALSE]
@@ -225,9 +227,7 @@ open_effects <- function(object, points, block, take, threads) {
     } else {
       diag(features$noise^2 - 1, length(at))
     }
-    # Of one block equal rows are to be exactly equal.
-    rooted <- if (length(unique(block)) == 1L) root_of else steady_root
-    root <- rooted(covariance, 1e-8 * process$variance)
+    root <- root_in(covariance, 1e-8 * process$variance)
     for (k in seq_len(classes)) {
       out[, at, k] <- normal_matrix(nrow(out), nrow(root)) %*% root
     }
