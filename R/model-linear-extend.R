@@ -14,6 +14,7 @@ extend_linear <- function(object, newdata, y = NULL, weights = NULL,
   threads <- check_threads(threads)
   progress <- check_flag(progress, "progress")
   refuse_extension(object)
+  warn_vague_groups(object)
   if (inherits(newdata, "row_source")) {
     return(extend_from_source(object, newdata, y, weights, threads, progress))
   }
@@ -152,6 +153,26 @@ refuse_many_effects <- function(object) {
   if (effect_count(object$posterior) > most_extended) {
     abort_extension(sprintf("more than %d effects", most_extended))
   }
+}
+
+# Variances of groups stay as the first rows had them: said once of intercepts that these tell next
+# to nothing about, unless they are small anyway.
+warn_vague_groups <- function(object) {
+  if (!is.null(object$stream) || !has_groups(object)) return(invisible())
+  rows <- random_parameters(object, 0.95)
+  unit <- if (is_regression(object)) sqrt(noise_before(object)) else 1
+  vague <- rows$upper > pmax(10 * rows$lower, unit)
+  rows <- rows[which(rows$term == "sd__(Intercept)" & vague), ]
+  if (NROW(rows) == 0L) return(invisible())
+  first <- rows[1L, ]
+  limits <- vapply(c(first$lower, first$upper), format, "", digits = 2)
+  bk_warn(
+    "identification", fit_header("The rows hardly tell `%s`.", first$label),
+    sprintf("Found: a 95 %% interval from %s to %s.", limits[1L], limits[2L]),
+    if (nrow(rows) > 1L) paste("Others:", list_some(sprintf("`%s`", rows$label[-1L]))),
+    "It stays as it is with more rows. Begin with more, or use update(fit, data = ) on all rows.",
+    column = rows$label
+  )
 }
 
 effect_count <- function(posterior) {

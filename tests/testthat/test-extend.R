@@ -192,6 +192,17 @@ test_that("what cannot be extended, and rows that do not fit", {
   expect_error(more(one, new, wieghts = 1), class = "bayeskernel_error")
 })
 
+test_that("a variance that the first rows hardly tell is said to stay, once", {
+  d <- extend_data()
+  vague <- ep_of(y ~ x + (1 | g), d[1:60, ])
+  expect_warning(
+    grown <- more(vague, second(d)[1:50, ]), "sd\\(\\(Intercept\\) \\| g\\)",
+    class = "bayeskernel_warning_identification"
+  )
+  expect_no_warning(more(grown, second(d)[51:100, ]))
+  expect_no_warning(more(ep_of(y ~ x + (1 | g), first(d)), second(d)))
+})
+
 test_that("an extended fit says that it keeps no rows, and its classes", {
   set.seed(3)
   d <- data.frame(x = rnorm(90))
