@@ -232,8 +232,8 @@ calibration <- function(y, prob, bins = NULL) {
   }
   if (!inherits(y, "bayeskernel_fit")) check_given("prob")
   rows <- scored_rows(y, prob)
-  best <- most_probable(rows$prob)
-  calibration_table(best$prob, rows$true == best$class, bins)
+  judged <- judge(rows$prob, rows$true)
+  calibration_table(judged$probability, judged$happened, bins)
 }
 
 # caret has a generic of this name, for formulas: what is no formula comes here, whichever of the
@@ -243,13 +243,6 @@ register_calibration <- function(...) {
   for (class in c("factor", "character", "logical", "numeric", "bayeskernel_fit")) {
     registerS3method("calibration", class, own, envir = asNamespace("caret"))
   }
-}
-
-# What a calibration is about: with two classes the positive one, with more the most probable one of
-# each row.
-most_probable <- function(prob) {
-  class <- if (ncol(prob) == 2L) rep(2L, nrow(prob)) else max.col(prob, "first")
-  list(class = class, prob = unname(prob[cbind(seq_along(class), class)]))
 }
 
 # The number of the true class of each row, and the probabilities n x k.

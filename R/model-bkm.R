@@ -21,7 +21,8 @@
 #'   classes (a factor, text, logical, 0/1 or -1/+1), counts `cbind(successes, failures)`, or
 #'   numbers. The second level is the positive class.
 #' @param family `"logit"` (default for two classes), `"probit"`, `"gaussian"` (default for
-#'   numbers), or `"hinge"`, the loss of [bsvm()]. Objects of [stats::family()] work, too.
+#'   numbers), or `"hinge"`, the loss of [bsvm()]. The names of [stats::glm()] work, too:
+#'   `"binomial"` (logit), `binomial()`, `binomial("probit")`, `gaussian()`.
 #' @param method `"ep"` (default), `"vb"` (variational Bayes; default with `select`), `"gibbs"`
 #'   (the sampler) or `"svi"` (stochastic variational). See [bayeskernel-engines].
 #' @param penalty Prior precision of the coefficients: `"none"` (the prior of [bkm_prior()]),
@@ -42,6 +43,11 @@
 #'   0, as in a ridge regression, and the printed table says so. With many predictors
 #'   `penalty = "learn"` predicts better. Products of predictors far from 0 are never penalized
 #'   by default. See [bkm_prior()].
+#'
+#'   Priors are of centered and scaled predictors, unless `standardize = FALSE`: the intercept is
+#'   that at the means of the predictors, and a coefficient that of one standard deviation. A shift
+#'   of x does not change a model with `(x | g)`. It changes one with `(x || g)`, whose independent
+#'   intercept and slope are those of x as it is. Results are on the scale of the data.
 #'
 #' @section Model: With latent values \eqn{f_i = o_i + x_i'\beta + z_i'u} and
 #'   weights \eqn{w_i}{w}, row i adds \eqn{w_i \log p(y_i | f_i)}{w log p(y |

@@ -507,17 +507,21 @@ fit_quality <- function(object) {
 # all rows are known.
 left_out_logs <- function(object) {
   rows <- if (is.null(object$link$slope)) object$loo else object$link$log_prob
-  if (length(rows) == object$n && !anyNA(rows) && is.null(object$units)) rows
+  if (isTRUE(length(rows) == object$n) && !anyNA(rows) && is.null(object$units)) rows
 }
 
-# The mean log-loss and the error of these. Of more classes fits of before 0.16.0 do not know the
+# The mean log-loss and the error of these. Of more classes fits of before 0.18.0 do not know the
 # error.
 left_out_fact <- function(object) {
   rows <- left_out_logs(object)
   if (is.null(rows)) return(NULL)
   w <- object$weights %||% rep(1, object$n)
   two <- length(object$levels) == 2L
-  error <- if (two) stats::weighted.mean(exp(rows) < 0.5, w) else object$link$error
+  error <- if (two) {
+    stats::weighted.mean(exp(rows) < 0.5, w)
+  } else if (!is.null(object$judged)) {
+    stats::weighted.mean(!object$judged$happened, w)
+  }
   scores <- function(loss, error) {
     paste0(format(loss, digits = 3), if (length(error)) sprintf(", error %.1f %%", 100 * error))
   }

@@ -413,19 +413,22 @@ collect_messages <- function(fit, core, job) {
   fit$trace <- list()
   fit$log_evidence <- sum(pick("log_evidence"))
   left_out <- do.call(cbind, lapply(core$fits, `[[`, "loo"))
-  fit["loo"] <- list(class_log_score(left_out, job$data$labels, job$labels))
+  if (ncol(left_out) == 1L) {
+    fit$loo <- as.vector(left_out)
+  } else if (length(job$data$labels) == nrow(left_out)) {
+    y <- match(job$data$labels, job$labels)
+    fit <- add_left_out(fit, class_log_prob(left_out, y), y)
+  }
   fit
 }
 
-# Log probabilities of the labels from those of each machine, whose labels are the one of `classes`
-# or not; NULL where several machines' labels are not known here.
-class_log_score <- function(left_out, labels, classes) {
-  if (length(classes) == 1L) return(as.vector(left_out))
-  if (length(labels) != nrow(left_out)) return(NULL)
-  own <- cbind(seq_along(labels), match(labels, classes))
+# Log probabilities of all classes from those of each machine, whose label of a row says whether the
+# row is of its class; `y` are the numbers of the classes.
+class_log_prob <- function(left_out, y) {
+  own <- cbind(seq_along(y), y)
   prob <- -expm1(left_out)
   prob[own] <- exp(left_out[own])
-  log(normalise_rows(prob)[own])
+  log(normalise_rows(prob))
 }
 
 collect_machines <- function(fit, core, job) {

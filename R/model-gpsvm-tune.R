@@ -517,7 +517,12 @@ score_left_out <- function(tuner, kernel, at, data, classes,
     core$var[, k] <- own$var
     core$log_p[, k] <- own$log_p
   }
-  if (!calibrated) return(sum(data$users * class_log_score(core$log_p, data$labels, classes)))
+  if (!calibrated) {
+    y <- match(data$labels, classes)
+    log_prob <- core$log_p
+    if (length(classes) > 1L) log_prob <- class_log_prob(log_prob, y)[cbind(seq_along(y), y)]
+    return(sum(data$users * log_prob))
+  }
   if (!all(is.finite(core$mean), is.finite(core$var))) return(c(-Inf, -Inf))
   y <- if (length(classes) > 1L) data$labels else data$labels == classes
   # A search needs scores without jumps from one form of the link to the other.

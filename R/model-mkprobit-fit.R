@@ -451,9 +451,11 @@ mkprobit_collect <- function(fit, core, job, rows) {
     fit$states <- weight_states(core$weights, names(spaces))
     fit$trace <- list(elbo = core$status$bound)
     # Of an object that counts several times one is left out.
-    log_prob <- core$left_out[match(seq_len(fit$n), job$at)]
-    if (length(log_prob) && !anyNA(log_prob)) {
-      fit$loo <- lapsed(log_prob, process, length(rows$levels))
+    if (!is.null(core$left_out)) {
+      log_prob <- core$left_out[match(seq_len(fit$n), job$at), , drop = FALSE]
+      if (!anyNA(log_prob)) {
+        fit <- add_left_out(fit, lapsed(log_prob, process, ncol(log_prob)), own_classes(fit))
+      }
     }
     fit$diagnostics <- c(
       core$status[c(

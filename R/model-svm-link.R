@@ -7,9 +7,9 @@
 # are not kept: the fit has `link`, a list of `intercept`, `slope`, `center`, `offset`, 0 in the
 # first form, `rows`, `value`, minus what they maximise, `by_variance`, the same by the first form,
 # `loss`, the mean log-loss of these rows, `log_prob`, of each row's class given the other rows
-# where these are all, `error`, the share of wrong classes then, of more than two, `robust`, whether
-# m and v are those of a normal law with the quantiles of the draws, and `new`, another such list
-# for rows of groups that the fit has not seen; or of `why` there is none.
+# where these are all, `robust`, whether m and v are those of a normal law with the quantiles of the
+# draws, and `new`, another such list for rows of groups that the fit has not seen; or of `why` there
+# is none.
 
 most_link_rows <- 20000L
 
@@ -34,11 +34,8 @@ add_link <- function(fit, left_out) {
   if (NROW(left_out$mean) == fit$n) {
     prob <- calibrated_probability(fit$link, as.matrix(left_out$mean), as.matrix(left_out$var))
     fit$link$log_prob <- log(pmax(own_probability(prob, left_out$y + 1L), 1e-300))
-    if (NCOL(prob) > 1L) {
-      wrong <- max.col(prob, "first") != left_out$y + 1L
-      fit$link$error <- stats::weighted.mean(wrong, fit$weights %||% rep(1, length(wrong)))
-    }
   }
+  fit$judged <- if (!is.null(fit$link$log_prob) && NCOL(prob) > 1L) judge(prob, left_out$y + 1L)
   # `loo` is about the probabilities of predict().
   if (!is.null(fit$loo)) fit["loo"] <- list(fit$link$log_prob)
   if (!is.null(left_out$own)) {

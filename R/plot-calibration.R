@@ -1,45 +1,41 @@
 # Predicted probabilities against what happened, and observed against fitted values.
 
-# The probability of each class given the other rows by the link of predict(), where the fit has it,
-# else NULL.
-left_out_prob <- function(x) {
-  log_prob <- if (is.null(x$link$slope)) x$loo else x$link$log_prob
-  usable <- length(x$levels) == 2L && isTRUE(length(log_prob) == x$n) && is.null(x$units) &&
-    !anyNA(log_prob)
-  if (!usable) return(NULL)
-  own <- exp(log_prob)
-  positive <- ifelse(own_classes(x) == 2L, own, 1 - own)
-  matrix(c(1 - positive, positive), ncol = 2L, dimnames = list(NULL, x$levels))
+# As judge(), of the rows given the others by the link of predict(), where the fit has these, else
+# NULL.
+left_out_rows <- function(x) {
+  log_prob <- left_out_logs(x)
+  if (is.null(log_prob)) return(NULL)
+  if (length(x$levels) > 2L) return(x$judged)
+  happened <- own_classes(x) == 2L
+  data.frame(probability = ifelse(happened, exp(log_prob), -expm1(log_prob)), happened)
 }
 
 # Probabilities of the likely class, of two the second, and whether it happened.
 judged_rows <- function(x, newdata, y, link) {
-  left_out <- if (is.null(newdata) && is.null(link)) left_out_prob(x)
-  prob <- if (is.null(left_out)) {
-    prediction(x, newdata, "prob", link)[, x$levels, drop = FALSE]
-  } else {
-    stats::napredict(x$na.action, left_out)
-  }
-  true <- if (is.null(newdata)) {
-    # As predict() does, where rows were left out by na.exclude().
+  own <- is.null(newdata)
+  copies <- if (own) several_copies(x$weights)
+  left_out <- if (own && is.null(link)) left_out_rows(x)
+  if (!is.null(left_out)) return(left_out[rep(seq_len(x$n), copies %||% 1), ])
+  prob <- prediction(x, newdata, "prob", link)[, x$levels, drop = FALSE]
+  # As predict() does, where rows were left out by na.exclude().
+  true <- if (own) {
     stats::napredict(x$na.action, own_classes(x))
   } else {
     new_response(x, newdata, y, nrow(prob), declared = TRUE)
   }
-  copies <- if (is.null(newdata)) stats::napredict(x$na.action, several_copies(x$weights))
-  if (is.null(newdata) && !is.null(x$units)) {
+  if (own && !is.null(x$units)) {
     # Each trial is a case.
     trial <- rep(seq_len(x$n), round(x$weights))
     prob <- prob[x$units[trial], , drop = FALSE]
     true <- true[trial]
   } else if (!is.null(copies)) {
+    copies <- stats::napredict(x$na.action, copies)
     copy <- rep(seq_along(copies), ifelse(is.na(copies), 0, copies))
     prob <- prob[copy, , drop = FALSE]
     true <- true[copy]
   }
   use <- !is.na(true) & !is.na(rowSums(prob))
-  best <- most_probable(prob[use, , drop = FALSE])
-  data.frame(probability = best$prob, happened = true[use] == best$class)
+  judge(prob[use, , drop = FALSE], true[use])
 }
 
 calibration_data <- function(x, newdata, y, link, bins, level) {
@@ -51,7 +47,7 @@ calibration_data <- function(x, newdata, y, link, bins, level) {
 calibration_title <- function(x, newdata, link) {
   if (!is.null(newdata)) {
     "Calibration on new rows"
-  } else if (is.null(link) && !is.null(left_out_prob(x))) {
+  } else if (is.null(link) && !is.null(left_out_rows(x))) {
     "Calibration, each row left out"
   } else {
     "Calibration on its own rows: looks too good"

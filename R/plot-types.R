@@ -54,8 +54,10 @@
 #' * `"partial"`: the mean response, or the probability of the positive or of each class, as one
 #'   predictor changes. It is an average over up to 200 rows in which everything else stays what it
 #'   is. Intervals are of up to 600 draws; a posterior mode has none.
-#' * `"calibration"`: predicted probability against observed frequency, see [calibration()]. Each
-#'   row is predicted from the others where the fit can; else the title says so: give `newdata`.
+#' * `"calibration"`: predicted probability against observed frequency, see [calibration()]; of more
+#'   than two classes, how often the predicted class is right. `bkm()` with `"ep"`, `bsvm()`, `gpsvm()`
+#'   and `mkprobit()` predict each row from the others. Where a fit cannot, the title says so: give
+#'   `newdata`.
 #' * `"trace"`: draws by chain; of `seqkr()` log evidence and effective particles by row.
 #' * `"fit"`: observed against fitted values with prediction intervals; of classes `"calibration"`;
 #'   of `seqkr()` with one predictor the curve.
@@ -185,7 +187,7 @@ telling_picture <- function(known, given = list()) {
   if (!length(given$pars) %in% c(0L, 2L)) types <- setdiff(types, "boundary")
   # A fit's own rows, not left out, look too good.
   own <- !is.null(x$levels) && is.null(given$y) && is.null(given$newdata) &&
-    is.null(left_out_prob(x))
+    is.null(left_out_rows(x))
   if (own) types <- union(setdiff(types, "calibration"), types)
   drawn <- Filter(function(name) refusal(known[[name]], given) == "", types)
   if (identical(drawn[1], "coef") && is_linear(x)) {

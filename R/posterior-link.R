@@ -85,6 +85,27 @@ normalise_rows <- function(prob) {
   prob / rowSums(prob)
 }
 
+# What a calibration is about: with two classes the positive one, with more the most probable one of
+# each row.
+most_probable <- function(prob) {
+  class <- if (ncol(prob) == 2L) rep(2L, nrow(prob)) else max.col(prob, "first")
+  list(class = class, prob = unname(prob[cbind(seq_along(class), class)]))
+}
+
+# Its probability, and whether it happened.
+judge <- function(prob, true) {
+  best <- most_probable(prob)
+  data.frame(probability = best$prob, happened = true == best$class)
+}
+
+# A fit with the log probabilities `loo` of its classes `y`, each given the other rows, from those of
+# all classes; of more than two also with `judged`.
+add_left_out <- function(fit, log_prob, y) {
+  fit$loo <- log_prob[cbind(seq_along(y), y)]
+  if (ncol(log_prob) > 2L) fit$judged <- judge(normalise_rows(exp(log_prob)), y)
+  fit
+}
+
 # Columns are classes, whether `prob` has one for each or that of the second.
 probability_matrix <- function(prob, levels) {
   if (is.matrix(prob)) return(prob)

@@ -318,10 +318,17 @@ Rcpp::List fit_composite(Job& job, const Rcpp::List& settings) {
   if (!spread && !result.interrupted &&
       settings.containsElementNamed("left_out") &&
       read<bool>(settings, "left_out")) {
-    out["left_out"] = to_r(class_log_probability(
-        left_out_moments(job.fit, learner.design(), own, job.executor),
-        job.fit.labels(), job.control.nodes,
-        read<double>(settings, "sharpness"), job.executor));
+    const ClassMoments others =
+        left_out_moments(job.fit, learner.design(), own, job.executor);
+    const Index classes = others.mean.rows();
+    MatrixXd log_prob(others.mean.cols(), classes);
+    for (Index t = 0; t < classes; ++t) {
+      const std::vector<Index> labels(job.fit.labels().size(), t);
+      log_prob.col(t) = class_log_probability(
+          others, labels, job.control.nodes, read<double>(settings, "sharpness"),
+          job.executor);
+    }
+    out["left_out"] = to_r(log_prob);
   }
   if (!std::isnan(check.start)) {
     out["check"] = r_list({{"start", check.start},

@@ -42,12 +42,12 @@ test_that("calibration is of left-out rows where the fit has them", {
   d <- data.frame(x = rnorm(60))
   d$y <- rbinom(60, 1, plogis(2 * d$x)) == 1
   fit <- bkm(y ~ x, d, method = "ep", threads = 1)
-  found <- left_out_prob(fit)[, "TRUE"]
+  found <- left_out_rows(fit)$probability
   again <- vapply(1:60, function(i) {
     other <- bkm(y ~ x, d[-i, ], method = "ep", threads = 1, penalty = fit$penalty)
     predict(other, d[i, ], type = "prob")[, "TRUE"]
   }, 0)
-  expect_equal(unname(found), again, tolerance = 0.03, ignore_attr = TRUE)
+  expect_equal(found, again, tolerance = 0.03, ignore_attr = TRUE)
   expect_equal(plot_data(fit, "calibration")[, 1:5], calibration_table(found, d$y, NULL),
     ignore_attr = TRUE
   )
@@ -66,11 +66,39 @@ test_that("the left-out rows of a support vector machine have the probabilities 
       p <- predict(update(fit, data = rows[-i, ]), rows[i, ], type = "prob")
       log(p[1, as.character(rows$y[i])])
     }, 0)
-    left_out <- left_out_prob(fit)[cbind(some, as.integer(rows$y)[some])]
-    expect_lt(max(abs(log(left_out) - refits)), 0.06)
-    expect_lt(abs(mean(log(left_out) - refits)), 0.01)
-    expect_equal(fit_quality(fit)$loo, sum(log(left_out_prob(fit)[cbind(1:150,
-      as.integer(rows$y))])))
+    judged <- left_out_rows(fit)
+    own <- with(judged, log(ifelse(happened, probability, 1 - probability)))
+    expect_lt(max(abs(own[some] - refits)), 0.06)
+    expect_lt(abs(mean(own[some] - refits)), 0.01)
+    expect_equal(fit_quality(fit)$loo, sum(own))
+  }
+})
+
+test_that("of more classes the most probable one of left-out rows is judged", {
+  set.seed(2)
+  rows <- iris[sample(150, 90), c(3, 5)]
+  rows$Petal.Length <- rows$Petal.Length + rnorm(90, 0, 0.7)
+  for (fit in list(
+    mkprobit(Species ~ Petal.Length, rows, threads = 1, tune = FALSE),
+    gpsvm(Species ~ Petal.Length, rows, kernel = rbf(1, variance = 9), seed = 1, threads = 1)
+  )) {
+    judged <- left_out_rows(fit)
+    again <- vapply(1:8, function(i) {
+      prob <- predict(update(fit, data = rows[-i, ]), rows[i, ], type = "prob")
+      c(max(prob), names(which.max(prob[1, ])) == rows$Species[i])
+    }, c(0, 0))
+    expect_lt(max(abs(judged$probability[1:8] - again[1, ])), 0.05)
+    expect_equal(judged$happened[1:8], again[2, ] == 1)
+    own <- exp(left_out_logs(fit))
+    expect_equal(own[judged$happened], judged$probability[judged$happened])
+    expect_true(all(own[!judged$happened] < judged$probability[!judged$happened]))
+    expect_equal(plot_data(fit, "calibration"),
+      calibration_table(judged$probability, judged$happened, NULL), ignore_attr = TRUE
+    )
+    expect_match(calibration_title(fit, NULL, NULL), "each row left out")
+    expect_match(calibration_title(fit, NULL, "probit"), "own rows")
+    doubled <- update(fit, weights = rep(2, 90))
+    expect_identical(nrow(judged_rows(doubled, NULL, NULL, NULL)), 180L)
   }
 })
 
