@@ -59,7 +59,7 @@ linear_title <- function(object) {
   } else {
     sprintf(
       "Bayesian %s %s", switch(family, logit = "logistic", gaussian = "Gaussian", family),
-      if (length(object$posterior$random)) "mixed model" else "regression"
+      if (has_groups(object)) "mixed model" else "regression"
     )
   }
   c(model, switch(object$method,

@@ -281,8 +281,7 @@ few_groups_note <- function(object) {
 
 # The likelihood that is too sure of its rows is so of its groups.
 inflated_note <- function(object) {
-  if (is_pseudo(object) && length(object$posterior$random) > 0L &&
-    isTRUE(object$learning_rate > 0.75)) {
+  if (is_pseudo(object) && has_groups(object) && isTRUE(object$learning_rate > 0.75)) {
     paste(
       "The sd of the groups is inflated at learning_rate = 1; see",
       "help(\"svm-posterior\"). learning_rate = \"calibrated\" with",

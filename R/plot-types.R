@@ -408,7 +408,7 @@ pictures.bark <- function(object) {
     })
   )
   if (is_regression(object)) all <- c(all, residual_pictures(object))
-  if (length(object$posterior$random)) all$ranef <- picture(
+  if (has_groups(object)) all$ranef <- picture(
     draw_random_effects, data = random_effect_data, gg = gg_random_effects
   )
   all

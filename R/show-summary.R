@@ -224,7 +224,7 @@ print.bayeskernel_fit <- function(x, digits = max(3L, getOption("digits") - 3L),
     rows[!(rows$effect %in% c("ran_pars", "function")), ]
   })
   print_tables(parts, digits, max_rows = 15L)
-  if (length(x$posterior$random) > 0L) {
+  if (has_groups(x)) {
     cat("Variance components:\n")
     print_varcorr(group_covariances(x), digits)
     cat("\n")
@@ -232,7 +232,7 @@ print.bayeskernel_fit <- function(x, digits = max(3L, getOption("digits") - 3L),
   facts <- parts$facts
   # The last line says it, too.
   if (any(grepl("they agree", facts$Chains))) facts$Chains <- NULL
-  if (length(x$posterior$random) > 0L) facts$Noise <- NULL
+  if (has_groups(x)) facts$Noise <- NULL
   print_facts(facts[names(facts) %in% facts_in_short], "\n")
   print_line(convergence_line(parts))
   for (line in class_hints(x)) print_line(line)

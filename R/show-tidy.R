@@ -111,7 +111,7 @@ smooth_rows <- function(x) {
 
 # Normal intervals: exact for "vb", close for draws of so many effects.
 tidy_effects <- function(x, level) {
-  if (length(x$posterior$random) == 0L && length(fitted_units(x)) == 0L) return(NULL)
+  if (!has_groups(x) && length(fitted_units(x)) == 0L) return(NULL)
   effects <- as.data.frame(ranef.bayeskernel_fit(x))
   table <- coef_table(effects$condval, effects$condsd, level = level)
   tidy_rows(
