@@ -131,11 +131,9 @@ shown_parts <- function(object, rows, only = NULL) {
   shown$coefficients <- shown$coefficients[!(rownames(shown$coefficients) %in% hidden), ]
   call <- object$call
   typed <- call[["formula"]]
-  # The formula itself where the call has its name, or what makes it.
-  plain <- is.call(typed) && identical(typed[[1L]], as.name("~"))
-  if (!is.null(typed) && !plain && inherits(object$formula, "formula")) {
-    call$formula <- object$formula
-  }
+  # The formula itself, if it is short, where the call has its name, or what makes it.
+  short <- inherits(object$formula, "formula") && length(deparse(object$formula)) == 1L
+  if (!is.null(typed) && !is_formula(typed) && short) call$formula <- object$formula
   list(
     tables = tables, smooths = if (length(object$smooths)) smooth_table(object), rows = shown,
     narrow = if (length(object$smooths)) narrow_smooths(object),
@@ -181,7 +179,8 @@ print.summary.bayeskernel_fit <- function(
   print_tables(x, digits, max_rows = 60L)
   print_measures(x$measures, digits)
   if (!x$detail) {
-    print_facts(x$facts[setdiff(names(x$facts), c(facts_at_head, "Smooths", "Noise"))], "\n")
+    hidden <- c(facts_at_head, "Smooths", "Noise", checks_that_hold(x$facts))
+    print_facts(x$facts[setdiff(names(x$facts), hidden)], "\n")
   }
   for (line in c(x$notes, if (x$detail) x$details, quality_note(x))) print_line(line)
   invisible(x)
@@ -189,21 +188,24 @@ print.summary.bayeskernel_fit <- function(
 
 # Title with how the posterior was found, the call, and the rows.
 print_head <- function(x) {
-  # A check that went well is a detail.
-  how <- sub("; Pareto k = .*, ok$", "", x$facts$Posterior %||% "")
-  how <- sub(", [0-9]+ pass(es)?", "", how)
+  how <- sub(", [0-9]+ pass(es)?", "", x$facts$Posterior %||% "")
   title <- paste(c(x$facts$title, if (nzchar(how)) how), collapse = ", ")
   groups <- if (length(x$facts$Groups)) paste("groups:", paste(x$facts$Groups, collapse = ", "))
   rows <- paste(c(x$facts$Rows, groups), collapse = "; ")
-  print_header(title, x$call)
+  print_header(title, x$call, lines = 2L)
   print_facts(list(Rows = rows), "\n")
+}
+
+# A check that went well is a detail.
+checks_that_hold <- function(facts) {
+  if (any(endsWith(facts[["Pareto k"]] %||% "", ", ok"))) "Pareto k"
 }
 
 facts_at_head <- c("title", "Posterior", "Rows", "Groups")
 
 # What print() of a fit says in addition to its tables.
 facts_in_short <- c(
-  "Selection", "Not settled", "Missing", "Processes", "Kernel", "Kernels", "LOO", "Not tuned",
+  "Pareto k", "Selection", "Not settled", "Missing", "Processes", "Kernel", "Kernels", "LOO", "Not tuned",
   "Inducing", "Spaces", "Weights", "Projection", "Agreement", "Fit", "Counts", "Chains", "Noise",
   "Dropped"
 )
@@ -233,7 +235,8 @@ print.bayeskernel_fit <- function(x, digits = max(3L, getOption("digits") - 3L),
   # The last line says it, too.
   if (any(grepl("they agree", facts$Chains))) facts$Chains <- NULL
   if (has_groups(x)) facts$Noise <- NULL
-  print_facts(facts[names(facts) %in% facts_in_short], "\n")
+  shown <- setdiff(facts_in_short, checks_that_hold(facts))
+  print_facts(facts[names(facts) %in% shown], "\n")
   print_line(convergence_line(parts))
   for (line in class_hints(x)) print_line(line)
   if (!is.null(x$draws)) {

@@ -107,12 +107,22 @@ print_facts <- function(facts, after = "") {
 }
 
 # Title, the call in at most `lines` lines, and facts in aligned "name: value" lines. No line of the
-# call ends in "=".
+# call ends in "=". An argument of more than a line, as the data that do.call() puts there, is "...",
+# unless it is the formula.
 print_header <- function(title, call = NULL, facts = NULL, lines = 4L) {
   print_line(title)
   if (!is.null(call)) {
     # Names that are no text of their encoding cannot be deparsed.
-    text <- tryCatch(deparse(call), error = function(e) paste0(deparse1(call[[1L]]), "(...)"))
+    text <- tryCatch(
+      {
+        long <- vapply(as.list(call), function(x) {
+          !is_formula(x) && length(deparse(x, nlines = 2L)) > 1L
+        }, NA)
+        call[long] <- list(quote(...))
+        deparse(call)
+      },
+      error = function(e) paste0(deparse1(call[[1L]]), "(...)")
+    )
     text <- gsub(" = ", "#=#", paste(trimws(text), collapse = " "), fixed = TRUE)
     text <- gsub("#=#", " = ", strwrap(text, text_width() - 7L), fixed = TRUE)
     if (length(text) > lines) {
@@ -123,6 +133,8 @@ print_header <- function(title, call = NULL, facts = NULL, lines = 4L) {
   }
   print_facts(facts, "\n")
 }
+
+is_formula <- function(x) is.call(x) && identical(x[[1L]], as.name("~"))
 
 text_width <- function() max(40L, getOption("width") - 1L)
 
