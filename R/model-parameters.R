@@ -84,7 +84,7 @@ fixed_parameters <- function(object, level) {
   )
   if (!is.null(object$draws)) table <- with_convergence(table, object)
   group <- inclusion <- prior <- rep(NA_real_, nrow(table))
-  for (smooth in object$smooths) group[unlist(smooth$blocks)] <- smooth$label
+  for (smooth in object$smooths) group[c(smooth$fixed, unlist(smooth$blocks))] <- smooth$label
   selection <- object$posterior$selection
   inclusion[selection$columns] <- selection$polished %||% selection$inclusion
   if (!is.null(selection)) prior[selection$columns] <- selection$prior

@@ -88,15 +88,15 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
   exp <- check_flag(exp, "exp")
   if (exp) rows <- odds_ratios(object, rows, "exp")
   parts <- shown_parts(object, rows)
-  matrices <- lapply(parts$tables, function(table) {
+  matrices <- lapply(parts$rows, function(table) {
     if (nrow(table) > 0L) parameter_matrix(table)
   })
   # A linear model has coefficients, were it none.
   if (is.null(matrices$coefficients) && any(rows$effect == "ran_pars")) {
-    matrices$coefficients <- parameter_matrix(parts$tables$coefficients)
+    matrices$coefficients <- parameter_matrix(parts$rows$coefficients)
   }
   structure(
-    c(matrices, parts[names(parts) != "tables"], list(
+    c(matrices, parts, list(
       n = object$n, method = object$method,
       measures = if (!is.null(newdata)) prediction_measures(object, newdata, y),
       exp = exp, notes = c(extra$notes, class_hints(object)),
@@ -106,10 +106,10 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
   )
 }
 
-# What both a fit and its summary print: `tables`, rows of parameters() by the table that they are
-# in; `rows`, those that are shown. Scales of kernels do not tell how much a predictor matters, so
-# they come with the range of its partial effect. The coefficients of a smooth mean nothing one by
-# one: they belong to the curve, whose table says more.
+# What both a fit and its summary print, such as `rows`, those of parameters() by the table that
+# they are in. Scales of kernels do not tell how much a predictor matters, so they come with the
+# range of its partial effect. The coefficients of a smooth mean nothing one by one: they belong to
+# the curve, whose table says more.
 shown_parts <- function(object, rows, only = NULL) {
   names <- c("coefficients", "selection", "scales", "variances", "parameters")
   table <- c(
@@ -126,16 +126,13 @@ shown_parts <- function(object, rows, only = NULL) {
     if (any(own$effect == "scale")) own$range <- unname(partial_ranges(object)[own$term])
     tables[[name]] <- own[order(-inclusion, -abs(own$range %||% own$estimate)), ]
   }
-  shown <- tables
-  hidden <- if (length(object$smooths)) smooth_columns(object)
-  shown$coefficients <- shown$coefficients[!(rownames(shown$coefficients) %in% hidden), ]
   call <- object$call
   typed <- call[["formula"]]
   # The formula itself, if it is short, where the call has its name, or what makes it.
   short <- inherits(object$formula, "formula") && length(deparse(object$formula)) == 1L
   if (!is.null(typed) && !is_formula(typed) && short) call$formula <- object$formula
   list(
-    tables = tables, smooths = if (length(object$smooths)) smooth_table(object), rows = shown,
+    rows = tables, smooths = if (length(object$smooths)) smooth_table(object),
     narrow = if (length(object$smooths)) narrow_smooths(object),
     facts = c(facts(object, only), Dropped = if (length(object$dropped)) dropped_fact(object)),
     levels = object$levels, call = call,
