@@ -228,9 +228,9 @@ until_line <- function(diagnostics) {
     if (!is.null(end)) {
       sprintf(
         if (end$reached) {
-          "The chains agree: %s after %.0f sweeps each."
+          "The chains agree: the goal, %s, is reached after %.0f sweeps each."
         } else {
-          "The chains do NOT yet agree: %s was not reached in %.0f sweeps each."
+          "The chains do NOT yet agree: the goal, %s, is not reached in %.0f sweeps each."
         }, end$goal, diagnostics$sweeps
       )
     },

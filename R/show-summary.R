@@ -404,8 +404,8 @@ sampler_line <- function(d) {
       "some stand still, each elsewhere (R-hat is infinite)"
     } else {
       paste0(
-        sprintf("R-hat at most %.2f", d$max_rhat),
-        if (!is.na(d$min_ess)) sprintf(", ESS at least %.0f", d$min_ess),
+        sprintf("largest R-hat %.2f", d$max_rhat),
+        if (!is.na(d$min_ess)) sprintf(", smallest~ESS~%.0f", d$min_ess),
         # No table has it.
         sprintf("~(%s)", grep("^[fub]\\[", d$least, value = TRUE))
       )
