@@ -13,12 +13,18 @@ class_weights_of <- function(wish, levels, codes, weights, among = 2) {
     }, 1)
     return(stats::setNames(sum(size) / (among * size), levels))
   }
-  unknown <- setdiff(names(wish), levels)
+  unknown <- if (is.null(names(wish))) wish else setdiff(names(wish), levels)
   if (length(unknown)) {
     bk_abort(
-      "argument", "`class_weights` names no class of the response.",
-      paste0("Found: ", list_some(quoted(unknown)), "."),
-      paste0("Accepted: ", list_some(quoted(levels)), "."),
+      "argument", if (is.numeric(unknown)) {
+        "`class_weights` has no names: which class has which weight?"
+      } else {
+        "`class_weights` names no class of the response."
+      },
+      paste0("Found: ", list_some(if (is.numeric(unknown)) unknown else quoted(unknown)), "."),
+      sprintf(
+        "Accepted: numbers named by %s, as c(\"%s\" = 5).", list_some(quoted(levels)), last(levels)
+      ),
       column = "class_weights", found = unknown, expected = levels
     )
   }
