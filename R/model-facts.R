@@ -207,9 +207,6 @@ extras.bsvm <- function(object) {
     if (length(object$given_up)) given_up_note(object), inflated_note(object),
     few_groups_note(object), single_rows_note(object),
     if (isTRUE(object$check$one_class > 0.5)) one_class_note(object), many_variances_note(object),
-    if (isTRUE(object$check$k > 0.7)) {
-      "The posterior is far from the Gaussian here: use method = \"gibbs\"."
-    },
     if (!is.null(object$imputed)) missing_note(object),
     if (length(object$design$smooths)) process_note(object)
   ))

@@ -246,8 +246,8 @@ apart_lines <- function(diagnostics, weights = TRUE) {
   paste0(
     if (weights) sprintf("Predictions average the chains (%s). ", apart$weights),
     sprintf(
-      "Their predictions differ by %s of a posterior sd (%s in a tenth of rows).",
-      format_share(apart$size[[1]]), format_share(apart$size[[2]])
+      "%s predictions differ by %s of a posterior sd (%s in a tenth of rows).",
+      if (weights) "Their" else "The chains'", format_share(apart$size[[1]]), format_share(apart$size[[2]])
     ),
     # Fits of before 0.13.0 have none.
     if (!is.null(apart$error)) {

@@ -106,6 +106,15 @@ test_that("heads have four lines: no data and no long formula in the call of any
   expect_match(printed(bsvm(dots, rows, method = "vb", threads = 1))[2], "formula = dots")
 })
 
+test_that("lines break between arguments and after units, not within", {
+  text <- "rbf(lengthscale = 0.718, variance = 120) 46.7 % d[1:3, ]"
+  for (width in 8:40) {
+    lines <- wrapped(text, width)
+    expect_identical(paste(lines, collapse = " "), text)
+    expect_no_match(lines, "=$|^=|^%|^\\]|1:3,$")
+  }
+})
+
 test_that("print() says what importance sampling finds wrong, not in the title", {
   fit <- suppressWarnings(bkm(am ~ wt + hp, mtcars, threads = 1))
   fit$check$k <- 0.9
