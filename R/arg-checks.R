@@ -42,9 +42,9 @@ check_learning_rate <- function(x, name) {
 check_class_weights <- function(x, name) {
   if (is.null(x) || identical(x, "none") || identical(x, c("none", "balanced"))) return("none")
   if (identical(x, "balanced")) return(x)
-  good <- is.numeric(x) && length(x) > 0L && !is.null(names(x)) &&
-    all(nzchar(names(x))) && !anyDuplicated(names(x)) && all(is.finite(x)) &&
-    all(x > 0)
+  # Names that are not there are asked for where the classes are known.
+  named <- is.null(names(x)) || (all(nzchar(names(x))) && !anyDuplicated(names(x)))
+  good <- is.numeric(x) && length(x) > 0L && named && all(is.finite(x)) && all(x > 0)
   if (!good) abort_argument(x, name, "\"none\", \"balanced\", or positive numbers named by classes")
   x
 }

@@ -59,7 +59,7 @@ nearest_argument <- function(name, has, moved = character()) {
   known <- c(has, setdiff(names(moved), has))
   distance <- utils::adist(plain_name(name), plain_name(known))[1L, ]
   size <- nchar(plain_name(name))
-  near <- known[distance <= min(2, size / 2) & distance == min(distance, Inf)]
+  near <- known[distance <= min(2, size / 3) & distance == min(distance, Inf)]
   # A slip of one letter, or the same name in other letters; short names are near to anything.
   slip <- size > 3L && any(distance <= 1)
   said <- if (!slip) said_elsewhere(name, has, moved)

@@ -125,7 +125,7 @@ get_vcov.bayeskernel_fit <- function(model, vcov = NULL, re.form = NULL, ...) {
 # coefficients none; where they cannot be seen, some may be of known groups.
 warn_known_groups <- function(model, frame) {
   safe <- isTRUE(getOption("marginaleffects_safe", TRUE))
-  if (!safe || length(model$posterior$random) == 0L) return()
+  if (!safe || !has_groups(model)) return()
   known <- tryCatch(
     {
       asked <- as.data.frame(frame$mfx@newdata)

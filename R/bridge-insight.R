@@ -45,7 +45,7 @@ model_info.bayeskernel_fit <- function(x, verbose = TRUE, ...) {
   classes <- length(x$levels)
   ordered <- identical(x$family, "ordinal")
   facts <- list(
-    is_bayesian = TRUE, is_mixed = length(x$posterior$random) > 0L, is_linear = classes == 0L,
+    is_bayesian = TRUE, is_mixed = has_groups(x), is_linear = classes == 0L,
     is_binomial = classes == 2L, is_bernoulli = classes == 2L,
     is_logit = link == "logit" && classes > 0L, is_probit = link == "probit" && classes > 0L,
     is_multinomial = classes > 2L && !ordered, is_ordinal = classes > 2L && ordered,
@@ -187,7 +187,7 @@ get_refmodel.bayeskernel_fit <- function(object, ...) {
   check_whole(object)
   known <- c(gaussian = "gaussian", logit = "binomial")
   family <- if (inherits(object, "bkm")) object$family
-  plain <- length(object$smooths) == 0L && length(object$posterior$random) == 0L
+  plain <- length(object$smooths) == 0L && !has_groups(object)
   plain <- plain && all(stats::weights(object) == 1) && all(object$offset == 0)
   if (!isTRUE(family %in% names(known)) || !plain || object$design$type == "matrix") {
     bk_abort(

@@ -8,12 +8,13 @@
 #'   scaled predictors on which the model was fitted, the scale of the priors.
 #' @param type Which covariance: `"sandwich"`, over samples, the default of support vector machines
 #'   that have it; `"posterior"`, of every fit. See `help("svm-posterior")`.
-#' @param parm Names or numbers of coefficients; default all.
+#' @param parm Names or numbers of coefficients of `coef()`; default all except those of smooths
+#'   and processes, which mean nothing one by one: see `plot(fit, "smooth")`.
 #' @param level Posterior probability of the intervals, default 0.95.
 #' @param ... No further arguments.
 #' @return `coef()` and `fixef()`: posterior means of the p fixed coefficients, penalized ones
 #'   included, named by the columns of the design. `vcov()`: their p x p posterior covariance.
-#'   `confint()`: p x 2 matrix of the posterior quantiles that `summary()` shows: those of the draws
+#'   `confint()`: matrix with a row for each of `parm`, of the posterior quantiles that `summary()` shows: those of the draws
 #'   of a sampler, those of q of a variational fit; scale of the data. The random effects are those
 #'   of [ranef()][ranef.bayeskernel_fit].
 #' @section Variational fits: A `"vb"` fit understates variances.
@@ -77,7 +78,8 @@ confint.bayeskernel_fit <- function(object, parm, level = 0.95, type = NULL, ...
   if (nrow(table) == 0L) need_linear(object)
   out <- as.matrix(table[c("lower", "upper")])
   dimnames(out) <- list(table$term, tail_names(level))
-  if (missing(parm)) return(out)
+  # Those of a curve mean nothing one by one.
+  if (missing(parm)) return(out[is.na(table$group), , drop = FALSE])
   known <- if (is.numeric(parm)) seq_len(nrow(out)) else rownames(out)
   if (!is.atomic(parm) || !all(parm %in% known)) {
     abort_argument(parm, "parm", paste("some of", list_some(quoted(rownames(out)))))

@@ -97,8 +97,6 @@ compare_terms.bayeskernel_fit <- function(object, terms = NULL, seed = 1, ...) {
   )
 }
 
-has_groups <- function(object) length(object$posterior$random) > 0L
-
 # What leaving out a row leaves in.
 rows_left_out <- "Rows are left out one by one: the random effects of their groups are known."
 

@@ -7,7 +7,7 @@ predict_slices <- function(object, newdata, ask) {
   width <- 1 + length(object$design$columns) + NCOL(newdata)
   whole <- n < 2L || n * width <= slice_size ||
     !(is.data.frame(newdata) || is.matrix(newdata) || is_sparse(newdata)) ||
-    (ask$sampled && length(object$posterior$random))
+    (ask$sampled && has_groups(object))
   if (whole) return(predict_rows(object, newdata, ask))
   if (ask$draws) check_answer_size(n, draw_count(object, ask$ndraws))
   with_seed(if (ask$sampled) ask$seed, {
@@ -25,7 +25,7 @@ predict_source <- function(object, source, ask) {
   reader <- open_source(source)
   on.exit(reader$close())
   size <- block_rows(length(source$columns))
-  if (ask$draws && length(object$posterior$random)) {
+  if (ask$draws && has_groups(object)) {
     bk_abort(
       "argument", "Draws for a row source need a model without random effects.",
       "Read the rows into data frames and predict for these.", column = "newdata"

@@ -204,6 +204,14 @@ prediction_type <- function(object, type, draws) {
       ), column = "type", found = type, expected = known
     )
   }
+  if (is_string(type) && type %in% c("class", "prob") && is_regression(object)) {
+    bk_abort(
+      "argument", "The response of the fit is a number: it has no classes.",
+      sprintf("Found: type = \"%s\".", type),
+      "Use type = \"response\". To fit classes make the response a factor.",
+      column = "type", found = type, expected = known
+    )
+  }
   if (is.null(type)) return(if (draws && !is_regression(object)) "link" else known[1])
   if (is.character(type) && isTRUE(type %in% known)) return(as.vector(type))
   check_choice(type, c(known, if (is_linear(object)) "terms"), "type")

@@ -64,8 +64,10 @@ map_covariances <- function(v, map) {
   map_slices(aperm(left, c(2, 1, 3)), map)
 }
 
+has_groups <- function(object) length(object$posterior$random) > 0L
+
 need_random <- function(object) {
-  if (length(object$posterior$random) == 0 && length(fitted_units(object)) == 0L) {
+  if (!has_groups(object) && length(fitted_units(object)) == 0L) {
     bk_abort(
       "argument", "The model has no random effects.",
       "Random terms stand in bars in the formula, as in y ~ x + (1 | g)."

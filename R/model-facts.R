@@ -59,7 +59,7 @@ linear_title <- function(object) {
   } else {
     sprintf(
       "Bayesian %s %s", switch(family, logit = "logistic", gaussian = "Gaussian", family),
-      if (length(object$posterior$random)) "mixed model" else "regression"
+      if (has_groups(object)) "mixed model" else "regression"
     )
   }
   c(model, switch(object$method,
@@ -73,7 +73,7 @@ linear_title <- function(object) {
   ))
 }
 
-# How expectation propagation went, and how far importance sampling bears it out.
+# How expectation propagation went.
 posterior_fact <- function(object) {
   check <- object$check
   if (is.null(check)) return(NULL)
@@ -81,8 +81,12 @@ posterior_fact <- function(object) {
     return("mean-field variational Bayes; expectation propagation did not settle")
   }
   passes <- ngettext(check$passes, "%.0f pass", "%.0f passes")
-  line <- sprintf("expectation propagation, %s", sprintf(passes, check$passes))
-  if (is.null(check$k) || is.na(check$k)) return(line)
+  sprintf("expectation propagation, %s", sprintf(passes, check$passes))
+}
+
+# How far importance sampling bears it out.
+pareto_fact <- function(check) {
+  if (!is.null(check$fallback) || is.null(check$k) || is.na(check$k)) return(NULL)
   # Vehtari, Simpson, Gelman, Yao and Gabry (2024): Pareto smoothed importance sampling; the limits
   # were set beside long chains.
   word <- if (check$k < 0.5) {
@@ -92,7 +96,7 @@ posterior_fact <- function(object) {
   } else {
     "not trustworthy: use method = \"gibbs\""
   }
-  sprintf("%s; Pareto k = %.2f, %s", line, check$k, word)
+  sprintf("%.2f, %s", check$k, word)
 }
 
 # Variances are integrated over by "ep" up to a number of them.
@@ -160,6 +164,7 @@ facts.bsvm <- function(object, only = NULL) {
   missing <- missing[missing > 0]
   chosen_facts(
     only, title = paste(linear_title(object), collapse = ", "), Posterior = posterior_fact(object),
+    "Pareto k" = pareto_fact(object$check),
     Method = if (!is.null(object$chosen)) {
       sprintf("\"%s\", chosen %s", object$method, object$chosen)
     },
@@ -202,9 +207,6 @@ extras.bsvm <- function(object) {
     if (length(object$given_up)) given_up_note(object), inflated_note(object),
     few_groups_note(object), single_rows_note(object),
     if (isTRUE(object$check$one_class > 0.5)) one_class_note(object), many_variances_note(object),
-    if (isTRUE(object$check$k > 0.7)) {
-      "The posterior is far from the Gaussian here: use method = \"gibbs\"."
-    },
     if (!is.null(object$imputed)) missing_note(object),
     if (length(object$design$smooths)) process_note(object)
   ))

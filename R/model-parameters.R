@@ -84,7 +84,7 @@ fixed_parameters <- function(object, level) {
   )
   if (!is.null(object$draws)) table <- with_convergence(table, object)
   group <- inclusion <- prior <- rep(NA_real_, nrow(table))
-  for (smooth in object$smooths) group[unlist(smooth$blocks)] <- smooth$label
+  for (smooth in object$smooths) group[c(smooth$fixed, unlist(smooth$blocks))] <- smooth$label
   selection <- object$posterior$selection
   inclusion[selection$columns] <- selection$polished %||% selection$inclusion
   if (!is.null(selection)) prior[selection$columns] <- selection$prior
@@ -318,7 +318,7 @@ bark_words <- function(names) {
   known <- c(
     sigma = "sd of the noise (sigma)", J = "kernels (J)", m = "places of kernels (m)",
     d = "predictors in (d)", q0 = "prior inclusion (q0)", q1 = "same, next to one in (q1)",
-    "sigma2[linear]" = "variance of slopes (sigma2[linear])"
+    epsilon = "coefficient scale (epsilon)", "sigma2[linear]" = "variance of slopes (sigma2[linear])"
   )
   cut <- sub("^cut.(.*).$", "cut point \\1 (cut[\\1])", names)
   ifelse(names %in% names(known), known[names], cut)

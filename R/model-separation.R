@@ -49,7 +49,7 @@ separation_remedy <- function(fit, selects) {
     sprintf(paste("Hold the penalty, `penalty = 1`, or make", rare), maker, 10L, 10L)
   } else if (is.numeric(fit$penalty)) {
     "Raise `penalty`."
-  } else if (length(fit$smooths) + length(fit$posterior$random) > 0L) {
+  } else if (length(fit$smooths) > 0L || has_groups(fit)) {
     sprintf(
       paste("Choose a prior of your own, `prior = %s_prior(beta_var = 1)`, or make", rare),
       maker, maker, 2L, 2L

@@ -142,17 +142,16 @@ facts.seqkr <- function(object, only = NULL) {
     ),
     Particles = sprintf(
       "%d, moves \"%s\"%s", object$particles, object$moves,
-      if (object$moves == "rj") sprintf(", %d a row", object$sweeps) else ""
+      if (object$moves == "rj") sprintf(", %d sweeps a row", object$sweeps) else ""
     ),
-    "Log evidence" = format(object$log_evidence, digits = 6, nsmall = 2),
     "Effective" = sprintf(
       "%.0f %% of particles (median), at least %.0f %%; resampled %.0f times%s",
       100 * stats::median(steps$ess) / object$particles, 100 * min(steps$ess) / object$particles,
       sum(steps$resampled),
-      if (any(steps$stages > 1)) sprintf(", %d taken by parts", sum(steps$stages > 1)) else ""
+      if (any(steps$stages > 1)) sprintf(", in several steps for %d", sum(steps$stages > 1)) else ""
     ),
     Cost = sprintf(
-      "%s ms a row, the stream's state %s",
+      "%s ms a row, %s for the state of the stream",
       format(1000 * stats::median(utils::tail(steps$seconds, 100)), digits = 2),
       format_bytes(as.double(utils::object.size(object$state)))
     )

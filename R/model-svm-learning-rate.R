@@ -13,12 +13,18 @@ class_weights_of <- function(wish, levels, codes, weights, among = 2) {
     }, 1)
     return(stats::setNames(sum(size) / (among * size), levels))
   }
-  unknown <- setdiff(names(wish), levels)
+  unknown <- if (is.null(names(wish))) wish else setdiff(names(wish), levels)
   if (length(unknown)) {
     bk_abort(
-      "argument", "`class_weights` names no class of the response.",
-      paste0("Found: ", list_some(quoted(unknown)), "."),
-      paste0("Accepted: ", list_some(quoted(levels)), "."),
+      "argument", if (is.numeric(unknown)) {
+        "`class_weights` has no names: which class has which weight?"
+      } else {
+        "`class_weights` names no class of the response."
+      },
+      paste0("Found: ", list_some(if (is.numeric(unknown)) unknown else quoted(unknown)), "."),
+      sprintf(
+        "Accepted: numbers named by %s, as c(\"%s\" = 5).", list_some(quoted(levels)), last(levels)
+      ),
       column = "class_weights", found = unknown, expected = levels
     )
   }
@@ -281,8 +287,7 @@ few_groups_note <- function(object) {
 
 # The likelihood that is too sure of its rows is so of its groups.
 inflated_note <- function(object) {
-  if (is_pseudo(object) && length(object$posterior$random) > 0L &&
-    isTRUE(object$learning_rate > 0.75)) {
+  if (is_pseudo(object) && has_groups(object) && isTRUE(object$learning_rate > 0.75)) {
     paste(
       "The sd of the groups is inflated at learning_rate = 1; see",
       "help(\"svm-posterior\"). learning_rate = \"calibrated\" with",

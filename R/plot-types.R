@@ -205,8 +205,10 @@ telling_coefficients <- function(x) {
 
 check_picture <- function(known, type, given) {
   drawn <- names(known)[vapply(known, refusal, "", given) == ""]
-  if (!(is_string(type) && type %in% names(known))) check_choice(type, drawn, "type")
-  refused <- refusal(known[[type]], given)
+  kinds <- c(names(known), names(pictures_elsewhere))
+  if (!(is_string(type) && type %in% kinds)) check_choice(type, drawn, "type")
+  picture <- known[[type]]
+  refused <- if (is.null(picture)) pictures_elsewhere[[type]] else refusal(picture, given)
   if (refused != "") {
     bk_abort(
       "argument", sprintf("There is no \"%s\" plot of this fit.", type),
@@ -216,6 +218,23 @@ check_picture <- function(known, type, given) {
   }
   type
 }
+
+# Why a model has no plot of a type that others have.
+pictures_elsewhere <- c(
+  coef = "Its function has no coefficients: \"partial\" shows the effect of a predictor.",
+  ranef = "It has no random effects.", smooth = "It has no smooth terms.",
+  inclusion = "It has no selection of predictors.",
+  boundary = "Boundaries are of classifiers with kernels: \"partial\" shows effects.",
+  lengthscales = "Length-scales are of kernels of gpsvm().", scales = "Kernel scales are of bark().",
+  kernels = "A number of kernels is learned by bark() and seqkr().",
+  weights = "Weights of kernels are of mkprobit().",
+  projection = "Learned directions are of klr().",
+  residuals = "It has no residuals of a numeric response: see \"calibration\".",
+  qq = "It has no residuals of a numeric response: see \"calibration\".",
+  predictive = "It has no numeric response: see \"calibration\".",
+  fit = "It has no numeric response: see \"calibration\".",
+  bound = "It has no variational bound."
+)
 
 # Titles are one text, or what plotmath draws.
 check_title <- function(main) {
@@ -410,7 +429,7 @@ pictures.bark <- function(object) {
     })
   )
   if (is_regression(object)) all <- c(all, residual_pictures(object))
-  if (length(object$posterior$random)) all$ranef <- picture(
+  if (has_groups(object)) all$ranef <- picture(
     draw_random_effects, data = random_effect_data, gg = gg_random_effects
   )
   all

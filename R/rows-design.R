@@ -259,6 +259,7 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
   n <- nrow(x)
   weights <- as.double(frame[["(weights)"]] %||% rep(1, n))
   response <- read_response(frame$y, "y", kind, rows)
+  warn_response_column(x, response)
   offset_rows <- frame[["(offset)"]]
   values <- if (modelled) x[, -1L, drop = FALSE]
   copies <- several_copies(weights)

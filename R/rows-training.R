@@ -308,6 +308,7 @@ predictor_rows <- function(model, given, kind, settings) {
   check_columns(moments, x, columns, usable$keep)
   response <- read_response(y, "y", kind, usable$keep)
   if (!identical(colnames(x), columns)) colnames(x) <- columns
+  warn_response_column(x, response)
   out <- place_predictors(
     x, moments, settings, rows_counted(model, weights, !is.null(counted), settings)
   )

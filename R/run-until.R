@@ -228,9 +228,9 @@ until_line <- function(diagnostics) {
     if (!is.null(end)) {
       sprintf(
         if (end$reached) {
-          "The chains agree: %s after %.0f sweeps each."
+          "The chains agree: the goal, %s, is reached after %.0f sweeps each."
         } else {
-          "The chains do NOT yet agree: %s was not reached in %.0f sweeps each."
+          "The chains do NOT yet agree: the goal, %s, is not reached in %.0f sweeps each."
         }, end$goal, diagnostics$sweeps
       )
     },
@@ -246,8 +246,8 @@ apart_lines <- function(diagnostics, weights = TRUE) {
   paste0(
     if (weights) sprintf("Predictions average the chains (%s). ", apart$weights),
     sprintf(
-      "Their predictions differ by %s of a posterior sd (%s in a tenth of rows).",
-      format_share(apart$size[[1]]), format_share(apart$size[[2]])
+      "%s predictions differ by %s of a posterior sd (%s in a tenth of rows).",
+      if (weights) "Their" else "The chains'", format_share(apart$size[[1]]), format_share(apart$size[[2]])
     ),
     # Fits of before 0.13.0 have none.
     if (!is.null(apart$error)) {

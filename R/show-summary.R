@@ -88,15 +88,15 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
   exp <- check_flag(exp, "exp")
   if (exp) rows <- odds_ratios(object, rows, "exp")
   parts <- shown_parts(object, rows)
-  matrices <- lapply(parts$tables, function(table) {
+  matrices <- lapply(parts$rows, function(table) {
     if (nrow(table) > 0L) parameter_matrix(table)
   })
   # A linear model has coefficients, were it none.
   if (is.null(matrices$coefficients) && any(rows$effect == "ran_pars")) {
-    matrices$coefficients <- parameter_matrix(parts$tables$coefficients)
+    matrices$coefficients <- parameter_matrix(parts$rows$coefficients)
   }
   structure(
-    c(matrices, parts[names(parts) != "tables"], list(
+    c(matrices, parts, list(
       n = object$n, method = object$method,
       measures = if (!is.null(newdata)) prediction_measures(object, newdata, y),
       exp = exp, notes = c(extra$notes, class_hints(object)),
@@ -106,10 +106,10 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
   )
 }
 
-# What both a fit and its summary print: `tables`, rows of parameters() by the table that they are
-# in; `rows`, those that are shown. Scales of kernels do not tell how much a predictor matters, so
-# they come with the range of its partial effect. The coefficients of a smooth mean nothing one by
-# one: they belong to the curve, whose table says more.
+# What both a fit and its summary print, such as `rows`, those of parameters() by the table that
+# they are in. Scales of kernels do not tell how much a predictor matters, so they come with the
+# range of its partial effect. The coefficients of a smooth mean nothing one by one: they belong to
+# the curve, whose table says more.
 shown_parts <- function(object, rows, only = NULL) {
   names <- c("coefficients", "selection", "scales", "variances", "parameters")
   table <- c(
@@ -126,18 +126,13 @@ shown_parts <- function(object, rows, only = NULL) {
     if (any(own$effect == "scale")) own$range <- unname(partial_ranges(object)[own$term])
     tables[[name]] <- own[order(-inclusion, -abs(own$range %||% own$estimate)), ]
   }
-  shown <- tables
-  hidden <- if (length(object$smooths)) smooth_columns(object)
-  shown$coefficients <- shown$coefficients[!(rownames(shown$coefficients) %in% hidden), ]
   call <- object$call
   typed <- call[["formula"]]
-  # The formula itself where the call has its name, or what makes it.
-  plain <- is.call(typed) && identical(typed[[1L]], as.name("~"))
-  if (!is.null(typed) && !plain && inherits(object$formula, "formula")) {
-    call$formula <- object$formula
-  }
+  # The formula itself, if it is short, where the call has its name, or what makes it.
+  short <- inherits(object$formula, "formula") && length(deparse(object$formula)) == 1L
+  if (!is.null(typed) && !is_formula(typed) && short) call$formula <- object$formula
   list(
-    tables = tables, smooths = if (length(object$smooths)) smooth_table(object), rows = shown,
+    rows = tables, smooths = if (length(object$smooths)) smooth_table(object),
     narrow = if (length(object$smooths)) narrow_smooths(object),
     facts = c(facts(object, only), Dropped = if (length(object$dropped)) dropped_fact(object)),
     levels = object$levels, call = call,
@@ -181,7 +176,8 @@ print.summary.bayeskernel_fit <- function(
   print_tables(x, digits, max_rows = 60L)
   print_measures(x$measures, digits)
   if (!x$detail) {
-    print_facts(x$facts[setdiff(names(x$facts), c(facts_at_head, "Smooths", "Noise"))], "\n")
+    hidden <- c(facts_at_head, "Smooths", "Noise", checks_that_hold(x$facts))
+    print_facts(x$facts[setdiff(names(x$facts), hidden)], "\n")
   }
   for (line in c(x$notes, if (x$detail) x$details, quality_note(x))) print_line(line)
   invisible(x)
@@ -189,21 +185,24 @@ print.summary.bayeskernel_fit <- function(
 
 # Title with how the posterior was found, the call, and the rows.
 print_head <- function(x) {
-  # A check that went well is a detail.
-  how <- sub("; Pareto k = .*, ok$", "", x$facts$Posterior %||% "")
-  how <- sub(", [0-9]+ pass(es)?", "", how)
+  how <- sub(", [0-9]+ pass(es)?", "", x$facts$Posterior %||% "")
   title <- paste(c(x$facts$title, if (nzchar(how)) how), collapse = ", ")
   groups <- if (length(x$facts$Groups)) paste("groups:", paste(x$facts$Groups, collapse = ", "))
   rows <- paste(c(x$facts$Rows, groups), collapse = "; ")
-  print_header(title, x$call)
+  print_header(title, x$call, lines = 2L)
   print_facts(list(Rows = rows), "\n")
+}
+
+# A check that went well is a detail.
+checks_that_hold <- function(facts) {
+  if (any(endsWith(facts[["Pareto k"]] %||% "", ", ok"))) "Pareto k"
 }
 
 facts_at_head <- c("title", "Posterior", "Rows", "Groups")
 
 # What print() of a fit says in addition to its tables.
 facts_in_short <- c(
-  "Selection", "Not settled", "Missing", "Processes", "Kernel", "Kernels", "LOO", "Not tuned",
+  "Pareto k", "Selection", "Not settled", "Missing", "Processes", "Kernel", "Kernels", "LOO", "Not tuned",
   "Inducing", "Spaces", "Weights", "Projection", "Agreement", "Fit", "Counts", "Chains", "Noise",
   "Dropped"
 )
@@ -224,7 +223,7 @@ print.bayeskernel_fit <- function(x, digits = max(3L, getOption("digits") - 3L),
     rows[!(rows$effect %in% c("ran_pars", "function")), ]
   })
   print_tables(parts, digits, max_rows = 15L)
-  if (length(x$posterior$random) > 0L) {
+  if (has_groups(x)) {
     cat("Variance components:\n")
     print_varcorr(group_covariances(x), digits)
     cat("\n")
@@ -232,8 +231,9 @@ print.bayeskernel_fit <- function(x, digits = max(3L, getOption("digits") - 3L),
   facts <- parts$facts
   # The last line says it, too.
   if (any(grepl("they agree", facts$Chains))) facts$Chains <- NULL
-  if (length(x$posterior$random) > 0L) facts$Noise <- NULL
-  print_facts(facts[names(facts) %in% facts_in_short], "\n")
+  if (has_groups(x)) facts$Noise <- NULL
+  shown <- setdiff(facts_in_short, checks_that_hold(facts))
+  print_facts(facts[names(facts) %in% shown], "\n")
   print_line(convergence_line(parts))
   for (line in class_hints(x)) print_line(line)
   if (!is.null(x$draws)) {
@@ -404,8 +404,8 @@ sampler_line <- function(d) {
       "some stand still, each elsewhere (R-hat is infinite)"
     } else {
       paste0(
-        sprintf("R-hat at most %.2f", d$max_rhat),
-        if (!is.na(d$min_ess)) sprintf(", ESS at least %.0f", d$min_ess),
+        sprintf("largest R-hat %.2f", d$max_rhat),
+        if (!is.na(d$min_ess)) sprintf(", smallest~ESS~%.0f", d$min_ess),
         # No table has it.
         sprintf("~(%s)", grep("^[fub]\\[", d$least, value = TRUE))
       )

@@ -76,7 +76,7 @@ tidy.bayeskernel_fit <- function(x, effects = NULL, conf.int = FALSE, conf.level
   if (check_flag(exponentiate, "exponentiate")) rows <- odds_ratios(x, rows, "exponentiate")
   smooths <- smooth_rows(x)
   # Columns of curves mean nothing one by one.
-  curves <- rows$effect == "fixed" & (!is.na(rows$group) | rows$term %in% smooth_columns(x))
+  curves <- rows$effect == "fixed" & !is.na(rows$group)
   rows <- rbind(tidy_rows(rows[!curves, ]), smooths)
   rows <- rows[order(match(rows$effect, known)), ]
   rows <- rows[rows$effect %in% effects, ]
@@ -111,7 +111,7 @@ smooth_rows <- function(x) {
 
 # Normal intervals: exact for "vb", close for draws of so many effects.
 tidy_effects <- function(x, level) {
-  if (length(x$posterior$random) == 0L && length(fitted_units(x)) == 0L) return(NULL)
+  if (!has_groups(x) && length(fitted_units(x)) == 0L) return(NULL)
   effects <- as.data.frame(ranef.bayeskernel_fit(x))
   table <- coef_table(effects$condval, effects$condsd, level = level)
   tidy_rows(

@@ -93,6 +93,23 @@ warn_dropped <- function(constant, aliased) {
   )
 }
 
+# Columns of a matrix that are the response, or codes of its classes that begin with 0 or 1.
+warn_response_column <- function(x, response) {
+  y <- response$y
+  codes <- if (length(response$levels)) as.double(match(y, sort(unique(y))))
+  first <- seq_len(min(10L, nrow(x)))
+  for (values in unique(c(list(y), if (length(codes)) list(codes, codes - 1)))) {
+    at <- which(colSums(x[first, , drop = FALSE] != values[first]) == 0)
+    same <- Filter(function(j) isTRUE(all(x[, j] == values)), at)
+    for (name in colnames(x)[same]) {
+      bk_warn(
+        "response", fit_header("Column `%s` of x equals the response.", name),
+        "It predicts itself: leave it out of x.", column = name
+      )
+    }
+  }
+}
+
 # How the columns `by` make the columns `lost`, which were dropped.
 determined_columns <- function(x, by, lost, center, scale, mean) {
   out <- list(by = by, lost = lost, center = center[by], scale = scale[by], mean = mean[lost])

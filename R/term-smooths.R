@@ -368,12 +368,6 @@ smooth_summary <- function(smooth) {
 
 plain_smooths <- function(object) Filter(function(smooth) !isTRUE(smooth$process), object$smooths)
 
-# Names of the unpenalized columns of smooths.
-smooth_columns <- function(object) {
-  at <- unlist(lapply(plain_smooths(object), `[[`, "fixed"))
-  if (length(at)) names(stats::coef(object))[at]
-}
-
 # Effective degrees of freedom of each smooth. A penalized column with prior variance t counts 1 - v
 # / t, where v is its posterior variance given t; an unpenalized one counts 1. With expectation
 # propagation the sum is averaged over the values of t. Draws do not say what v is given t: NA.

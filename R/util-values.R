@@ -93,11 +93,11 @@ print_facts <- function(facts, after = "") {
   # Where names leave too little room for values these do not stand in a column.
   if (2L * indent > text_width()) {
     text <- paste0(names(facts), ": ", vapply(facts, paste, "", collapse = ", "))
-    writeLines(strwrap(text, text_width(), exdent = 4L))
+    writeLines(wrapped(text, text_width(), exdent = 4L))
     facts <- NULL
   }
   for (k in seq_along(facts)) {
-    text <- strwrap(paste(facts[[k]], collapse = ", "), text_width() - indent)
+    text <- wrapped(paste(facts[[k]], collapse = ", "), text_width() - indent)
     cat(paste(c(labels[k], rep(strrep(" ", indent - 1L), length(text) - 1L)),
       text,
       collapse = "\n"
@@ -106,28 +106,49 @@ print_facts <- function(facts, after = "") {
   cat(after)
 }
 
-# Title, the call in at most `lines` lines, and facts in aligned "name: value" lines. No line of the
-# call ends in "=".
+# Title, the call in at most `lines` lines, and facts in aligned "name: value" lines. An argument of
+# more than a line, as the data that do.call() puts there, is "...", unless it is the formula.
 print_header <- function(title, call = NULL, facts = NULL, lines = 4L) {
   print_line(title)
   if (!is.null(call)) {
     # Names that are no text of their encoding cannot be deparsed.
-    text <- tryCatch(deparse(call), error = function(e) paste0(deparse1(call[[1L]]), "(...)"))
-    text <- gsub(" = ", "#=#", paste(trimws(text), collapse = " "), fixed = TRUE)
-    text <- gsub("#=#", " = ", strwrap(text, text_width() - 7L), fixed = TRUE)
+    text <- tryCatch(
+      {
+        long <- vapply(as.list(call), function(x) {
+          !is_formula(x) && length(deparse(x, nlines = 2L)) > 1L
+        }, NA)
+        call[long] <- list(quote(...))
+        deparse(call)
+      },
+      error = function(e) paste0(deparse1(call[[1L]]), "(...)")
+    )
+    text <- wrapped(paste(trimws(text), collapse = " "), text_width() - 7L)
     if (length(text) > lines) {
-      text <- c(text[seq_len(lines - 1L)], strtrim(text[lines], text_width() - 12L))
-      text[lines] <- paste(text[lines], "...")
+      end <- strtrim(text[lines], text_width() - 12L)
+      if (end != text[lines]) end <- sub(" [^ ]*$", "", end)
+      text <- c(text[seq_len(lines - 1L)], paste(end, "..."))
     }
     cat("Call: ", paste(text, collapse = "\n        "), "\n", sep = "")
   }
   print_facts(facts, "\n")
 }
 
+is_formula <- function(x) is.call(x) && identical(x[[1L]], as.name("~"))
+
 text_width <- function() max(40L, getOption("width") - 1L)
 
 # A tilde stands for a space at which no line is broken.
-print_line <- function(text) writeLines(gsub("~", " ", strwrap(text, text_width())))
+print_line <- function(text) writeLines(gsub("~", " ", wrapped(text, text_width())))
+
+# Lines of text, none broken within "a = 1", "5 %" or "x[1:3, ]".
+wrapped <- function(text, width, ...) {
+  apart <- c(" = ", " %", ", ]")
+  joined <- gsub(" ", "#", apart)
+  for (k in 1:3) text <- gsub(apart[k], joined[k], text, fixed = TRUE)
+  text <- strwrap(text, width, ...)
+  for (k in 1:3) text <- gsub(joined[k], apart[k], text, fixed = TRUE)
+  text
+}
 
 # A table of text. Where it is wider than the screen the columns in `wrap` take more lines.
 print_columns <- function(table, wrap) {

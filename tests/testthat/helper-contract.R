@@ -179,7 +179,7 @@ contract_list <- function() {
     }, imputes = TRUE, groups = "g"),
     case("vb, smooth", function(data, ..., method = "vb") {
       flat(bsvm)(y ~ x1 + s(x2, k = 5), data, threads = 1, tol = 1e-12, ..., method = method)
-    }, columns = c("(Intercept)", "x1", "s(x2).fx1")),
+    }, columns = c("(Intercept)", "x1")),
     case("vb, process", function(data, ..., method = "vb") {
       flat(bkm)(
         y ~ x1 + gp(x2, kernel = rbf(0.7), inducing = places) + (1 | g), data,
@@ -237,7 +237,7 @@ contract_list <- function() {
     }, groups = "g", links = FALSE, data = a_number),
     case("ep, smooth", function(data, ...) {
       flat(bsvm)(y ~ x1 + s(x2, k = 5), data, method = "ep", threads = 1, tol = 1e-9, ...)
-    }, columns = c("(Intercept)", "x1", "s(x2).fx1")),
+    }, columns = c("(Intercept)", "x1")),
     case("bkm, gibbs, logit, selection", function(data, ...) {
       quick_bkm(y ~ x1 + x2 + (1 | g), data, select = ~x1, prior = bkm_prior(rho = 0.3), ...)
     }, exact = FALSE, groups = "g"),

@@ -119,6 +119,11 @@ test_that("an unknown argument brings the nearest, and those that there are", {
   expect_bk_error(f(allow.new.levels = TRUE), "argument", "new groups")
   expect_bk_error(gpsvm(y ~ x, cost = 1,
     method = "vb", tune = FALSE), "argument", "`cost` try `kernel = rbf[(]")
+  # Two letters of four are another word.
+  g <- function(x, tune, ...) check_no_dots(...)
+  environment(g) <- asNamespace("bayeskernel")
+  expect_no_match(conditionMessage(expect_bk_error(g(tipe = 1), "argument", "tipe")), "Instead")
+  expect_bk_error(g(tone = 1), "argument", "try `tune`")
   error <- expect_bk_error(f(zzz = stop("never")), "argument", "zzz")
   expect_no_match(conditionMessage(error), "Instead")
   d <- data.frame(y = gl(2, 5), x = 1:10)
@@ -134,6 +139,7 @@ test_that("arguments of other packages bring what to write here", {
     list(gpsvm, "sigma", "kernlab's sigma"), list(bsvm, "cost", "penalty = 2 / C"),
     list(bsvm, "class.weights", "`class_weights`"), list(gpsvm, "prob.model", "every fit"),
     list(bkm, "cross", "loo"), list(bsvm, "sigma", "a kernel's width|gpsvm"),
+    list(gpsvm, "type", "of predict"), list(bark, "type", "of predict"),
     # lme4, mgcv
     list(bkm, "nAGQ", "quadrature"), list(bkm, "REML", "averaged over"),
     list(bkm, "k", "s\\(x, k = 10"), list(bkm, "sp", "learned"), list(bkm, "gamma", "learned"),

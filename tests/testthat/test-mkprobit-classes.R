@@ -134,6 +134,7 @@ test_that("weights of classes that cannot be are refused", {
   }
   refused(class_weights = "even", says = "balanced")
   refused(class_weights = c(z = 2), says = "names no class")
+  refused(class_weights = c(1, 5), says = "no names")
   refused(class_weights = "balanced", method = "gibbs", says = "method = \"vb\"")
   refused(class_weights = "balanced", coefficients = "weights", says = "process")
 })

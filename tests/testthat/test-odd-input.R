@@ -148,3 +148,41 @@ test_that("codes of classes are not called counts before they are refused", {
     )
   }
 })
+
+test_that("a column of x that is the response is warned of by every model, once", {
+  set.seed(3)
+  x <- cbind(a = rnorm(40), z = rnorm(40))
+  short <- list(ndraws = 20, chains = 1, until = NULL, control = list(warmup = 20))
+  models <- list(
+    bkm = list(), bsvm = list(method = "vb"), gpsvm = list(tune = FALSE, inducing = 10),
+    mkprobit = list(tune = FALSE), bark = short, klr = short,
+    seqkr = list(particles = 10, tune = FALSE)
+  )
+  equal <- function(name, x, y) {
+    found <- character()
+    withCallingHandlers(
+      do.call(name, c(list(x, y), models[[name]], threads = 1)),
+      bayeskernel_warning = function(w) {
+        own <- inherits(w, "bayeskernel_warning_response") && grepl("equals", conditionMessage(w))
+        if (own) found <<- c(found, w$column)
+        invokeRestart("muffleWarning")
+      }
+    )
+    found
+  }
+  classes <- factor(ifelse(x[, "z"] > 0, "yes", "no"))
+  for (name in names(models)) {
+    if (name %in% c("bkm", "bark", "seqkr")) {
+      expect_identical(equal(name, x, x[, "z"]), "z", info = name)
+      expect_identical(equal(name, x, x[, "z"] + c(1e-12, rep(0, 39))), character(), info = name)
+    }
+    if (name == "seqkr") next
+    for (from in c(0, 1)) {
+      coded <- cbind(a = x[, "a"], z = as.integer(classes) - 1 + from)
+      expect_identical(equal(name, coded, classes), "z", info = name)
+    }
+    expect_identical(equal(name, x, classes), character(), info = name)
+  }
+  coded <- data.frame(x, z = as.integer(classes))
+  expect_identical(equal("bkm", coded[c("a", "z.1")], as.integer(classes) - 1), "z.1")
+})

@@ -21,6 +21,26 @@ test_that("pictures of many rows show the largest and count the others", {
   expect_true(all(c("v50", "v3") %in% sub(" .*", "", seen)) && !any(grepl("^v1 ", seen)))
 })
 
+test_that("a type that other models have is refused with the reason", {
+  kernel <- gpsvm(y ~ x1 + x2, d, tune = FALSE, inducing = 10, method = "vb", threads = 1)
+  stream <- seqkr(x2 ~ x1, d, particles = 10, tune = FALSE, seed = 1, threads = 1)
+  fits <- list(linear, number, kernel, stream)
+  # Every type is known to all models.
+  types <- unique(unlist(lapply(fits, function(fit) names(pictures(fit)))))
+  shared <- Reduce(intersect, lapply(fits, function(fit) names(pictures(fit))))
+  expect_identical(setdiff(types, c(shared, names(pictures_elsewhere))), character())
+  for (fit in fits) {
+    for (type in setdiff(names(pictures_elsewhere), names(pictures(fit)))) {
+      error <- expect_bk_error(plot(fit, type), "argument", sprintf("no \"%s\" plot", type))
+      expect_match(
+        gsub("\n +", " ", conditionMessage(error)), pictures_elsewhere[[type]], fixed = TRUE
+      )
+    }
+  }
+  expect_bk_error(plot(kernel, "coef"), "argument", "Accepted: \"boundary\"")
+  expect_bk_error(plot(kernel, "waffle"), "argument", "not valid")
+})
+
 test_that("positive, negative and unclear effects have colours of their own", {
   shades <- shade_of(c(0, 0.5, 1))
   expect_length(unique(shades), 3L)

@@ -45,7 +45,9 @@ test_that("the response is that of glm()", {
     )
   }
   expect_equal(predict(numbers, d, type = "link"), predict(numbers, d))
-  expect_bk_error(predict(numbers, d, type = "prob"), "argument", "response")
+  for (type in c("prob", "class")) {
+    expect_bk_error(predict(numbers, d, type = type), "argument", "a number.*a factor")
+  }
 })
 
 test_that("re.form = NA leaves the random effects out, and their groups", {

@@ -78,6 +78,53 @@ test_that("print() shows the formula itself, and a long call whole", {
   expect_false(any(endsWith(lines, "=")))
 })
 
+test_that("heads have four lines: no data and no long formula in the call of any model", {
+  short <- list(ndraws = 20, chains = 1, until = NULL, control = list(warmup = 20))
+  models <- list(
+    bkm = list(), bsvm = list(method = "vb"), gpsvm = list(tune = FALSE, inducing = 10),
+    mkprobit = list(tune = FALSE), bark = short, klr = short,
+    seqkr = list(particles = 10, tune = FALSE)
+  )
+  rows <- data.frame(y = rep(0:1, 20), matrix(sin(1:800), 40))
+  for (name in names(models)) {
+    if (name %in% c("gpsvm", "mkprobit")) rows$y <- factor(rows$y)
+    made <- function(...) {
+      fit <- suppressWarnings(do.call(name, c(list(...), models[[name]], threads = 1)))
+      lines <- printed(print(fit))
+      lines[seq_len(which(lines == "")[1] - 1)]
+    }
+    lines <- made(y ~ ., rows)
+    expect_match(lines[2], sprintf("Call: %s(formula = y ~ ., data = ...", name), fixed = TRUE)
+    expect_lte(length(lines), 4)
+    expect_match(made(as.matrix(rows[-1]), rows$y)[2], "(x = ..., y = ...", fixed = TRUE)
+    long <- reformulate(sprintf("%s + log(1 + %s^2)", names(rows)[-1], names(rows)[-1]), "y")
+    lines <- made(long, rows)
+    expect_lte(length(lines), 4)
+    expect_match(lines[3], "[.]{3}$")
+  }
+  dots <- y ~ .
+  expect_match(printed(bsvm(dots, rows, method = "vb", threads = 1))[2], "formula = dots")
+})
+
+test_that("lines break between arguments and after units, not within", {
+  text <- "rbf(lengthscale = 0.718, variance = 120) 46.7 % d[1:3, ]"
+  for (width in 8:40) {
+    lines <- wrapped(text, width)
+    expect_identical(paste(lines, collapse = " "), text)
+    expect_no_match(lines, "=$|^=|^%|^\\]|1:3,$")
+  }
+})
+
+test_that("print() says what importance sampling finds wrong, not in the title", {
+  fit <- suppressWarnings(bkm(am ~ wt + hp, mtcars, threads = 1))
+  fit$check$k <- 0.9
+  found <- facts(fit)
+  expect_identical(found[["Pareto k"]], "0.90, not trustworthy: use method = \"gibbs\"")
+  expect_match(found$Posterior, "^expectation propagation, [0-9]+ passes$")
+  expect_identical(checks_that_hold(list("Pareto k" = "0.30, ok")), "Pareto k")
+  expect_null(checks_that_hold(found))
+})
+
 test_that("print() tells the observations of weights, and the rows of extend()", {
   rows <- data.frame(x = sin(1:30), y = cos(1:30) + sin(1:30), n = rep(2:4, 10))
   expect_output(print(bkm(y ~ x, rows, weights = n, threads = 1)), "stand for 90 observations")

@@ -141,6 +141,11 @@ test_that("rates and weights that mean nothing are refused", {
   }
   expect_bk_error(bkm(y ~ x, d, learning_rate = 0.5, threads = 1), "argument", "hinge")
   expect_bk_error(bkm(y ~ x, d, class_weights = "balanced", threads = 1), "argument", "hinge")
+  for (f in list(bsvm, gpsvm)) {
+    expect_bk_error(f(y ~ x, d, class_weights = c(1, 5), threads = 1), "argument", "as c[(]\"")
+  }
+  hinges <- hinge(class_weights = c(1, 5))
+  expect_bk_error(bkm(y ~ x, d, family = hinges, threads = 1), "argument", "no names")
   expect_no_error(bkm(y ~ x, d, family = hinge(learning_rate = 1), threads = 1))
 })
 

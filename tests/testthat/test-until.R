@@ -21,7 +21,9 @@ test_that("bark() by default agrees on a smooth function, and says so", {
     fit <- bark(x, f + rnorm(100, 0, 0.3), seed = 1, control = list(progress = FALSE))
   )
   expect_lte(max(fit$diagnostics$table$rhat), 1.05)
-  expect_match(capture.output(print(fit)), "The chains agree: R-hat at most 1.05", all = FALSE)
+  said <- "The chains agree: the goal, R-hat at most 1.05, is reached after [0-9]+ sweeps"
+  expect_match(paste(capture.output(print(fit)), collapse = " "), said)
+  expect_match(capture.output(print(fit)), "draws, warmup [0-9]+: largest R-hat 1.0", all = FALSE)
   expect_lt(sqrt(mean((predict(fit) - f)^2)), 0.15)
 })
 
@@ -60,7 +62,7 @@ test_that("the cap warns once and says how to go on", {
     class = "bayeskernel_warning_convergence"
   )
   expect_equal(capped$diagnostics$sweeps, 800)
-  expect_match(capture.output(print(capped)), "do NOT yet agree: effective", all = FALSE)
+  expect_match(capture.output(print(capped)), "do NOT yet agree: the goal, effective", all = FALSE)
   expect_warning(
     short <- rounds(until = stop_at(rhat = 1 + 1e-9, seconds = 1e-6)),
     class = "bayeskernel_warning_convergence"
