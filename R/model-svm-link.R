@@ -8,8 +8,8 @@
 # first form, `rows`, `value`, minus what they maximise, `by_variance`, the same by the first form,
 # `loss`, the mean log-loss of these rows, `log_prob`, of each row's class given the other rows
 # where these are all, `robust`, whether m and v are those of a normal law with the quantiles of the
-# draws, and `new`, another such list for rows of groups that the fit has not seen; or of `why` there
-# is none.
+# draws, and `new`, another such list for rows of groups that the fit has not seen; or of `why`
+# there is none.
 
 most_link_rows <- 20000L
 

@@ -55,9 +55,9 @@
 #'   predictor changes. It is an average over up to 200 rows in which everything else stays what it
 #'   is. Intervals are of up to 600 draws; a posterior mode has none.
 #' * `"calibration"`: predicted probability against observed frequency, see [calibration()]; of more
-#'   than two classes, how often the predicted class is right. `bkm()` with `"ep"`, `bsvm()`, `gpsvm()`
-#'   and `mkprobit()` predict each row from the others. Where a fit cannot, the title says so: give
-#'   `newdata`.
+#'   than two classes, how often the predicted class is right. `bkm()` with `"ep"`, `bsvm()`,
+#'   `gpsvm()` and `mkprobit()` predict each row from the others. Where a fit cannot, the title says
+#'   so: give `newdata`.
 #' * `"trace"`: draws by chain; of `seqkr()` log evidence and effective particles by row.
 #' * `"fit"`: observed against fitted values with prediction intervals; of classes `"calibration"`;
 #'   of `seqkr()` with one predictor the curve.

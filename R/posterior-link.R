@@ -98,8 +98,8 @@ judge <- function(prob, true) {
   data.frame(probability = best$prob, happened = true == best$class)
 }
 
-# A fit with the log probabilities `loo` of its classes `y`, each given the other rows, from those of
-# all classes; of more than two also with `judged`.
+# A fit with the log probabilities `loo` of its classes `y`, each given the other rows, from those
+# of all classes; of more than two also with `judged`.
 add_left_out <- function(fit, log_prob, y) {
   fit$loo <- log_prob[cbind(seq_along(y), y)]
   if (ncol(log_prob) > 2L) fit$judged <- judge(normalise_rows(exp(log_prob)), y)
