@@ -381,16 +381,16 @@ score_coordinates <- function(process, prior) {
 # What a search takes off a score, a sum of log probabilities of `rows` rows: `weight` times t^2 of
 # the log ratio t of each parameter to its start (an eighth is a standard deviation of 2), as along
 # some directions, of a variance and a length-scale that grow together, there is hardly anything to
-# choose by. The length-scales of one kernel, a family, are one such parameter, their mean, from
-# which each costs more to move: the more of them there are for the rows, up to a standard deviation
-# of about 1/2. Each could else be moved to where it predicts these rows best, and columns of noise
-# would seem to know the rows that were left out.
+# choose by. The k length-scales of one kernel, a family, are one such parameter, their mean, and
+# k - 1 ratios to it, of a smaller standard deviation, down to 1/2, the larger (k - 1)^2 is for the
+# rows. Each could else be moved to where it predicts these rows best, and columns of noise would
+# seem to know the rows that were left out.
 score_prior <- function(par, start, families = seq_along(par), rows = Inf, weight = 1 / 8) {
   t <- par - start
   size <- tabulate(families)
   common <- drop(rowsum(t, families)) / size
   apart <- t - common[families]
-  crowded <- pmin(16 * size / rows, 2)
+  crowded <- 2 * pmin((size - 1)^2 / rows, 1)
   weight * sum(common^2) + sum((weight + crowded[families]) * apart^2)
 }
 
