@@ -71,6 +71,7 @@
 #'   and `categorical()` the variance of the function at every point. Default 1.
 #' @param ard `TRUE` gives each column a length-scale of its own, all starting from `lengthscale`
 #'   (automatic relevance determination: models that learn their kernel learn which columns matter).
+#'   This overfits if there are few rows for each column; then `print()` warns of it.
 #'   Default `FALSE`; a vector of length-scales implies `TRUE`.
 #' @param columns Names or numbers of the columns that the kernel looks at;
 #'   `NULL`, the default, for all.
@@ -430,6 +431,14 @@ parameter_roles <- function(kernel) {
     if (is_ranked(leaf)) return(c("variance", rep("projection", scales)))
     c("variance", rep("lengthscale", scales), if (length(leaf$period)) "period")
   }))
+}
+
+# Which of them are a family: the length-scales of a leaf, every other one by itself.
+parameter_families <- function(kernel) {
+  roles <- parameter_roles(kernel)
+  own <- ifelse(roles == "lengthscale", 0L, seq_along(roles))
+  family <- paste(parameter_leaves(kernel)$at, own)
+  match(family, unique(family))
 }
 
 check_kernel <- function(kernel, name = "kernel") {

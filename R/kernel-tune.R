@@ -49,9 +49,7 @@ maximise_bound <- function(process, bound_at, prior, locations) {
 
 # The maximum of a score over the parameters of a kernel. From the best of a grid, in the
 # logarithms: by quadratics through what is known of the score, of three parameters and more by
-# L-BFGS-B with differences for derivatives. The score is taken less sum t^2 / (2 2^2), t the
-# logarithms of parameters over their starts: along some directions, as of a variance and a
-# length-scale that grow together, there is hardly anything to choose by.
+# L-BFGS-B with differences for derivatives. The score is taken less score_prior().
 # levels: lists of `rows`, how many are looked at, and `score`, a function of a list `kernel` (log
 #   parameters), `nugget`, `z`; the cheap ones first, of which each says better than the one before
 #   what the last one says: all estimate the same number. They give the score, -Inf where there is
@@ -65,6 +63,7 @@ maximise_score <- function(process, levels, prior, tell = function(...) NULL) {
   count <- seq_along(coordinates$roles)
   start <- coordinates$start
   if (process$nugget > 0) start <- c(start, nugget = log(process$nugget))
+  families <- coordinates$families[seq_along(start)]
   at <- function(par) {
     nugget <- if (length(par) > length(count)) exp(par[[length(par)]]) else 0
     list(kernel = coordinates$expand(par[count]), nugget = nugget, z = process$z)
@@ -76,7 +75,7 @@ maximise_score <- function(process, levels, prior, tell = function(...) NULL) {
     score <- levels[[level]]$score(at(par))
     if (is.null(score)) stop_climb()
     evaluations <<- evaluations + 1L
-    out <- score - score_prior(par, start)
+    out <- score - score_prior(par, start, families, levels[[length(levels)]]$rows)
     top <- max(out)
     if (level > best$level || top > best$bound) {
       best <<- list(level = level, bound = top, par = par, score = best_form(score))
@@ -105,8 +104,8 @@ maximise_score <- function(process, levels, prior, tell = function(...) NULL) {
 
 # The kernel and the nugget of the highest score, the one of `score` that is best where it begins,
 # by a climb from log parameters that are near: `kernel` and `nugget`, NULL after an interrupt. The
-# starts of `process` are what its prior is about.
-climb_from <- function(process, kernel, nugget, score, prior) {
+# starts of `process` are what its prior is about, on `rows` rows.
+climb_from <- function(process, kernel, nugget, score, prior, rows) {
   coordinates <- score_coordinates(process, prior)
   p <- seq_along(coordinates$roles)
   start <- c(coordinates$start, if (process$nugget > 0) log(process$nugget))
@@ -117,7 +116,7 @@ climb_from <- function(process, kernel, nugget, score, prior) {
     nugget <- if (length(par) > length(p)) exp(par[[length(par)]]) else 0
     out <- score(list(kernel = coordinates$expand(par[p]), nugget = nugget))
     if (is.null(out)) stop_climb()
-    out <- out - score_prior(par, start)
+    out <- out - score_prior(par, start, coordinates$families[seq_along(par)], rows)
     if (is.null(form)) form <<- which.max(out)
     if (out[[form]] > best$score) best <<- list(score = out[[form]], par = par)
     out[[form]]
@@ -362,9 +361,12 @@ score_coordinates <- function(process, prior) {
   projected <- roles == "projection"
   first <- which(!projected | !duplicated(ifelse(projected, leaf, 0L)))
   scales <- projected[first]
+  families <- parameter_families(process$kernel)[first]
+  families <- match(families, unique(families))
   into <- function(ends, end) c(ifelse(scales, end, ends[first]), ends[-seq_along(values)])
   list(
     start = ifelse(scales, 0, values[first]), roles = ifelse(scales, "lengthscale", roles[first]),
+    families = c(families, max(families, 0L) + 1L),
     box = list(lower = into(box$lower, log(1 / 8)), upper = into(box$upper, log(8))),
     expand = function(par) {
       out <- values
@@ -376,7 +378,21 @@ score_coordinates <- function(process, prior) {
   )
 }
 
-score_prior <- function(par, start) sum((par - start)^2) / 8
+# What a search takes off a score, a sum of log probabilities of `rows` rows: `weight` times t^2 of
+# the log ratio t of each parameter to its start (an eighth is a standard deviation of 2), as along
+# some directions, of a variance and a length-scale that grow together, there is hardly anything to
+# choose by. The k length-scales of one kernel, a family, are one such parameter, their mean, and
+# k - 1 ratios to it, of a smaller standard deviation, down to 1/2, the larger (k - 1)^2 is for the
+# rows. Each could else be moved to where it predicts these rows best, and columns of noise would
+# seem to know the rows that were left out.
+score_prior <- function(par, start, families = seq_along(par), rows = Inf, weight = 1 / 8) {
+  t <- par - start
+  size <- tabulate(families)
+  common <- drop(rowsum(t, families)) / size
+  apart <- t - common[families]
+  crowded <- 2 * pmin((size - 1)^2 / rows, 1)
+  weight * sum(common^2) + sum((weight + crowded[families]) * apart^2)
+}
 
 # Factors of all length-scales and of all variances.
 scale_grid <- function(roles) {

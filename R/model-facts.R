@@ -556,6 +556,20 @@ class_hints <- function(object) {
   )
 }
 
+# Length-scales and projections, more than an eighth of the rows that they were learned from, fit
+# what is chance in these.
+tuning_hint <- function(object) {
+  terms <- if (is_linear(object)) processes_of(object$design$smooths)
+  scales <- object$tuned$scales %||%
+    sum(lengths(lapply(terms, function(term) term$process$free)))
+  rows <- object$tuned$rows %||% object$n
+  if (scales < 2L || 8 * scales <= rows) return(NULL)
+  sprintf(
+    "%.0f length-scales or projections were learned from %.0f rows. What the fit says of these %s",
+    scales, rows, "rows, leave-one-out as well, may be too good: judge it by other rows."
+  )
+}
+
 # Of each row, as often as it counts. That of a unit of trials is known as a whole, and stands with
 # each of its rows.
 cavity_elpd <- function(object) {

@@ -144,6 +144,9 @@ tune_process <- function(process, rows, data, sample, settings) {
   if (isTRUE(found$tuned$interrupted)) stop_or_keep_tuning(settings)
   found$tuned$rows <- ncol(sample$x)
   found$tuned$by_default <- settings$by_default
+  if (found$tuned$by != "cv") {
+    found$tuned$scales <- sum(parameter_roles(process$kernel) %in% c("lengthscale", "projection"))
+  }
   # Of other rows they tell nothing.
   same <- nrow(few$x) == rows$n && all(sample$row == seq_len(rows$n))
   if (!same) found$messages <- list()
@@ -294,7 +297,7 @@ kernel_of_all <- function(process, start, few, classes, settings, tell) {
     tell(ncol(at$z))
     par$z <- at$z
     score_left_out(at$tuner, at$kernel, par, part, classes, calibrated, 3e-4)
-  }, settings$prior)
+  }, settings$prior, nrow(few$x))
   if (!is.null(found)) replace(process, c("kernel", "nugget"), found)
 }
 

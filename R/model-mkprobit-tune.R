@@ -202,7 +202,7 @@ tune_mkprobit <- function(process, spaces, points, y, classes, settings) {
   found$tuned <- list(
     by = "loo", rows = length(at), evaluations = search$evaluations, log_loss = search$loss,
     start_log_loss = first$start, fold_log_loss = folds$loss %||% NA_real_,
-    settled = search$settled, interrupted = interrupted
+    settled = search$settled, interrupted = interrupted, scales = sum(lengths(open))
   )
   found
 }
@@ -253,13 +253,17 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
   }
   lapse <- if (settings$method == "vb") usual_lapse / length(at)
   few <- max(0, 1 - length(at) / many_rows)
+  families <- lapply(spaces, function(space) {
+    if (space$kind == "kernel") parameter_families(space$kernel)
+  })
   judged <- function(log_prob, moves, variance) {
     log_prob <- lapsed(log_prob[counted, , drop = FALSE], list(lapse = lapse), classes)
     sums <- colSums(share * log_prob)
     sums[!is.finite(sums)] <- -1e300
     best <- best_sharpness(sums, control$sharpness, likely_sharpness(variance, few))
     list(
-      score = best$score - moves_penalty(moves, variance, process, settings$prior, few),
+      score = best$score -
+        moves_penalty(moves, variance, process, settings$prior, few, families, length(at)),
       sharpness = best$sharpness, loss = -best$sum / sum(share)
     )
   }
@@ -293,15 +297,19 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
 # A factor of e costs as much as an eighth of a unit of log probability; of several spaces, with as
 # many more to choose, a unit. Few rows say little of the functions' variance about their level and
 # of the constant's standard deviation, and would keep the large ones of the start: these are near 1
-# a priori, as far as `few` has it.
-moves_penalty <- function(moves, variance, process, held, few) {
+# a priori, as far as `few` has it. The length-scales of a kernel are `families` of score_prior().
+moves_penalty <- function(moves, variance, process, held, few,
+                          families = lapply(moves$scale, seq_along), rows = Inf) {
   constant <- process$intercept * exp(moves$intercept)
-  own <- c("weight", "groups", "scale")
+  own <- c("weight", "groups")
   size <- if (length(moves$weight) > 1L) 1 else 8
   from_start <- (moves$variance^2 + moves$intercept^2) / size
   from_one <- (if (is.null(held$variance)) log(variance)^2 / 4 else 0) +
     (if (constant > 0) log(constant)^2 / 8 else 0)
-  sum(unlist(moves[own], use.names = FALSE)^2) / size + (1 - few) * from_start + few * from_one
+  at <- lengths(moves$scale) > 0L
+  scales <- Map(score_prior, moves$scale[at], 0, families[at], rows, 1 / size)
+  sum(unlist(moves[own], use.names = FALSE)^2) / size + sum(unlist(scales)) +
+    (1 - few) * from_start + few * from_one
 }
 
 # Five folds of every class by chance, whatever the order of rows and classes. (With neighbors in

@@ -53,7 +53,8 @@
 #'   object a regressor the process is exact.
 #'
 #'   Hyperparameters, and weights with `kernel_weights = "learn"`, maximize the leave-one-out log
-#'   probability on at most 500 rows, without refitting, less a weak penalty. With fewer than 100
+#'   probability on at most 500 rows, without refitting, less a weak penalty. Length-scales of one
+#'   kernel are held near each other, as by [gpsvm()]. With fewer than 100
 #'   rows the penalty keeps the variance of the functions near 1, so that few rows give no sure
 #'   probabilities. Random folds then decide between the start and the optimum, from which a few
 #'   steps lead on. Subsets are not learned. Variational means are

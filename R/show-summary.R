@@ -99,7 +99,7 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
     c(matrices, parts, list(
       n = object$n, method = object$method,
       measures = if (!is.null(newdata)) prediction_measures(object, newdata, y),
-      exp = exp, notes = c(extra$notes, class_hints(object)),
+      exp = exp, notes = c(extra$notes, class_hints(object), tuning_hint(object)),
       detail = detail, details = extra$details, digits = digits
     ), extra$summary),
     class = "summary.bayeskernel_fit"
@@ -235,7 +235,7 @@ print.bayeskernel_fit <- function(x, digits = max(3L, getOption("digits") - 3L),
   shown <- setdiff(facts_in_short, checks_that_hold(facts))
   print_facts(facts[names(facts) %in% shown], "\n")
   print_line(convergence_line(parts))
-  for (line in class_hints(x)) print_line(line)
+  for (line in c(class_hints(x), tuning_hint(x))) print_line(line)
   if (!is.null(x$draws)) {
     d <- parts$diagnostics
     for (line in c(until_line(d), disagreement_line(d))) print_line(line)
