@@ -163,7 +163,7 @@ published_reasons <- list(
     chains = c("", "one run; convergence is not checked"),
     ndraws = c("", "section 4, for the selection section 4.4"),
     "control$warmup" = c("", "section 4, for the selection section 4.4"),
-    "control$starts" = c("four, the best", "not said; from all columns it gives the paper's set"),
+    "control$starts" = c("four, the best", "not said; here from all columns"),
     "control$polish" = c("", "probabilities are those of the variational optimum")
   ),
   gpsvm = list(

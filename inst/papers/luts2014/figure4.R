@@ -23,7 +23,7 @@ split_errors <- function(data) {
   ber <- function(class) balanced_error(truth, class)
   sign_ber <- function(fit) ber(by_sign(fit, test, levels(truth)))
   pair <- standardised_pair(columns(complete), columns(test))
-  svm <- tune_svm(pair$x, factor(complete$sigdz), pick(1, 1, 100))
+  svm <- tune_svm(pair$x, factor(complete$sigdz), pick(1, 10, 100))
   vb <- timed(function() {
     sign_ber(fit_as(bsvm, "luts2014", "missing", model, train, seed = 1))
   })
@@ -43,11 +43,11 @@ split_errors <- function(data) {
       bsvm, "luts2014", "penalty", model, complete, seed = 1
     )),
     "BER, bsvm() at its defaults" = ber(predict(own, test)),
-    "BER, the same by its sign of f" = sign_ber(own),
-    "BER, the same at the prevalence" = defaults,
-    "BER, that minus VB" = defaults - vb$value,
+    "BER, defaults by the sign of f" = sign_ber(own),
+    "BER, defaults at the prevalence" = defaults,
+    "BER, defaults at the prevalence minus VB" = defaults - vb$value,
     "BER, mice and glm() at the prevalence" = imputed_ber(train, test, ber),
-    "BER, the same on complete rows" = ber(predict(bsvm(model, complete, seed = 1), test)),
+    "BER, defaults on complete rows" = ber(predict(bsvm(model, complete, seed = 1), test)),
     "seconds, VB" = vb$seconds, "seconds, Gibbs" = gibbs$seconds
   )
 }
@@ -68,7 +68,7 @@ imputed_ber <- function(train, test, ber) {
 run <- function() {
   data <- paper_data("acath")
   data$sigdz <- factor(data$sigdz)
-  averaged(repeated(pick(1, 8, 100), function(k) split_errors(data)))
+  averaged(repeated(pick(1, 25, 100), function(k) split_errors(data)))
 }
 
 draw <- function(raw) {
