@@ -52,51 +52,22 @@ selection_fact <- function(inclusion, prior, what) {
 
 # --- bsvm() and bkm() --------------------------------------------------------
 
-linear_title <- function(object) {
-  family <- object$family %||% "hinge"
-  model <- if (family == "hinge") {
-    "Bayesian support vector machine"
-  } else {
-    sprintf(
-      "Bayesian %s %s", switch(family, logit = "logistic", gaussian = "Gaussian", family),
-      if (has_groups(object)) "mixed model" else "regression"
-    )
-  }
-  c(model, switch(object$method,
-    vb = if (is.null(object$draws)) {
-      "mean-field variational Bayes"
-    } else {
-      "variational Bayes, then Gibbs sampler"
-    },
-    svi = "stochastic variational Bayes",
-    gibbs = "Gibbs sampler"
-  ))
-}
-
-# How expectation propagation went.
+# How expectation propagation went, and how far importance sampling bears it out, which is a fact of
+# its own where it does not.
 posterior_fact <- function(object) {
   check <- object$check
   if (is.null(check)) return(NULL)
   if (!is.null(check$fallback)) {
-    return("mean-field variational Bayes; expectation propagation did not settle")
+    return(list(Posterior = "mean-field variational Bayes; expectation propagation did not settle"))
   }
   passes <- ngettext(check$passes, "%.0f pass", "%.0f passes")
-  sprintf("expectation propagation, %s", sprintf(passes, check$passes))
-}
-
-# How far importance sampling bears it out.
-pareto_fact <- function(check) {
-  if (!is.null(check$fallback) || is.null(check$k) || is.na(check$k)) return(NULL)
+  line <- sprintf("expectation propagation, %s", sprintf(passes, check$passes))
+  if (is.null(check$k) || is.na(check$k)) return(list(Posterior = line))
   # Vehtari, Simpson, Gelman, Yao and Gabry (2024): Pareto smoothed importance sampling; the limits
   # were set beside long chains.
-  word <- if (check$k < 0.5) {
-    "ok"
-  } else if (check$k <= 0.7) {
-    "approximate"
-  } else {
-    "not trustworthy: use method = \"gibbs\""
-  }
-  sprintf("%.2f, %s", check$k, word)
+  if (check$k < 0.5) return(list(Posterior = sprintf("%s; Pareto k = %.2f, ok", line, check$k)))
+  word <- if (check$k <= 0.7) "approximate" else "not trustworthy: use method = \"gibbs\""
+  list(Posterior = line, "Pareto k" = sprintf("%.2f, %s", check$k, word))
 }
 
 # Variances are integrated over by "ep" up to a number of them.
@@ -149,6 +120,24 @@ single_rows_note <- function(object) {
 
 #' @exportS3Method
 facts.bsvm <- function(object, only = NULL) {
+  family <- object$family %||% "hinge"
+  model <- if (family == "hinge") {
+    "Bayesian support vector machine"
+  } else {
+    sprintf(
+      "Bayesian %s %s", switch(family, logit = "logistic", gaussian = "Gaussian", family),
+      if (has_groups(object)) "mixed model" else "regression"
+    )
+  }
+  engine <- switch(object$method,
+    vb = if (is.null(object$draws)) {
+      "mean-field variational Bayes"
+    } else {
+      "variational Bayes, then Gibbs sampler"
+    },
+    svi = "stochastic variational Bayes",
+    gibbs = "Gibbs sampler"
+  )
   groups <- group_counts(object$posterior$random)
   plain <- Filter(function(smooth) !isTRUE(smooth$process), object$smooths)
   smooths <- vapply(plain, function(smooth) {
@@ -163,8 +152,8 @@ facts.bsvm <- function(object, only = NULL) {
   ))
   missing <- missing[missing > 0]
   chosen_facts(
-    only, title = paste(linear_title(object), collapse = ", "), Posterior = posterior_fact(object),
-    "Pareto k" = pareto_fact(object$check),
+    only, title = paste(c(model, engine), collapse = ", "), Posterior = posterior_fact(object)$Posterior,
+    "Pareto k" = posterior_fact(object)[["Pareto k"]],
     Method = if (!is.null(object$chosen)) {
       sprintf("\"%s\", chosen %s", object$method, object$chosen)
     },
@@ -268,7 +257,7 @@ facts.gpsvm <- function(object, only = NULL) {
         ecm = "posterior mode"
       )
     ), collapse = ", "),
-    Posterior = posterior_fact(object),
+    Posterior = posterior_fact(object)$Posterior,
     Rows = if (length(object$levels) == 2L) {
       rows_fact(object)
     } else {

@@ -130,7 +130,8 @@ shown_parts <- function(object, rows, only = NULL) {
   typed <- call[["formula"]]
   # The formula itself, if it is short, where the call has its name, or what makes it.
   short <- inherits(object$formula, "formula") && length(deparse(object$formula)) == 1L
-  if (!is.null(typed) && !is_formula(typed) && short) call$formula <- object$formula
+  plain <- is.call(typed) && identical(typed[[1L]], as.name("~"))
+  if (!is.null(typed) && !plain && short) call$formula <- object$formula
   list(
     rows = tables, smooths = if (length(object$smooths)) smooth_table(object),
     narrow = if (length(object$smooths)) narrow_smooths(object),
@@ -176,7 +177,7 @@ print.summary.bayeskernel_fit <- function(
   print_tables(x, digits, max_rows = 60L)
   print_measures(x$measures, digits)
   if (!x$detail) {
-    hidden <- c(facts_at_head, "Smooths", "Noise", checks_that_hold(x$facts))
+    hidden <- c(facts_at_head, "Smooths", "Noise")
     print_facts(x$facts[setdiff(names(x$facts), hidden)], "\n")
   }
   for (line in c(x$notes, if (x$detail) x$details, quality_note(x))) print_line(line)
@@ -185,17 +186,13 @@ print.summary.bayeskernel_fit <- function(
 
 # Title with how the posterior was found, the call, and the rows.
 print_head <- function(x) {
-  how <- sub(", [0-9]+ pass(es)?", "", x$facts$Posterior %||% "")
+  # A check that went well is a detail.
+  how <- sub(", [0-9]+ pass.*", "", x$facts$Posterior %||% "")
   title <- paste(c(x$facts$title, if (nzchar(how)) how), collapse = ", ")
   groups <- if (length(x$facts$Groups)) paste("groups:", paste(x$facts$Groups, collapse = ", "))
   rows <- paste(c(x$facts$Rows, groups), collapse = "; ")
   print_header(title, x$call, lines = 2L)
   print_facts(list(Rows = rows), "\n")
-}
-
-# A check that went well is a detail.
-checks_that_hold <- function(facts) {
-  if (any(endsWith(facts[["Pareto k"]] %||% "", ", ok"))) "Pareto k"
 }
 
 facts_at_head <- c("title", "Posterior", "Rows", "Groups")
@@ -232,8 +229,7 @@ print.bayeskernel_fit <- function(x, digits = max(3L, getOption("digits") - 3L),
   # The last line says it, too.
   if (any(grepl("they agree", facts$Chains))) facts$Chains <- NULL
   if (has_groups(x)) facts$Noise <- NULL
-  shown <- setdiff(facts_in_short, checks_that_hold(facts))
-  print_facts(facts[names(facts) %in% shown], "\n")
+  print_facts(facts[names(facts) %in% facts_in_short], "\n")
   print_line(convergence_line(parts))
   for (line in c(class_hints(x), tuning_hint(x))) print_line(line)
   if (!is.null(x$draws)) {

@@ -114,10 +114,9 @@ print_header <- function(title, call = NULL, facts = NULL, lines = 4L) {
     # Names that are no text of their encoding cannot be deparsed.
     text <- tryCatch(
       {
-        long <- vapply(as.list(call), function(x) {
-          !is_formula(x) && length(deparse(x, nlines = 2L)) > 1L
-        }, NA)
-        call[long] <- list(quote(...))
+        long <- lengths(lapply(as.list(call), deparse, nlines = 2L)) > 1L
+        # An unnamed argument may be the formula.
+        call[long & !names(call) %in% c("", "formula")] <- list(quote(...))
         deparse(call)
       },
       error = function(e) paste0(deparse1(call[[1L]]), "(...)")
@@ -132,8 +131,6 @@ print_header <- function(title, call = NULL, facts = NULL, lines = 4L) {
   }
   print_facts(facts, "\n")
 }
-
-is_formula <- function(x) is.call(x) && identical(x[[1L]], as.name("~"))
 
 text_width <- function() max(40L, getOption("width") - 1L)
 
