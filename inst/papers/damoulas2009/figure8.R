@@ -2,7 +2,8 @@
 
 about <- list(
   title = "numerals, weights of feature spaces", where = "Figure 8",
-  data = "numerals", minutes = c(quick = 0.5, paper = 2)
+  data = "numerals", minutes = c(quick = 0.5, paper = 2),
+  sizes = c(quick = "10 of 50 trials", paper = "50 trials")
 )
 
 run <- function() {
