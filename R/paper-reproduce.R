@@ -496,10 +496,12 @@ as.data.frame.reproduction <- function(x, ...) {
 #' @export
 plot.reproduction <- function(x, ...) {
   script <- load_item(attr(x, "paper"), attr(x, "item"))
-  # Letters of one size in all figures, on any device.
-  old <- graphics::par(ps = 9)
+  # Letters of one size in all figures, larger on large devices.
+  old <- graphics::par(ps = 9 * min(1.6, max(1, graphics::par("din")[1L] / 7)))
   on.exit(graphics::par(old))
-  if (is.function(script$draw) && !is.null(attr(x, "raw"))) {
+  if (is.function(script$draw_table)) {
+    script$draw_table(x)
+  } else if (is.function(script$draw) && !is.null(attr(x, "raw"))) {
     script$draw(attr(x, "raw"))
   } else {
     papers_code("plots.R")$plot_numbers(x)
