@@ -18,25 +18,29 @@
 #' Two numbers agree if they differ by less than two standard errors of the difference plus half a
 #' unit of the paper's last digit. They are undecided if these two standard errors are more than the
 #' paper's number, unless that is 0, a claim of no difference. The standard error of the paper's
-#' number is known where it prints a standard deviation over folds or trials. Folds and splits of
-#' one data set overlap, so their standard errors are those of the average over splits, not of a
-#' new sample. One run whose error is not known decides nothing.
+#' number is known where it prints a standard deviation over folds or trials. Where it prints none,
+#' a mean over repetitions has our standard deviation, over its number of repetitions. Folds and
+#' splits of one data set overlap, so their standard errors are those of the average over splits,
+#' not of a new sample. One run whose error is not known decides nothing.
 #'
 #' @param paper,item A name of the list that `reproduce()` gives. Without `item`
-#'   the items of that paper are listed.
-#' @param size `"quick"`, fewer repetitions or rows, at most two minutes; or `"paper"`, the paper's
-#'   sizes; or `"stored"`, the results that came with the package, which takes no time. Without
-#'   `item` the stored verdicts are counted.
+#'   the items of that paper are listed. `"table1"` is all of `"table1_heart"`, `"table1_german"` and
+#'   so on, in a named list, where no item has that name itself.
+#' @param size `"quick"`, at most two minutes an item; or `"paper"`, the paper's sizes as far as the
+#'   time allows; or `"stored"`, the results that came with the package, which takes no time. The
+#'   list's columns `quick_runs` and `paper_runs` say what each is. Without `item` the stored
+#'   verdicts are counted.
 #' @param seed A whole number, from which all random numbers follow.
 #' @param threads Threads of every fit, default 1, at which times are compared.
 #' @return Without `item` a data frame with a row for each item: `paper`, `item`, `title`, and
 #'   `where` it is in the paper. `quick` and `paper_size` are CPU minutes, of the stored run or
-#'   expected. The item needs `data` (sets of [paper_data()]) and `packages`; `ready` says if all of
+#'   expected, `quick_runs` and `paper_runs` the repetitions, rows and sweeps. The item needs `data` (sets of [paper_data()]) and `packages`; `ready` says if all of
 #'   them are here. The list prints which are not.
 #'
 #'   With `size = "stored"` the columns are instead the numbers of verdicts of each kind, and the
 #'   `size` of the run. Seconds are not counted, ratios of times are. A printed number that several
-#'   of ours are compared with is counted once.
+#'   of ours are compared with is counted once, the other times in column `again`. `summary()` of a
+#'   list or of an item gives these counts, too.
 #'
 #'   With `item` a data frame of class `reproduction`: `quantity`, `paper`, `ours`, `mc_error` (its
 #'   Monte Carlo standard error, 0 where nothing is random), `verdict` and `note`. The verdict is
@@ -69,8 +73,11 @@ reproduce <- function(paper = NULL, item = NULL, size = c("quick", "paper", "sto
     list_one <- if (identical(size, "stored")) count_verdicts else list_items
     return(do.call(rbind, lapply(papers, list_one)))
   }
-  item <- check_choice(item, item_names(paper), "item")
   size <- check_choice(size, c("quick", "paper", "stored"), "size")
+  item <- items_of(paper, item)
+  if (length(item) > 1L) {
+    return(sapply(item, reproduce, paper = paper, size, seed, threads, simplify = FALSE))
+  }
   if (size == "stored") return(stored_item(paper, item))
   seed <- check_seed(seed)
   run_item(paper, item, size, seed, check_threads(threads))
@@ -98,6 +105,16 @@ item_names <- function(paper) {
   names[order(gsub("(?<![0-9])([0-9]{2})(?![0-9])", "0\\1", key, perl = TRUE), method = "radix")]
 }
 
+# An item, or all whose names go on after it.
+items_of <- function(paper, item) {
+  all <- item_names(paper)
+  if (is.character(item) && length(item) == 1L && !item %in% all) {
+    own <- all[startsWith(all, paste0(item, "_")) | startsWith(all, paste0(item, "."))]
+    if (length(own)) return(own)
+  }
+  check_choice(item, all, "item")
+}
+
 # The script of an item, with the helpers that all share. `size` is read by the helpers' pick().
 load_item <- function(paper, item, size = "quick") {
   home <- new.env(parent = topenv())
@@ -116,26 +133,43 @@ list_items <- function(paper) {
     data.frame(
       paper = paper, item = item, title = about$title, where = about$where,
       quick = min(whole, minutes_of(about, stored[stored$item == item, ], "quick")),
-      paper_size = whole,
-      data = paste(about$data, collapse = ", "), packages = paste(about$packages, collapse = ", "),
+      paper_size = whole, quick_runs = size_text(about, "quick"),
+      paper_runs = size_text(about, "paper"), data = paste(about$data, collapse = ", "), packages = paste(about$packages, collapse = ", "),
       ready = !length(lacking(about))
     )
   })
   structure(do.call(rbind, rows), class = c("reproduction_items", "data.frame"))
 }
 
+# What a size is, in words; items whose sizes are the same have none.
+size_text <- function(about, size) {
+  if (size %in% names(about$sizes)) about$sizes[[size]] else "the same at both sizes"
+}
+
 # A row an item: how many of the paper's numbers and claims have each verdict.
 count_verdicts <- function(paper) {
   items <- intersect(item_names(paper), stored_results(paper)$item)
-  do.call(rbind, lapply(items, function(item) {
-    x <- stored_item(paper, item)
-    counted <- x$verdict[!grepl("^(CPU )?seconds", x$quantity) & !attr(x, "again")]
-    kinds <- c("agrees", "better", "worse", "differs", "undecided")
+  do.call(rbind, lapply(items, function(item) summary(stored_item(paper, item))))
+}
+
+#' @export
+summary.reproduction <- function(object, ...) {
+  kinds <- c("agrees", "better", "worse", "differs", "undecided")
+  counted <- object$verdict %in% kinds & !grepl("^(CPU )?seconds", object$quantity)
+  again <- attr(object, "again")
+  structure(
     data.frame(
-      paper = paper, item = item, as.list(table(factor(counted, kinds))),
-      size = attr(x, "how")$size
-    )
-  }))
+      paper = attr(object, "paper"), item = attr(object, "item"),
+      as.list(table(factor(object$verdict[counted & !again], kinds))),
+      again = sum(counted & again), size = attr(object, "how")$size
+    ),
+    class = c("reproduction_counts", "data.frame")
+  )
+}
+
+#' @export
+summary.reproduction_items <- function(object, ...) {
+  do.call(rbind, lapply(unique(object$paper), count_verdicts))
 }
 
 # What print() says of sets and packages that some items need.
@@ -188,7 +222,7 @@ run_item <- function(paper, item, size, seed, threads) {
     message = function(m) tryInvokeRestart("muffleMessage")
   )))
   new_reproduction(
-    compared(result, published_numbers(paper, item)), paper, item,
+    compared(result, published_numbers(paper, item), shared_error(script$about, size)), paper, item,
     list(
       size = size, seed = seed, seconds = sum(time[1:2]),
       version = as.character(utils::packageVersion("bayeskernel")), warnings = table(told)
@@ -200,7 +234,7 @@ new_reproduction <- function(table, paper, item, how, raw = NULL) {
   about <- load_item(paper, item)$about
   structure(
     table, paper = paper, item = item, title = about$title, where = about$where, how = how,
-    raw = raw, class = c("reproduction", "data.frame")
+    runs = size_text(about, how$size), raw = raw, class = c("reproduction", "data.frame")
   )
 }
 
@@ -214,7 +248,15 @@ read_as_text <- function(file) {
   utils::read.csv(file, colClasses = "character", na.strings = character())
 }
 
-compared <- function(result, printed) {
+# The error of a mean of the paper over that of ours, by their numbers of repetitions; NA where the
+# paper's numbers are no such means.
+shared_error <- function(about, size) {
+  count <- about$repetitions
+  if (is.null(count)) NA_real_ else sqrt(count[size] / count[["paper"]])
+}
+
+# share: shared_error(), for numbers that are printed without an error.
+compared <- function(result, printed, share = NA_real_) {
   result <- with_ratio_errors(with_not_run(result, printed))
   at <- match(result$quantity, printed$quantity)
   text <- function(column) {
@@ -227,8 +269,10 @@ compared <- function(result, printed) {
     quantity = result$quantity, paper = number("paper"), ours = result$ours,
     mc_error = result$mc_error, verdict = "", note = ""
   )
+  bound <- grepl("^[<>]", text("paper"))
+  se <- ifelse(nzchar(text("se")) | bound, number("se"), share * table$mc_error)
   table$verdict <- mapply(
-    verdict, table$ours, table$mc_error, text("paper"), text("se"), text("better")
+    verdict, table$ours, table$mc_error, text("paper"), ifelse(is.na(se), "", se), text("better")
   )
   table$verdict[!result$run] <- "not run"
   # Why they differ is said where they do.
@@ -236,7 +280,7 @@ compared <- function(result, printed) {
   table$note[undecided] <- ifelse(
     is.na(table$mc_error), "One run: its error is not known.",
     ifelse(
-      grepl("^[<>]", text("paper")), "Within two standard errors of the bound.",
+      bound, "Within two standard errors of the bound.",
       "Two standard errors of the difference exceed the number."
     )
   )[undecided]
@@ -245,7 +289,12 @@ compared <- function(result, printed) {
   none <- is.na(table$ours) & nzchar(text("paper"))
   table$note[none] <- text("note")[none]
   rownames(table) <- NULL
-  structure(table, printed = text("paper"), again = text("again") == "yes")
+  structure(
+    table, printed = text("paper"), se = number("se"), again = text("again") == "yes",
+    error = sqrt(table$mc_error^2 + ifelse(is.na(se), 0, se)^2),
+    # What `where` says after a semicolon: how the paper's number comes about.
+    remark = sub("^[^;]*(; )?", "", text("where"))
+  )
 }
 
 # The rows of a result, then a row without a number for each that the paper has alone.
@@ -326,7 +375,9 @@ stored_item <- function(paper, item) {
     )
   }
   new_reproduction(
-    compared(own, published_numbers(paper, item)), paper, item,
+    compared(
+      own, published_numbers(paper, item), shared_error(load_item(paper, item)$about, own$size[1L])
+    ), paper, item,
     list(
       size = own$size[1L], seed = own$seed[1L], seconds = own$seconds[1L],
       version = own$version[1L], warnings = integer()
@@ -363,11 +414,38 @@ print.reproduction_items <- function(x, ...) {
   }
   print_line(paste(
     "quick, paper: CPU time of these sizes. here: its data and packages are installed.",
-    "More columns: where, data, packages."
+    "More columns: where, quick_runs, paper_runs, data, packages."
   ))
   needed <- unlist(strsplit(c(x$data[!x$ready], x$packages[!x$ready]), ", "))
   for (line in lacking_lines(unique(needed))) print_line(line)
   invisible(x)
+}
+
+# The counts of verdicts and their sums, paper by paper.
+#' @export
+print.reproduction_counts <- function(x, ...) {
+  if (nrow(x) == 0L || !all(c("paper", "item", "again", "size") %in% names(x))) return(NextMethod())
+  print_line("The paper's numbers and claims, by the verdict on ours.")
+  for (paper in unique(x$paper)) {
+    own <- as.data.frame(unclass(x))[x$paper == paper, names(x) != "paper"]
+    counts <- vapply(own, is.numeric, NA)
+    own <- rbind(own, c(list(item = "all"), colSums(own[counts]), list(size = "")))
+    own[counts] <- lapply(own[counts], function(count) ifelse(count > 0, count, ""))
+    cat("\n")
+    print_line(paste0(paper, ":"))
+    print_columns(own, character())
+  }
+  cat("\n")
+  print_line("again: numbers that another item counts.")
+  invisible(x)
+}
+
+#' @export
+plot.reproduction_items <- function(x, ...) {
+  bk_abort(
+    "argument", "A list of items has no plot.", "Found: no `item`.",
+    sprintf("Accepted: plot(reproduce(\"%s\", \"%s\", size = \"stored\")).", x$paper[1L], x$item[1L])
+  )
 }
 
 #' @export
@@ -375,18 +453,19 @@ print.reproduction <- function(x, digits = 3, ...) {
   how <- attr(x, "how")
   print_line(sprintf("%s, %s: %s", attr(x, "paper"), attr(x, "where"), attr(x, "title")))
   print_line(sprintf(
-    "size %s, seed %g, version %s, %s CPU seconds", how$size, how$seed, how$version,
-    format(signif(how$seconds, 2))
+    "size %s (%s), seed %g, version %s, %s CPU seconds", how$size, attr(x, "runs"), how$seed,
+    how$version, format(signif(how$seconds, 2))
   ))
   cat("\n")
   print_columns(data.frame(
     quantity = x$quantity, paper = attr(x, "printed"),
     ours = number_text(x$ours, x$mc_error, digits),
-    error = number_text(x$mc_error, NA, digits), verdict = x$verdict
+    error = number_text(x$mc_error, x$mc_error, digits), verdict = x$verdict
   ), "quantity")
-  for (note in setdiff(x$note, "")) {
+  said <- c(x$note, remark_text(x))
+  for (note in setdiff(said, "")) {
     cat("\n")
-    print_line(paste0(paste(x$quantity[x$note == note], collapse = "; "), ": ", note))
+    print_line(paste0(paste(rep(x$quantity, 2L)[said == note], collapse = "; "), ": ", note))
   }
   if (length(how$warnings)) {
     cat("\nWarnings: ", paste(how$warnings, names(how$warnings), collapse = ", "), "\n", sep = "")
@@ -394,10 +473,17 @@ print.reproduction <- function(x, digits = 3, ...) {
   invisible(x)
 }
 
-# Numbers as text, to a hundredth of their standard error.
+# A sentence on how the paper's numbers come about, or "".
+remark_text <- function(x) sub("^(.+)$", "Paper's number: \\1.", attr(x, "remark"))
+
+# Numbers as text, to the second digit of their standard error.
 number_text <- function(number, error, digits) {
-  places <- ifelse(!is.na(error) & error > 0, 2 - floor(log10(error)), 15)
-  out <- vapply(round(number, places), format, "", digits = digits, scientific = FALSE)
+  places <- rep_len(1 - floor(log10(signif(error, 2))), length(number))
+  out <- vapply(number, format, "", digits = digits, scientific = FALSE)
+  known <- which(is.finite(places) & !is.na(number))
+  out[known] <- vapply(known, function(k) {
+    sprintf("%.*f", max(places[k], 0), round(number[k], places[k]) + 0)
+  }, "")
   ifelse(is.na(number), "", out)
 }
 
@@ -410,10 +496,12 @@ as.data.frame.reproduction <- function(x, ...) {
 #' @export
 plot.reproduction <- function(x, ...) {
   script <- load_item(attr(x, "paper"), attr(x, "item"))
-  # Letters of one size in all figures, on any device.
-  old <- graphics::par(ps = 9)
+  # Letters of one size in all figures, larger on large devices.
+  old <- graphics::par(ps = 9 * min(1.6, max(1, graphics::par("din")[1L] / 7)))
   on.exit(graphics::par(old))
-  if (is.function(script$draw) && !is.null(attr(x, "raw"))) {
+  if (is.function(script$draw_table)) {
+    script$draw_table(x)
+  } else if (is.function(script$draw) && !is.null(attr(x, "raw"))) {
     script$draw(attr(x, "raw"))
   } else {
     papers_code("plots.R")$plot_numbers(x)

@@ -1,6 +1,6 @@
 # What the scripts of the papers share. A script says what it is in `about`, has a function run()
-# that gives the numbers, one row a quantity, and may have draw() for its figure. `size` is set
-# where a script is loaded.
+# that gives the numbers, one row a quantity, and may have draw() for its figure, of the raw results
+# of a run, or draw_table(), of the numbers. `size` is set where a script is loaded.
 
 pick <- function(tiny, quick, paper) {
   switch(size, tiny = tiny, quick = quick, paper = paper)
@@ -78,22 +78,25 @@ draw_curves <- function(raw, xlab) {
   on.exit(graphics::par(old))
   raw$error[is.na(raw$error)] <- 0
   graphics::plot(
-    raw$x, raw$y, type = "n", log = "x", las = 1, xlab = xlab, ylab = "error",
+    raw$x, raw$y, type = "n", log = "x", las = 1, xlab = paste(xlab, "(log scale)"), ylab = "error",
     ylim = range(raw$y - 2 * raw$error, raw$y + 2 * raw$error)
   )
+  # Pale bars below all points, as bars of several lines overlap.
+  rank <- match(raw$line, names)
+  graphics::segments(
+    raw$x, raw$y - 2 * raw$error, raw$x, raw$y + 2 * raw$error, lwd = 2,
+    col = grDevices::adjustcolor(colour[rank], 0.4)
+  )
   for (k in seq_along(names)) {
-    own <- raw[raw$line == names[k], ]
+    own <- raw[rank == k, ]
     own <- own[order(own$x), ]
-    bars <- own[own$error > 0, ]
-    graphics::segments(
-      bars$x, bars$y - 2 * bars$error, bars$x, bars$y + 2 * bars$error, col = colour[k], lwd = 1.5
-    )
     graphics::points(own$x, own$y, type = "b", pch = k, lwd = 1.5, col = colour[k])
   }
   corner <- graphics::par("usr")[c(1, 4)]
   graphics::legend(
-    10^corner[1], corner[2], names, col = colour, pch = seq_along(names), lwd = 1.5, bty = "n",
-    horiz = TRUE, xpd = NA, yjust = 0.1, cex = 0.9
+    10^corner[1], corner[2], names, col = colour, pch = seq_along(names), bty = "n",
+    ncol = length(names), xpd = NA, yjust = 0.1, cex = 0.9, x.intersp = 0.8,
+    text.width = 1.15 * max(graphics::strwidth(names, cex = 0.9))
   )
 }
 
@@ -579,15 +582,21 @@ draw_inclusion <- function(p, ylab = "inclusion") {
   )
 }
 
-draw_shares <- function(shares) {
-  shares <- shares[!grepl("minus|points", names(shares))]
-  spaces <- sub("sum, ", "", names(shares)[seq_len(length(shares) / 2)])
-  count <- length(spaces)
-  graphics::barplot(
-    matrix(shares, ncol = 2, dimnames = list(spaces, c("sum", "product"))), beside = TRUE, las = 1,
-    ylab = "share of the weights", legend.text = TRUE, xlim = c(1, 3 * count + 2),
-    args.legend = list(bty = "n", cex = 0.8)
+# Bars of the shares in a sum and in a product, with two standard errors.
+draw_shares <- function(x) {
+  own <- x[!grepl("minus|points", x$quantity), ]
+  spaces <- sub("sum, ", "", own$quantity[startsWith(own$quantity, "sum")])
+  shares <- matrix(own$ours, ncol = 2, dimnames = list(spaces, c("sum", "product")))
+  bars <- rbind(own$ours - 2 * own$mc_error, own$ours + 2 * own$mc_error)
+  bars[is.na(bars)] <- 0
+  old <- graphics::par(mar = c(2.5, 4, 1, 1))
+  on.exit(graphics::par(old))
+  at <- graphics::barplot(
+    shares, beside = TRUE, las = 1, ylab = "share of the weights", ylim = c(0, 1.05 * max(bars)),
+    col = grDevices::grey.colors(length(spaces), 0.5, 0.95), legend.text = TRUE,
+    xlim = c(1, 2 * length(spaces) + 5), args.legend = list(bty = "n", cex = 0.9)
   )
+  graphics::segments(at, bars[1, ], at, bars[2, ], lwd = 1.5)
 }
 
 # The same composites by the sampler.
@@ -873,7 +882,9 @@ spectra_numbers <- function(baseline) {
 draw_spectra <- function(raw) {
   old <- graphics::par(mar = c(4, 4, 1, 1), las = 1)
   on.exit(graphics::par(old))
-  graphics::plot(raw, type = "h", lwd = 2, xlab = "location", ylab = "inclusion")
+  graphics::plot(
+    raw, type = "h", lwd = 2, xlab = "location", ylab = "inclusion", ylim = c(0, max(raw))
+  )
 }
 
 # Differences that the dissertation speaks of: the right rank is the best.

@@ -36,8 +36,10 @@ panels_of <- function(x, unit) {
   }
   printed <- attr(x, "printed")
   if (is.null(printed)) printed <- as.character(x$paper)
+  # An item with both has squared errors alone.
+  if ("squared error" %in% kind) kind[kind == "error"] <- "squared error"
   table <- data.frame(
-    label, ours = x$ours, error = ifelse(is.na(x$mc_error), 0, 2 * x$mc_error), paper = x$paper,
+    label, quantity = x$quantity, ours = x$ours, error = ifelse(is.na(x$mc_error), 0, 2 * x$mc_error), paper = x$paper,
     sign = ifelse(grepl("^[<>]", printed), substr(printed, 1L, 1L), ""),
     bound = suppressWarnings(as.numeric(sub("^[<>]", "", printed)))
   )
@@ -45,20 +47,46 @@ panels_of <- function(x, unit) {
   split(table[given, ], factor(kind[given], unique(kind[given])))
 }
 
+# Single numbers of several kinds have one panel: each over the paper's number.
+over_paper <- "ours over the paper's number"
+grouped <- function(panels) {
+  alone <- vapply(panels, function(table) {
+    nrow(table) == 1L && !is.na(table$paper) && table$paper > 0 && table$ours > 0
+  }, NA)
+  if (sum(alone) < 2L) return(panels)
+  group <- do.call(rbind, panels[alone])
+  group$label <- group$quantity
+  parts <- c("ours", "error", "bound")
+  group[parts] <- group[parts] / group$paper
+  group$paper <- 1
+  c(panels[!alone], stats::setNames(list(group), over_paper))
+}
+
+# Places of an axis on both sides of the values.
+ticks_of <- function(values, factors) {
+  if (!factors) return(pretty(values, 3))
+  powers <- 10^seq(floor(log10(min(values))), ceiling(log10(max(values))))
+  if (length(powers) > 3L) return(powers[seq(1, length(powers), ceiling(length(powers) / 5))])
+  all <- sort(c(outer(c(1, 2, 5), powers)))
+  all[seq(max(which(all <= min(values))), min(which(all >= max(values))))]
+}
+
 # One panel: circles are ours with two standard errors, crosses the paper's numbers, and `<` or `>`
-# its bounds.
+# its bounds. The axis of a single number begins at 0.
 plot_panel <- function(table, kind, labels) {
   count <- nrow(table)
   at <- rev(seq_len(count))
-  factors <- kind %in% by_factors && all(table$ours > 0)
+  factors <- kind %in% c(by_factors, over_paper) && all(table$ours > 0) && count > 1L
   low <- table$ours - table$error
   if (factors) low <- pmax(low, table$ours / 10)
-  values <- c(low, table$ours + table$error, table$bound, if (kind == "difference") 0)
+  zero <- kind == "difference" || count == 1L
+  values <- c(low, table$ours + table$error, table$bound, if (zero) 0)
+  values <- values[!is.na(values)]
+  marks <- ticks_of(values, factors)
   graphics::plot(
-    table$ours, at, type = "n", xlim = range(values, na.rm = TRUE), ylim = c(0.4, count + 0.6),
+    table$ours, at, type = "n", xlim = range(values, marks), ylim = c(0.4, count + 0.6),
     yaxt = "n", xaxt = "n", xlab = "", ylab = "", log = if (factors) "x" else "", bty = "n"
   )
-  marks <- graphics::axTicks(1)
   graphics::axis(1, marks, vapply(marks, format, "", digits = 6), col = "grey60", lwd = 0.7)
   graphics::abline(h = at, col = "grey92")
   if (kind == "difference") graphics::abline(v = 0, lty = 2, col = "grey60")
@@ -67,26 +95,27 @@ plot_panel <- function(table, kind, labels) {
   graphics::points(table$paper, at, pch = 4, col = bk_colours[["orange"]], lwd = 2)
   graphics::text(table$bound, at, table$sign, col = bk_colours[["orange"]], font = 2, cex = 1.2)
   if (length(labels)) graphics::axis(2, at, labels, tick = FALSE, line = -0.3)
-  graphics::mtext(kind, line = 0.1, adj = 0, font = 2, cex = graphics::par("cex"))
+  head <- paste0(kind, if (factors) " (log scale)")
+  graphics::mtext(head, line = 0.1, adj = 0, font = 2, cex = graphics::par("cex"))
 }
 
 # Side by side where all panels have the same labels, else one above the other.
 plot_numbers <- function(x) {
-  panels <- panels_of(x, unit_of(attr(x, "paper"), attr(x, "item")))
+  panels <- grouped(panels_of(x, unit_of(attr(x, "paper"), attr(x, "item"))))
   own <- lapply(panels, function(table) {
-    vapply(table$label, function(t) paste(strwrap(t, 34), collapse = "\n"), "", USE.NAMES = FALSE)
+    vapply(table$label, function(t) paste(strwrap(t, 40), collapse = "\n"), "", USE.NAMES = FALSE)
   })
   side <- length(panels) > 1 && all(vapply(own, identical, NA, own[[1]]))
   old <- graphics::par(no.readonly = TRUE)
   on.exit(graphics::par(old))
   lines <- vapply(own, function(text) max(lengths(strsplit(text, "\n", fixed = TRUE))), 0)
   # Heights and widths in lines of text, which become smaller where they would not fit.
-  heights <- 1.3 * lines * vapply(own, length, 0) + 4
+  heights <- 1.3 * lines * vapply(own, length, 0) + 3.8
   if (side) heights <- heights[1]
   high <- graphics::par("csi")
   room <- graphics::par("din") / high - c(0, 2.7)
   size <- min(1, max(0.45, room[2] / sum(heights)))
-  heights <- heights * min(1.5, room[2] / (size * sum(heights)))
+  heights <- heights * min(2.5, room[2] / (size * sum(heights)))
   widest <- max(graphics::strwidth(unlist(own), "inches")) / high + 0.8
   count <- seq_along(panels)
   inner <- (room[1] - size * widest) / length(panels)
@@ -105,8 +134,9 @@ plot_numbers <- function(x) {
   graphics::mtext(attr(x, "title"), line = 1.4, font = 2, outer = TRUE, cex = size, adj = 0.02)
   all <- do.call(rbind, panels)
   key <- paste0(
-    "circles: ours, two standard errors", if (any(!is.na(all$paper))) "; crosses: the paper's",
-    if (any(nzchar(all$sign))) "; < or >: its claim"
+    "circles: ours, with two standard errors",
+    if (any(!is.na(all$paper))) "; crosses: the paper's numbers",
+    if (any(nzchar(all$sign))) "; < or >: the paper's claims"
   )
   graphics::mtext(key, line = 0.2, outer = TRUE, cex = 0.9 * size, adj = 0.02, col = "grey30")
 }

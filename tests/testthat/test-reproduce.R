@@ -36,6 +36,100 @@ test_that("a verdict weighs both errors and the last printed digit", {
   expect_identical(verdict(0.7, NA, ">0.5", "", ""), "undecided")
 })
 
+test_that("a mean that is printed without an error has ours, for as many repetitions", {
+  printed <- data.frame(
+    item = "i", quantity = c("a", "b", "c"), paper = c("4.5", "4.5", "<4.5"), se = c("", "0.01", ""),
+    better = "", where = c("T", "T; one fit", "T"), note = ""
+  )
+  result <- data.frame(quantity = c("a", "b", "c"), ours = c(4.8, 4.8, 4.2), mc_error = 0.12)
+  # 0.3 is above 2 * 0.12 + 0.05 and below 2 * sqrt(2) * 0.12 + 0.05.
+  expect_identical(compared(result, printed)$verdict, c("differs", "differs", "agrees"))
+  got <- compared(result, printed, 1)
+  expect_identical(got$verdict, c("agrees", "differs", "agrees"))
+  expect_equal(attr(got, "error"), 0.12 * sqrt(c(2, 1 + 1 / 144, 1)))
+  expect_identical(attr(got, "remark"), c("", "one fit", ""))
+  about <- list(repetitions = c(quick = 5, paper = 20))
+  expect_equal(shared_error(about, "quick"), c(quick = 0.5))
+  expect_identical(shared_error(list(), "quick"), NA_real_)
+})
+
+# The calls of pick() in an expression whose two larger sizes are not the same.
+differing_picks <- function(code) {
+  if (!is.call(code)) return(NULL)
+  own <- identical(code[[1]], quote(pick)) && !identical(code[[3]], code[[4]])
+  parts <- Filter(function(part) !identical(part, quote(expr = )), as.list(code))
+  c(if (own) list(code), unlist(lapply(parts, differing_picks), recursive = FALSE))
+}
+
+# Functions by name, and which of them another piece of code reaches.
+defined_in <- function(file) {
+  code <- as.list(parse(file, keep.source = FALSE))
+  stats::setNames(code, vapply(code, function(part) deparse1(part[[2]]), ""))
+}
+reached <- function(code, helpers) {
+  found <- character()
+  repeat {
+    used <- unlist(lapply(c(code, helpers[found]), all.names))
+    more <- setdiff(intersect(used, names(helpers)), found)
+    if (!length(more)) return(helpers[found])
+    found <- c(found, more)
+  }
+}
+
+test_that("items say what their sizes are where these differ", {
+  helpers <- defined_in(papers_file("helpers.R"))
+  helpers$pick <- NULL
+  items <- reproduce()
+  differ <- given <- logical(nrow(items))
+  for (k in seq_len(nrow(items))) {
+    script <- defined_in(papers_file(items$paper[k], paste0(items$item[k], ".R")))
+    about <- load_item(items$paper[k], items$item[k])$about
+    picks <- lapply(c(script, reached(script, helpers)), differing_picks)
+    differ[k] <- length(unlist(picks)) > 0
+    given[k] <- !is.null(about$sizes)
+    if (!given[k]) next
+    expect_named(about$sizes, c("quick", "paper"))
+    # The numbers of repetitions are in the text, as they are in the code.
+    code <- paste(vapply(script, deparse1, ""), collapse = " ")
+    loops <- regmatches(code, gregexpr("(seq_len|repeated)[(]pick[(][0-9, ]+", code))[[1]]
+    for (loop in loops) {
+      count <- tail(strsplit(gsub("[^0-9,]", "", loop), ",")[[1]], 2)
+      if (count[1] == count[2]) next
+      for (size in 1:2) expect_match(about$sizes[[size]], paste0("\\b", count[size], "\\b"))
+    }
+    for (size in names(about$repetitions)) {
+      expect_match(about$sizes[[size]], sprintf("^%d ", about$repetitions[[size]]))
+    }
+  }
+  all <- paste(items$paper, items$item)
+  expect_identical(all[given & !differ], character())
+  lacking <- all[differ & !given]
+  expect_identical(grep("^luts2014 figure[124]", lacking, invert = TRUE, value = TRUE), character())
+  # They are shown.
+  expect_identical(items$quick_runs[items$item == "table7"], "15 of 50 trials")
+  x <- reproduce("damoulas2009", "table7", size = "stored")
+  expect_output(print(x), "size quick (15 of 50 trials), seed 1", fixed = TRUE)
+})
+
+test_that("the beginning of several names is all of them", {
+  x <- reproduce("wenzel2017", "table1", size = "stored")
+  expect_identical(names(x), grep("^table1_", reproduce("wenzel2017")$item, value = TRUE))
+  expect_identical(x$table1_heart, reproduce("wenzel2017", "table1_heart", size = "stored"))
+  # A name itself, and no part of a word or number.
+  expect_s3_class(reproduce("damoulas2009", "table1", size = "stored"), "reproduction")
+  expect_length(items_of("ouyang2008", "table3"), 12)
+  expect_error(reproduce("wenzel2017", "tab"), class = "bayeskernel_error_argument")
+  expect_error(plot(reproduce("wenzel2017")), class = "bayeskernel_error_argument")
+})
+
+test_that("numbers have as many places as two digits of their error", {
+  expect_identical(
+    number_text(c(-0.00553, 0.28612, 123.456, 4, 1.23456), c(0.00203, 0.0996, 12.3, 0, NA), 3),
+    c("-0.0055", "0.29", "123", "4", "1.23")
+  )
+  expect_identical(number_text(c(0.0996, 12.3, -0.001), c(0.0996, 12.3, 0.1), 3), c("0.10", "12", "0.00"))
+})
+
 test_that("all items are listed, with cost and data, and have a script", {
   items <- reproduce()
   expect_gte(nrow(items), 60)
@@ -266,6 +360,10 @@ test_that("the list of items prints titles and times, and the verdicts of all ar
   # Its three numbers are compared again in other items, where they are not counted.
   again <- counts[counts$item %in% c("table1_printed", "table1_rj"), ]
   expect_true(all(again[c("agrees", "better", "worse", "differs", "undecided")] == 0))
+  expect_identical(again$again, c(3L, 6L))
+  expect_identical(summary(x), `rownames<-`(own, NULL))
+  expect_identical(summary(items), counts)
+  expect_match(capture.output(print(counts)), "^ all +[0-9]", all = FALSE)
   expect_identical(unique(reproduce(size = "stored")$paper), names(published_models()))
 })
 

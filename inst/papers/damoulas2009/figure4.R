@@ -3,7 +3,8 @@
 
 about <- list(
   title = "spread of a boundary", where = "Figures 3 to 5, eq. 13",
-  minutes = c(quick = 0.3, paper = 1)
+  minutes = c(quick = 0.3, paper = 1),
+  sizes = c(quick = "10 sets; 1000 + 2000 sweeps", paper = "10 sets; 5000 + 10,000 sweeps")
 )
 
 run <- function() {

@@ -2,7 +2,8 @@
 
 about <- list(
   title = "numerals, weights of feature spaces", where = "Figure 8",
-  data = "numerals", minutes = c(quick = 0.5, paper = 2)
+  data = "numerals", minutes = c(quick = 0.5, paper = 2),
+  sizes = c(quick = "10 of 50 trials", paper = "50 trials")
 )
 
 run <- function() {
@@ -12,4 +13,4 @@ run <- function() {
   }))
 }
 
-draw <- function(raw) draw_shares(Reduce(`+`, raw) / length(raw))
+draw_table <- function(x) draw_shares(x)

@@ -3,7 +3,11 @@
 
 about <- list(
   title = "numerals, tests and concatenated spaces", where = "Section 4.3.1",
-  data = "numerals", minutes = c(quick = 0.8, paper = 40)
+  data = "numerals", minutes = c(quick = 0.8, paper = 40),
+  sizes = c(
+    quick = "8 of 50 trials; Gibbs: 100 + 100 of 100,000 sweeps",
+    paper = "50 trials; Gibbs: 1000 + 1000 of 100,000 sweeps"
+  )
 )
 
 run <- function() {

@@ -3,7 +3,11 @@
 
 about <- list(
   title = "proteins, tests and concatenated spaces", where = "Section 4.3.2",
-  data = "protein", minutes = c(quick = 0.5, paper = 60)
+  data = "protein", minutes = c(quick = 0.5, paper = 60),
+  sizes = c(
+    quick = "5 divisions; one scale of the latent values in place of one a class",
+    paper = "5 divisions; a scale of the latent values for each class"
+  )
 )
 
 run <- function() {

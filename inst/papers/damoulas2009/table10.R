@@ -2,7 +2,11 @@
 
 about <- list(
   title = "proteins, combined feature spaces", where = "Table 10",
-  data = "protein", minutes = c(quick = 2, paper = 120)
+  data = "protein", minutes = c(quick = 2, paper = 120),
+  sizes = c(
+    quick = "5 divisions; one scale of the latent values in place of one a class",
+    paper = "5 divisions; a scale of the latent values for each class"
+  )
 )
 
 run <- function() {

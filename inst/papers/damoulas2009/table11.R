@@ -1,7 +1,12 @@
 # Six classifiers against one with a composite kernel: CPU time.
 
 about <- list(
-  title = "proteins, times", where = "Table 11", data = "protein", minutes = c(quick = 1, paper = 5)
+  title = "proteins, times", where = "Table 11", data = "protein",
+  minutes = c(quick = 1, paper = 5),
+  sizes = c(
+    quick = "1 division; one scale of the latent values in place of one a class",
+    paper = "1 division; a scale of the latent values for each class"
+  )
 )
 
 run <- function() {

@@ -3,7 +3,8 @@
 
 about <- list(
   title = "balance", where = "Tables 2 and 3", data = "balance",
-  minutes = c(quick = 1.5, paper = 4), packages = "class"
+  minutes = c(quick = 1.5, paper = 4), packages = "class",
+  sizes = c(quick = "4 of 10 folds", paper = "10 folds")
 )
 
 run <- function() table2("balance")

@@ -3,7 +3,8 @@
 
 about <- list(
   title = "glass", where = "Tables 2 and 3", data = "glass",
-  minutes = c(quick = 0.6, paper = 0.6), packages = "class"
+  minutes = c(quick = 0.6, paper = 0.6), packages = "class",
+  sizes = c(quick = "10 folds", paper = "10 folds")
 )
 
 run <- function() table2("glass")

@@ -2,7 +2,8 @@
 
 about <- list(
   title = "numerals, one feature space by VB", where = "Table 4, by VB", data = "numerals",
-  minutes = c(quick = 0.5, paper = 5)
+  minutes = c(quick = 0.5, paper = 5),
+  sizes = c(quick = "5 of 50 trials", paper = "50 trials")
 )
 
 run <- function() {

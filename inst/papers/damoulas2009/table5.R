@@ -2,7 +2,11 @@
 
 about <- list(
   title = "numerals, combined classifiers by Gibbs", where = "Table 5", data = "numerals",
-  minutes = c(quick = 1.5, paper = 600)
+  minutes = c(quick = 1.5, paper = 600),
+  sizes = c(
+    quick = "4 of 50 trials; 100 + 100 of 100,000 sweeps",
+    paper = "50 trials; 1000 + 1000 of 100,000 sweeps"
+  )
 )
 
 run <- function() {

@@ -2,7 +2,8 @@
 
 about <- list(
   title = "numerals, combined classifiers by VB", where = "Table 5, by VB", data = "numerals",
-  minutes = c(quick = 0.5, paper = 5)
+  minutes = c(quick = 0.5, paper = 5),
+  sizes = c(quick = "5 of 50 trials", paper = "50 trials")
 )
 
 run <- function() {

@@ -2,7 +2,11 @@
 
 about <- list(
   title = "numerals, combined feature spaces by Gibbs", where = "Table 6",
-  data = "numerals", minutes = c(quick = 2, paper = 1500)
+  data = "numerals", minutes = c(quick = 2, paper = 1500),
+  sizes = c(
+    quick = "4 of 50 trials; 100 + 100 of 100,000 sweeps",
+    paper = "50 trials; 1000 + 1000 of 100,000 sweeps"
+  )
 )
 
 run <- function() {

@@ -4,7 +4,8 @@
 
 about <- list(
   title = "numerals, combined feature spaces by VB", where = "Table 7", data = "numerals",
-  minutes = c(quick = 1.2, paper = 4)
+  minutes = c(quick = 1.2, paper = 4),
+  sizes = c(quick = "15 of 50 trials", paper = "50 trials")
 )
 
 run <- function() {

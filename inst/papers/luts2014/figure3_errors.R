@@ -3,7 +3,8 @@
 
 about <- list(
   title = "errors of the selected models, spam", where = "Figure 3", data = "spam",
-  minutes = c(quick = 1, paper = 5), packages = "glmnet"
+  minutes = c(quick = 1, paper = 5), packages = "glmnet",
+  sizes = c(quick = "3 divisions", paper = "20 divisions")
 )
 
 split_errors <- function(data) {

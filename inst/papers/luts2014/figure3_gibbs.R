@@ -2,7 +2,8 @@
 
 about <- list(
   title = "selection by Gibbs, spam", where = "Figure 3", data = "spam",
-  minutes = c(quick = 1, paper = 30)
+  minutes = c(quick = 1, paper = 30),
+  sizes = c(quick = "1500 + 1500 of 50,000 + 50,000 sweeps", paper = "50,000 + 50,000 sweeps")
 )
 
 run <- function() {

@@ -1,6 +1,9 @@
 # The directions that SAVE and a projection of rank 1 find in sets like D4in1.
 
-about <- list(title = "D4in1, direction", where = "Figure 2.2", minutes = c(quick = 0.4, paper = 2))
+about <- list(
+  title = "D4in1, direction", where = "Figure 2.2", minutes = c(quick = 0.4, paper = 2),
+  sizes = c(quick = "10 sets; 5000 + 5000 sweeps", paper = "20 sets; 20,000 + 20,000 sweeps")
+)
 
 run <- function() {
   truth <- c(1, 1, -1, -1) / 2

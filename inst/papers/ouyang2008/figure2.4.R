@@ -3,7 +3,8 @@
 
 about <- list(
   title = "wdbc, directions", where = "Figure 2.4", data = "wdbc",
-  minutes = c(quick = 1.5, paper = 5)
+  minutes = c(quick = 1.5, paper = 5),
+  sizes = c(quick = "5000 + 5000 sweeps", paper = "20,000 + 20,000 sweeps")
 )
 
 run <- function() projection_numbers("wdbc", 3)

@@ -2,7 +2,11 @@
 
 about <- list(
   title = "Boston, kernel scales", where = "Figure 3.1", data = "boston",
-  minutes = c(quick = 1.5, paper = 60), packages = "MASS"
+  minutes = c(quick = 1.5, paper = 60), packages = "MASS",
+  sizes = c(
+    quick = "5 starts; 10,000 + 10,000 of 2,000,000 + 2,000,000 sweeps",
+    paper = "1 start; 2,000,000 + 2,000,000 sweeps"
+  )
 )
 
 run <- function() {

@@ -2,7 +2,11 @@
 
 about <- list(
   title = "body fat, selection", where = "Figure 3.2", data = "bodyfat",
-  minutes = c(quick = 0.8, paper = 60)
+  minutes = c(quick = 0.8, paper = 60),
+  sizes = c(
+    quick = "10 starts; 10,000 + 10,000 of 2,000,000 + 2,000,000 sweeps",
+    paper = "2 starts; 2,000,000 + 2,000,000 sweeps"
+  )
 )
 
 run <- function() {

@@ -3,7 +3,11 @@
 
 about <- list(
   title = "bank notes, selection", where = "Figure 3.3, section 3.4.2",
-  data = "banknote", minutes = c(quick = 1, paper = 60)
+  data = "banknote", minutes = c(quick = 1, paper = 60),
+  sizes = c(
+    quick = "6 starts; 50,000 + 50,000 of 2,000,000 + 2,000,000 sweeps",
+    paper = "2 starts; 2,000,000 + 2,000,000 sweeps"
+  )
 )
 
 run <- function() {

@@ -3,7 +3,8 @@
 
 about <- list(
   title = "spectra, inclusion along the curve", where = "Figure 4.3",
-  minutes = c(quick = 0.5, paper = 5)
+  minutes = c(quick = 0.5, paper = 5),
+  sizes = c(quick = "10 sets; 10,000 + 10,000 sweeps", paper = "20 sets; 100,000 + 100,000 sweeps")
 )
 
 run <- function() spectra_numbers(0)

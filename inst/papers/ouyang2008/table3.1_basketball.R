@@ -2,7 +2,12 @@
 
 about <- list(
   title = "basketball", where = "Table 3.1", data = "basketball",
-  minutes = c(quick = 1.5, paper = 15000), packages = "e1071"
+  minutes = c(quick = 1.5, paper = 15000), packages = "e1071",
+  sizes = c(
+    quick = "4 of 20 cross-validations; 10,000 + 10,000 of 2,000,000 + 2,000,000 sweeps",
+    paper = "20 cross-validations; 2,000,000 + 2,000,000 sweeps"
+  ),
+  repetitions = c(quick = 4, paper = 20)
 )
 
 run <- function() {

@@ -2,7 +2,12 @@
 
 about <- list(
   title = "banknote", where = "Table 3.2", data = "banknote",
-  minutes = c(quick = 1.8, paper = 3000), packages = "e1071"
+  minutes = c(quick = 1.8, paper = 3000), packages = "e1071",
+  sizes = c(
+    quick = "5 folds, not 20 cross-validations; 5000 + 5000 of 2,000,000 + 2,000,000 sweeps",
+    paper = "20 folds, not 20 cross-validations; 2,000,000 + 2,000,000 sweeps"
+  ),
+  repetitions = c(quick = 5, paper = 20)
 )
 
 run <- function() {

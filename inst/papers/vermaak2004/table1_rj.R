@@ -2,7 +2,8 @@
 # kernel.
 
 about <- list(
-  title = "sinc, reversible jumps", where = "Table 1", minutes = c(quick = 0.3, paper = 0.3)
+  title = "sinc, reversible jumps", where = "Table 1", minutes = c(quick = 0.3, paper = 0.3),
+  repetitions = c(quick = 25, paper = 25)
 )
 
 run <- function() {

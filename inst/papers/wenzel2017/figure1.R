@@ -4,7 +4,11 @@
 
 about <- list(
   title = "waveform, error by time", where = "Figure 1", data = "waveform", packages = "kernlab",
-  minutes = c(quick = 0.8, paper = 5)
+  minutes = c(quick = 0.8, paper = 5),
+  sizes = c(
+    quick = "1500 of 5000 rows; at most 4 passes by minibatches, 300 by ECM",
+    paper = "5000 rows; at most 8 passes by minibatches, 500 by ECM"
+  )
 )
 
 sparse_classifier <- function(epochs) {

@@ -3,7 +3,8 @@
 
 about <- list(
   title = "heart, error by width", where = "Figure 2", data = "heart",
-  minutes = c(quick = 0.8, paper = 1.5)
+  minutes = c(quick = 0.8, paper = 1.5),
+  sizes = c(quick = "10 widths; ten folds", paper = "25 widths; ten folds")
 )
 
 error_at <- function(data, theta) {

@@ -2,7 +2,11 @@
 
 about <- list(
   title = "digits, error by inducing points", where = "Figure 3", data = "usps",
-  minutes = c(quick = 1.5, paper = 20)
+  minutes = c(quick = 1.5, paper = 20),
+  sizes = c(
+    quick = "700 of 1540 rows; 5 of 10 folds; at most 100 inducing points",
+    paper = "1540 rows; 10 folds; at most 200 inducing points"
+  )
 )
 
 run <- function() {

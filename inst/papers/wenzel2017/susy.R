@@ -2,7 +2,11 @@
 
 about <- list(
   title = "SUSY, a public sample", where = "Section 5.2", data = "susy",
-  minutes = c(quick = 0.5, paper = 1)
+  minutes = c(quick = 0.5, paper = 1),
+  sizes = c(
+    quick = "5 passes; 10,000 of 5 million rows",
+    paper = "20 passes; 10,000 of 5 million rows"
+  )
 )
 
 run <- function() {

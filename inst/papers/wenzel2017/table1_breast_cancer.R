@@ -3,7 +3,8 @@
 
 about <- list(
   title = "breast cancer", where = "Table 1", data = "breast_cancer",
-  minutes = c(quick = 0.4, paper = 0.4), packages = c("e1071", "kernlab")
+  minutes = c(quick = 0.4, paper = 0.4), packages = c("e1071", "kernlab"),
+  sizes = c(quick = "ten folds", paper = "ten folds")
 )
 
 run <- function() table1("breast_cancer")

@@ -3,7 +3,8 @@
 
 about <- list(
   title = "diabetes", where = "Table 1", data = "diabetis",
-  minutes = c(quick = 1, paper = 1.5), packages = c("e1071", "kernlab")
+  minutes = c(quick = 1, paper = 1.5), packages = c("e1071", "kernlab"),
+  sizes = c(quick = "ten folds", paper = "ten folds")
 )
 
 run <- function() table1("diabetis")

@@ -3,7 +3,8 @@
 
 about <- list(
   title = "solar flare", where = "Table 1", data = "flare_solar",
-  minutes = c(quick = 0.3, paper = 0.3), packages = c("e1071", "kernlab")
+  minutes = c(quick = 0.3, paper = 0.3), packages = c("e1071", "kernlab"),
+  sizes = c(quick = "ten folds", paper = "ten folds")
 )
 
 run <- function() table1("flare_solar")

@@ -3,7 +3,8 @@
 
 about <- list(
   title = "german", where = "Table 1", data = "german",
-  minutes = c(quick = 1.5, paper = 4), packages = c("e1071", "kernlab")
+  minutes = c(quick = 1.5, paper = 4), packages = c("e1071", "kernlab"),
+  sizes = c(quick = "ten folds", paper = "ten folds")
 )
 
 run <- function() table1("german")

@@ -3,7 +3,8 @@
 
 about <- list(
   title = "heart", where = "Table 1", data = "heart",
-  minutes = c(quick = 0.4, paper = 0.4), packages = c("e1071", "kernlab")
+  minutes = c(quick = 0.4, paper = 0.4), packages = c("e1071", "kernlab"),
+  sizes = c(quick = "ten folds", paper = "ten folds")
 )
 
 run <- function() table1("heart")

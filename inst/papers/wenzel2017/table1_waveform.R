@@ -3,7 +3,8 @@
 
 about <- list(
   title = "waveform", where = "Table 1", data = "waveform",
-  minutes = c(quick = 1.5, paper = 60), packages = c("e1071", "kernlab")
+  minutes = c(quick = 1.5, paper = 60), packages = c("e1071", "kernlab"),
+  sizes = c(quick = "ten folds; no GPC", paper = "ten folds, GPC too")
 )
 
 run <- function() table1("waveform")
