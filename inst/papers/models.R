@@ -168,7 +168,10 @@ published_reasons <- list(
   ),
   gpsvm = list(
     method = c("ep", "algorithm 1, in full passes, by minibatches, or ECM"),
-    kernel = c("rbf()", "theta = 5, which is the length-scale times the root of 2"),
+    kernel = c(
+      "rbf()",
+      "theta = 5; the printed kernel lacks a square, with which theta is sqrt(2) length-scales"
+    ),
     tune = c("tuned", "the width is fixed in Table 1"),
     inducing = c("min(n / 5, 100)", "section 5.2"),
     "control$batch_size" = c("at least 256", "sections 5.1 and 5.2"),
@@ -206,7 +209,9 @@ published_reasons <- list(
   ),
   klr = list(until = c("", "a fixed number of sweeps; `rank` is one of 1, 2, 3")),
   seqkr = list(
-    kernel = c("rbf()", "width 1.6, Boston 5: the length-scale, root 2 smaller"),
+    kernel = c(
+      "rbf()", "width w = 1.6, Boston 5; not defined, and read as exp(-distance^2 / w^2)"
+    ),
     moves = c(
       "", paste(
         "corrected: the paper's moves, whose printed weight is wrong;",

@@ -19,9 +19,13 @@ run <- function() {
   small <- c("zn", "chas", "black")
   averaged(lapply(fits, function(values) {
     lambda <- colMeans(values)
+    own <- c(large, small)
+    others <- setdiff(names(lambda), own)
     c(
-      stats::setNames(lambda[c(large, small)], paste("scale,", c(large, small))),
-      "zn, chas, black minus nox, rad, lstat" = mean(lambda[small]) - mean(lambda[large])
+      stats::setNames(lambda[c(own, others)], paste("scale,", c(own, others))),
+      "zn, chas, black minus nox, rad, lstat" = mean(lambda[small]) - mean(lambda[large]),
+      "least of nox, rad, lstat minus largest of the rest" =
+        min(lambda[large]) - max(lambda[setdiff(names(lambda), large)])
     )
   }), raw = do.call(rbind, fits))
 }

@@ -17,7 +17,8 @@ run <- function() {
   colnames(sorted) <- paste0(
     "inclusion, ", c("", "second ", "third ", "fourth ", "fifth ", "sixth "), "largest"
   )
-  averaged(sorted, raw = rowMeans(p))
+  rownames(p) <- paste("inclusion,", rownames(p))
+  both(averaged(sorted, raw = rowMeans(p)), averaged(t(p)))
 }
 
 draw <- draw_inclusion

@@ -13,9 +13,13 @@ run <- function() {
     rvm <- kernlab::rvm(data$x, data$y, kernel = kernel, verbosity = 0)
     svm <- kernlab::ksvm(data$x, data$y, kernel = kernel, type = "eps-svr", scaled = FALSE)
     f <- function(fit) kernlab::predict(fit, sinc_test())
+    errors <- c(RVM = sinc_error(f(rvm)), SVM = sinc_error(f(svm)))
+    sequential <- sinc_error(predict(sinc_fit(set), sinc_test()))
     c(
-      "test error, RVM" = sinc_error(f(rvm)), "kernels, RVM" = length(fit_vectors(rvm)),
-      "test error, SVM" = sinc_error(f(svm)), "kernels, SVM" = kernlab::nSV(svm)
+      "test error, RVM" = errors[["RVM"]], "kernels, RVM" = length(fit_vectors(rvm)),
+      "test error, SVM" = errors[["SVM"]], "kernels, SVM" = kernlab::nSV(svm),
+      "test error, sequential minus RVM" = sequential - errors[["RVM"]],
+      "test error, sequential minus SVM" = sequential - errors[["SVM"]]
     )
   }))
 }

@@ -1,4 +1,5 @@
-# Boston: mean squared error and kernels over divisions into 300 and 206 rows.
+# Boston: mean squared error and kernels over divisions into 300 and 206 rows, by reversible jumps
+# and by the paper's moves.
 
 about <- list(
   title = "Boston", where = "Table 2", data = "boston",
@@ -10,14 +11,23 @@ about <- list(
 run <- function() {
   averaged(lapply(seq_len(pick(1, 5, 10)), function(split) {
     data <- boston_split(split)
-    fit <- fit_as(
-      seqkr, "vermaak2004", "boston", data$x, data$y,
-      seed = split, change = pick(list(particles = 20), list(), list())
-    )
-    f <- predict(fit, data$new)
+    fitted <- function(moves) {
+      fit <- fit_as(
+        seqkr, "vermaak2004", "boston", data$x, data$y, seed = split,
+        change = c(list(moves = moves), pick(list(particles = 20), list(), list()))
+      )
+      apart <- predict(fit, data$new) - data$truth
+      c(mean(apart^2), mean(fit$posterior$size), mean(abs(apart)))
+    }
+    jumps <- fitted("rj")
+    correct <- fitted("corrected")
+    printed <- fitted("printed")
     c(
-      "test error" = mean((f - data$truth)^2), "kernels" = mean(fit$posterior$size),
-      "mean absolute error" = mean(abs(f - data$truth)),
+      "test error" = jumps[1], "kernels" = jumps[2], "mean absolute error" = jumps[3],
+      "test error, paper's moves, correct weight" = correct[1],
+      "kernels, paper's moves, correct weight" = correct[2],
+      "test error, paper's moves, weight as printed" = printed[1],
+      "kernels, paper's moves, weight as printed" = printed[2],
       "squared error, lm()" = mean((linear_fit(data) - data$truth)^2)
     )
   }))

@@ -19,10 +19,19 @@ run <- function() {
     }
     rvm <- kernlab::rvm(pair$x, y, kernel = kernel, verbosity = 0)
     svm <- kernlab::ksvm(pair$x, y, kernel = kernel, type = "eps-svr", scaled = FALSE)
+    own <- fit_as(
+      seqkr, "vermaak2004", "boston", data$x, data$y, seed = split,
+      change = pick(list(particles = 20), list(), list())
+    )
+    sequential <- mean((predict(own, data$new) - data$truth)^2)
+    kernels <- length(methods::slot(rvm, "RVindex"))
     c(
-      "test error, RVM" = mse(rvm),
-      "kernels, RVM" = length(methods::slot(rvm, "RVindex")),
+      "test error, RVM" = mse(rvm), "kernels, RVM" = kernels,
       "test error, SVM" = mse(svm), "kernels, SVM" = kernlab::nSV(svm),
+      "test error, sequential minus RVM" = sequential - mse(rvm),
+      "test error, sequential minus SVM" = sequential - mse(svm),
+      "test error, sequential minus mean of RVM and SVM" = sequential - (mse(rvm) + mse(svm)) / 2,
+      "kernels, sequential minus RVM" = mean(own$posterior$size) - kernels,
       "test error, all kernels" = mean(
         (all_kernels(pair, y) * stats::sd(data$y) + mean(data$y) - data$truth)^2
       )

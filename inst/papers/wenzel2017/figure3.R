@@ -1,4 +1,4 @@
-# Digits 3 and 5: error by the number of inducing points, by k-means and by random rows.
+# Digits 3 and 5: error and time by the number of inducing points, by k-means and by random rows.
 
 about <- list(
   title = "digits, error by inducing points", where = "Figure 3", data = "usps",
@@ -18,15 +18,21 @@ run <- function() {
   data <- list(x = data$x[at, ], y = data$y[at])
   folds <- contiguous_folds(nrow(data$x))[seq_len(pick(2, 5, 10))]
   counts <- pick(c(5, 10), c(5, 10, 15, 50, 100), c(5, 10, 15, 25, 50, 100, 200))
+  seconds <- list()
   errors <- function(count, seeding) {
-    vapply(folds, function(test) {
-      fit <- fit_as(gpsvm, "wenzel2017", "batch", data$x[-test, ],
-        data$y[-test],
-        inducing = count, standardize = FALSE, seed = 1,
-        change = list(kernel = rbf(), control = list(seeding = seeding))
-      )
-      mean(predict(fit, data$x[test, ]) != data$y[test])
-    }, 0)
+    runs <- lapply(folds, function(test) {
+      done <- timed(function() {
+        fit_as(gpsvm, "wenzel2017", "batch", data$x[-test, ], data$y[-test],
+          inducing = count, standardize = FALSE, seed = 1,
+          change = list(kernel = rbf(), control = list(seeding = seeding))
+        )
+      })
+      wrong <- mean(predict(done$value, data$x[test, ]) != data$y[test])
+      c(error = wrong, seconds = done$seconds)
+    })
+    runs <- do.call(rbind, runs)
+    seconds[[paste(seeding, count)]] <<- runs[, "seconds"]
+    runs[, "error"]
   }
   rows <- lapply(c(kmeans = "kmeans", random = "random"), function(seeding) {
     vapply(stats::setNames(counts, counts), errors, numeric(length(folds)), seeding = seeding)
@@ -44,8 +50,13 @@ run <- function() {
     out <- both(out, averaged(cbind(
       "error, 100 points" = rows$kmeans[, "100"],
       "error, 15 points minus 100" =
-        rows$kmeans[, "15"] - rows$kmeans[, "100"]
+        rows$kmeans[, "15"] - rows$kmeans[, "100"],
+      "seconds, 15 points" = seconds[["kmeans 15"]],
+      "seconds, 100 points" = seconds[["kmeans 100"]]
     )))
+    times <- vapply(seconds[c("kmeans 100", "kmeans 15")], mean, 0)
+    ratio <- times[[1]] / times[[2]]
+    out <- both(out, measured("100 points takes times as long as 15 points" = ratio))
   }
   out
 }
