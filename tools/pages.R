@@ -185,7 +185,7 @@ news_index <- function(site) {
   bullets <- grep("^\\* ", lines)
   changes <- tabulate(factor(minor[findInterval(bullets, heads)], unique(minor)))
   first <- !duplicated(minor)
-  breaking <- minor[findInterval(grep("^## (Breaking changes|Changed arguments)", lines), heads)]
+  breaking <- minor[findInterval(grep("^## Breaking changes", lines), heads)]
   told <- sprintf(
     "<li><a href=\"news-%1$s.html\">Version %1$s</a> (%2$s): %3$d changes%4$s</li>", minor[first],
     date[first], changes, ifelse(minor[first] %in% breaking, ", some breaking", "")
