@@ -19,7 +19,11 @@ function listSections() {
     const link = element("a", { className: "nav-link", href: "#" + id }, text);
     list.append(element("li", {}, link));
   });
-  if (list.childElementCount) toc.append(list); else toc.remove();
+  if (!list.childElementCount) { toc.remove(); return; }
+  const heading = toc.querySelector("h2");
+  if (window.innerWidth > 767 || !heading) { toc.append(list); return; }
+  const folded = element("details", {}, element("summary", {}, heading.textContent), list);
+  toc.replaceChildren(folded);
 }
 
 // Code without its output, which begins with #>.

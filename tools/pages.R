@@ -36,8 +36,16 @@ link_methods <- function(text, path, pages) {
   text
 }
 
-# Files of the source that are pages, and reproduce("luts2014"), whose article shows its tables.
-link_files <- function(text, path) {
+# Papers on the home page, files of the source that are pages, and reproduce("luts2014"), whose article shows its tables.
+link_files <- function(text, path, papers) {
+  if (path == "index.html") {
+    for (paper in papers) {
+      link <- sprintf("<td><a href=\"%s\">%s</a></td>", paper$href, paper$text)
+      # Pandoc keeps "et al." and the year in one line.
+      name <- gsub("([().])", "[\\1]", gsub(" ", "[ \u00a0]", paper$text))
+      text <- gsub(sprintf("<td>%s</td>", name), link, text)
+    }
+  }
   up <- if (grepl("/", path)) "../" else ""
   for (file in c("ARCHITECTURE", "CODE_OF_CONDUCT", "CONTRIBUTING")) {
     new <- sprintf("<a href=\"%s%s.html\">%s.md</a>", up, file, file)
@@ -131,7 +139,7 @@ edit_page <- function(text, path, site, pages) {
   }
   if (path == "404.html") text <- edit_missing_page(text, address)
   text <- drop_placeholders(text, address)
-  text <- link_files(text, path)
+  text <- link_files(text, path, site$meta$navbar$components$papers$menu)
   if (path == "reference/reexports.html") text else link_methods(text, path, pages)
 }
 
