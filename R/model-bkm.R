@@ -82,7 +82,8 @@
 #' @seealso [bsvm()] for the hinge loss, [gpsvm()] for a non-linear boundary; [bkm_prior()],
 #'   [bkm_control()], [bayeskernel-large]; [log_evidence()] and [compare_terms()] to compare models;
 #'   [predict()][predict.bayeskernel_fit], [plot()][plot.bayeskernel_fit],
-#'   [summary()][summary.bayeskernel_fit]; `vignette("mixed-logit")`, `vignette("mixed-kernels")`.
+#'   [summary()][summary.bayeskernel_fit]; `vignette("mixed-logit")`, `vignette("mixed-kernels")`,
+#'   `vignette("missing-predictors")`.
 #'
 #' @examples
 #' data("bdf", package = "nlme")
@@ -91,10 +92,11 @@
 #' # Of a known school, and of a new one.
 #' pupil <- data.frame(IQ.verb = 12, ses = 25, schoolNR = c("1", "new"))
 #' predict(fit, pupil, type = "prob")
-#' # Random slopes; a curve; counts of successes and failures; missing predictors.
+#' # Random slopes; a curve; counts of successes and failures.
 #' bkm(weight ~ Time * Diet + (Time | Chick), ChickWeight, threads = 1)
 #' bkm(langPOST > 40 ~ s(IQ.verb) + (1 | schoolNR), bdf[1:600, ], threads = 1)
 #' bkm(cbind(ncases, ncontrols) ~ alcgp + tobgp, esoph, threads = 1)
+#' # `missing` keeps rows without Solar.R; `na.action` omits the 37 without Ozone, the response.
 #' bkm(Ozone ~ Wind + Solar.R, airquality, missing = "model", na.action = na.omit, threads = 1)
 #' @rdname bkm
 #' @export

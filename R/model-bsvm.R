@@ -26,7 +26,8 @@
 #' @param select `TRUE`: select among all terms; or a one-sided formula of the terms to select
 #'   among, `~ . - age`. A factor is in or out as a whole. See [inclusion()].
 #' @param missing Missing predictors: `"fail"` (default) stops, `"omit"` leaves their rows out,
-#'   `"model"` averages over the missing values, see [imputed()]. [mnar()]: not at random.
+#'   `"model"` averages over the missing values of jointly normal numbers, or of factors, that are
+#'   missing at random, see [imputed()]. [mnar()]: not at random.
 #' @param learning_rate Power of the pseudo-likelihood: a number, or `"calibrated"`, the default
 #'   with `select` and `missing = "model"`; else 1. See `help("svm-posterior")`.
 #' @param class_weights Weights of the classes in the loss: `"none"`, `"balanced"` (for a rare

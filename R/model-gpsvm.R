@@ -64,13 +64,19 @@
 #' @section Tuning: `"loo"` maximizes the leave-one-out log probability, without refits, with a weak
 #'   penalty on the log parameters, started from a grid. `"bound"` maximizes [elbo()]; on small
 #'   noisy data its predictions are too sure. `"cv"` uses five-fold cross-validation of a common
-#'   factor of the length-scales and the variance. The default looks at 1000 rows at most, fewer
-#'   with many classes or parameters. Where that would leave 200 of more rows it does not tune, and
-#'   `print()` says so.
-#'   `tune = TRUE` looks at 10,000. `rbf(ard = TRUE)`, a length-scale for each predictor, helps if
-#'   few predictors matter. With `"loo"` the length-scales are held near each other, the more so the
-#'   more predictors there are for the rows. If they are more than an eighth of the rows, `print()`
-#'   says that leave-one-out may be too good: compare the fit with `rbf()` on other rows.
+#'   factor of the length-scales and the variance. With many rows it looks at a part of them:
+#'
+#'   | | rows that choose the kernel |
+#'   |---|---|
+#'   | `tune = NULL` (default) | at most 1000, fewer with many classes or parameters |
+#'   | `tune = TRUE` | at most 10,000 |
+#'
+#'   The default does not tune where it could look at less than 200 of more rows; `print()` says so.
+#'
+#'   `rbf(ard = TRUE)`, a length-scale for each predictor, helps if few predictors matter. With
+#'   `"loo"` the length-scales are held near each other, the more so the more predictors there are
+#'   for the rows. If they are more than an eighth of the rows, `print()` says that leave-one-out may
+#'   be too good: compare the fit with `rbf()` on other rows.
 #'
 #' @section Formulas with terms: A formula with [gp()] terms may have random effects, smooths and
 #'   missing predictors, `y ~ gp(x1, x2) + z + (1 | id)`. It returns the fit of [bkm()] with
@@ -93,6 +99,9 @@
 #' new <- data.frame(long = c(170, 180), lat = c(-15, -20))
 #' predict(fit, new, type = "prob")
 #' predict(fit, new, type = "link", se.fit = TRUE)
+#' # Three classes.
+#' species <- gpsvm(Species ~ Petal.Length + Petal.Width, iris, seed = 1, threads = 1)
+#' predict(species, iris[c(1, 71, 134), ], type = "prob")
 #' @rdname gpsvm
 #' @export
 gpsvm <- function(x, ...) UseMethod("gpsvm")

@@ -52,15 +52,15 @@
 #'   mean over the diagonal. One v and s serve all classes, see [mkprobit_prior()]. With every
 #'   object a regressor the process is exact.
 #'
-#'   Hyperparameters, and weights with `kernel_weights = "learn"`, maximize the leave-one-out log
-#'   probability on at most 500 rows, without refitting, less a weak penalty. Length-scales of one
-#'   kernel are held near each other, as by [gpsvm()]. With fewer than 100
-#'   rows the penalty keeps the variance of the functions near 1, so that few rows give no sure
-#'   probabilities. Random folds then decide between the start and the optimum, from which a few
-#'   steps lead on. Subsets are not learned. Variational means are
-#'   too near to zero, so the folds also choose a factor of the means, which `print()` shows. No
-#'   class has probability 0: a share of 0.1 / rows is divided evenly. The probit of the link of
-#'   two classes is the probability in the other rows.
+#'   The fit chooses v, length-scales, and the weights of `kernel_weights = "learn"` in two steps:
+#'   * It maximizes the leave-one-out log probability of at most 500 rows, less a weak penalty,
+#'     which holds the length-scales of a kernel near each other, as in [gpsvm()]. With fewer than 100
+#'     rows it keeps v near 1, so that few rows give no sure probabilities.
+#'   * Random folds compare the result with the start, and a few steps improve the better one.
+#'
+#'   Subsets of kernels are not learned. Variational means are too near to zero, so the folds also
+#'   choose a factor of the means, which `print()` shows. No class has probability 0: a share of
+#'   0.1 / rows is divided evenly.
 #'
 #' @section Groups: `y ~ x1 + x2 + (1 | g)` adds to each latent function an effect of the row's
 #'   group, \eqn{u_{cg} \sim N(0, v_g)}{u_cg ~ N(0, v_g)}. There may be several grouping factors,

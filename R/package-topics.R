@@ -172,6 +172,7 @@ NULL
 
 #' Glossary: words of this package
 #'
+#' * **calibration**: whether predicted probabilities are observed frequencies, see [calibration()].
 #' * **chain**: one run of a sampler from its own start; fits have four by default.
 #' * **collapsed**: a classifier that predicts only the common class; a warning is issued.
 #' * **conditional prediction**: for a known group, with its own effect.
@@ -182,15 +183,19 @@ NULL
 #' * **ELBO, bound**: the quantity that variational Bayes maximizes; a lower bound of the log
 #'   evidence.
 #' * **epoch**: one pass over the rows in small batches, with `"svi"`.
-#' * **evidence**: the probability of the data under a model; compares models with a likelihood.
+#' * **evidence**: the probability of the data under a model; compares models with a likelihood, see
+#'   [log_evidence()].
 #'   Its logarithm is printed; larger is better.
 #' * **f, latent value**: the linear predictor or function of a row, before the link.
 #' * **feature space**: one group of columns, or one kernel matrix, that describes all objects.
 #' * **hinge loss**: the loss of support vector machines, zero if y f is at least 1.
-#' * **inclusion probability**: the posterior probability that a predictor is in the model.
+#' * **hyperparameter**: a parameter of a prior or of a kernel, as a length-scale; given, tuned or
+#'   drawn.
+#' * **inclusion probability**: the posterior probability that a predictor is in the model, see
+#'   [inclusion()].
 #' * **inducing points**: places that represent a Gaussian process, for large data.
 #' * **iteration, sweep**: one update of every parameter by a sampler.
-#' * **kernel**: a function of two rows that says how similar they are.
+#' * **kernel**: a function of two rows that says how similar they are, see [kernels].
 #' * **learning rate**: the power to which the likelihood is taken; 1 is the ordinary posterior.
 #' * **leave-one-out (LOO)**: the prediction of a row by the other rows. The printed number is the
 #'   sum of the log predictive densities of all rows; larger is better.
@@ -198,7 +203,7 @@ NULL
 #'   matters.
 #' * **link**: how f becomes a probability; for support vector machines calibrated on left-out rows.
 #' * **marginal prediction**: for a new group, averaged over the distribution of groups.
-#' * **missing value**: `NA` in a predictor; `missing = "model"` averages over it.
+#' * **missing value**: `NA` in a predictor; `missing = "model"` averages over it, see [imputed()].
 #' * **particle**: one weighted sample of a particle filter, in `seqkr()`.
 #' * **pass**: one update with all rows, of EP or variational Bayes.
 #' * **penalty**: the prior precision of the coefficients, which shrinks them towards 0.
@@ -210,6 +215,7 @@ NULL
 #' * **smooth**: a curve `s(x)`, as in mgcv.
 #' * **stacking**: weights of chains by their prediction of left-out rows.
 #' * **streaming data**: rows that arrive over time; `seqkr()`, `extend()`.
+#' * **threshold**: the probability above which the positive class is predicted, 0.5 by default.
 #' * **variational Bayes (VB)**: the posterior is approximated by a product of simple distributions.
 #' * **warm-up**: iterations at the start of a chain that are discarded.
 #'

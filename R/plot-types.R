@@ -36,6 +36,9 @@
 #' @param main Title: one text, or an expression.
 #' @param threads,... Worker threads; no further arguments.
 #' @details
+#' Begin with `"calibration"` of classes, or `"fit"` of a number: does the fit predict? Then
+#' `"partial"` shows how it depends on each predictor.
+#'
 #' | `type` | bkm, bsvm | gpsvm | bark | mkprobit | klr | seqkr |
 #' |---|---|---|---|---|---|---|
 #' | `"partial"`, `"calibration"`, `"trace"` | x | x | x | x | x | x |
@@ -86,12 +89,12 @@
 #'   several predictors.
 #' @examples
 #' data("bdf", package = "nlme")
-#' fit <- bkm(langPOST > 40 ~ s(IQ.verb) + (1 | schoolNR), bdf[1:600, ], threads = 1)
-#' plot(fit)
+#' fit <- bkm(langPOST > 40 ~ s(IQ.verb) + (1 | schoolNR), bdf[1:300, ], threads = 1)
+#' plot(fit, "smooth")   # the default of this fit
 #' plot(fit, "ranef")
-#' plot(fit, "smooth")
 #' plot(fit, "calibration", bins = 5)
-#' plot(gpsvm(depth > 300 ~ long + lat, quakes[1:200, ], tune = FALSE, threads = 1), "boundary")
+#' map <- gpsvm(depth > 300 ~ long + lat, quakes[1:200, ], tune = FALSE, threads = 1)
+#' plot(map, "boundary")
 #' @aliases plot.bkm plot.bsvm plot.gpsvm plot.mkprobit plot.bark plot.klr plot.seqkr
 #' @export
 plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL, y = NULL,

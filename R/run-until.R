@@ -71,7 +71,7 @@ smaller_ess <- function(table) pmin(table$ess_bulk, table$ess_tail)
 #' @examples
 #' fit <- bsvm(am ~ wt, mtcars, method = "gibbs", threads = 1, seed = 1)
 #' if (requireNamespace("posterior", quietly = TRUE)) {
-#'   posterior::rhat(fit)
+#'   print(posterior::rhat(fit))
 #'   posterior::ess_tail(fit)
 #' }
 #' @name rhat.bayeskernel_fit

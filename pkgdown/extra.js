@@ -19,7 +19,11 @@ function listSections() {
     const link = element("a", { className: "nav-link", href: "#" + id }, text);
     list.append(element("li", {}, link));
   });
-  if (list.childElementCount) toc.append(list); else toc.remove();
+  if (!list.childElementCount) { toc.remove(); return; }
+  const heading = toc.querySelector("h2");
+  if (window.innerWidth > 767 || !heading) { toc.append(list); return; }
+  const folded = element("details", {}, element("summary", {}, heading.textContent), list);
+  toc.replaceChildren(folded);
 }
 
 // Code without its output, which begins with #>.
@@ -49,58 +53,120 @@ function widenCells() {
 }
 
 const stopWords = new Set(
-  "a an and are can do does for from get how i in is it my of on or the to use using what which with"
-    .split(" ")
+  ("a an and are can do does for from get have how i if in is it my of on or s the there this to use "
+    + "using what which who why with").split(" ")
 );
-// What users call it, and what the pages do.
+// What users call it, one word or more, and what the pages say. Longer ones are tried first.
 const synonyms = {
-  multiclass: "classes", imbalance: "rare", imbalanced: "rare", spline: "smooth", splines: "smooth",
-  confidence: "interval", credible: "interval", nested: "groups", glmm: "mixed", multilevel: "mixed",
-  hierarchical: "mixed", lmer: "lme4", glmer: "lme4", gam: "mgcv", crossvalidation: "leave-one-out",
-  loocv: "leave-one-out", install: "installation", imputation: "missing", na: "missing",
-  nas: "missing", tuning: "tune", online: "streaming", prediction: "predict", plotting: "plot", svm: "support vector"
+  "what's new": ["news", "version"], "whats new": ["news", "version"], changelog: ["news"],
+  changes: ["news"], release: ["news"], cite: ["citation"], citing: ["citation"],
+  bibtex: ["citation"], contribute: ["contributing"], contribution: ["contributing"],
+  "report a bug": ["report a problem"], "report bug": ["report a problem"],
+  bug: ["report a problem"], bugs: ["report a problem"], issue: ["report a problem"],
+  issues: ["report a problem"], github: ["contributing"], cran: ["installation"],
+  windows: ["installation"], compiler: ["installation"], install: ["installation"],
+  "variable importance": ["compare_terms", "inclusion", "contribution of each term"],
+  "feature importance": ["compare_terms", "inclusion", "contribution of each term"],
+  importance: ["compare_terms", "inclusion", "contribution of each term"],
+  shap: ["compare_terms", "exposure", "contribution of each term"],
+  lengthscale: ["length-scale", "kernels"], "length scale": ["length-scale", "kernels"],
+  "length-scale": ["kernels"], "length-scales": ["length-scale", "kernels"],
+  "kernel width": ["kernels", "length-scale"], bandwidth: ["kernels", "length-scale"],
+  "custom kernel": ["kernels, and your own", "precomputed"], tune: ["tuning"],
+  "own kernel": ["kernels, and your own", "precomputed"], tuned: ["tuning"],
+  "cross validation": ["leave-one-out", "loo", "tuning"], crossvalidation: ["leave-one-out", "loo"],
+  "cross-validation": ["leave-one-out", "loo", "tuning"], loocv: ["leave-one-out", "loo"],
+  multiclass: ["classes", "multinomial", "more than two classes"],
+  "multi-class": ["classes", "multinomial"],
+  "3 classes": ["multinomial", "classes", "two or more"],
+  "4 classes": ["multinomial", "classes", "two or more"],
+  "many classes": ["multinomial", "classes"], imbalance: ["rare"], imbalanced: ["rare"],
+  "confusion matrix": ["balanced_error", "error rate"], accuracy: ["error rate"],
+  "missing data": ["missing predictors", "missing values"], imputation: ["imputed", "missing"],
+  na: ["missing"], nas: ["missing"], "na's": ["missing"], spline: ["smooths"], splines: ["smooths"],
+  "random slopes": ["random slope", "random effects", "mixed models"],
+  "random effect": ["random effects"], "random intercept": ["random effects"],
+  "repeated measures": ["random effects", "mixed models", "patients"],
+  longitudinal: ["random effects", "patients"], nested: ["groups"], glmm: ["mixed"],
+  multilevel: ["mixed"], hierarchical: ["mixed"], lmer: ["lme4"], glmer: ["lme4"], gam: ["mgcv"],
+  spatial: ["gaussian process terms", "surface", "map"], confidence: ["interval"],
+  credible: ["interval"], hyperparameter: ["tuning", "prior"], hyperparameters: ["tuning", "prior"],
+  online: ["streaming"], plotting: ["plot"], svm: ["bsvm", "gpsvm", "support vector machine"],
+  "gaussian process": ["gp", "gaussian processes"], coda: ["draws"], mcmc: ["draws", "gibbs"],
+  "gaussian processes": ["gp", "gaussian process"], ard: ["length-scale"]
 };
+const phrases = Object.keys(synonyms).filter(key => /[^a-z]/.test(key))
+  .sort((a, b) => b.length - a.length);
 
-// Words of a query, each with others that do as well: singular and plural, synonyms.
+// Whole words, singular or plural; a space or a hyphen between those of a phrase.
+function wholeWord(text) {
+  const escaped = text.replace(/[^a-z0-9 ]/g, "\\$&").replace(/(\\-| )/g, "[- _]?");
+  return new RegExp("(^|[^a-z0-9])" + escaped + "(s|es)?(?![a-z0-9])", "gi");
+}
+
+// The words of a query, each with the forms that do as well.
 function queryWords(query) {
-  const all = query.toLowerCase().split(/[\s,;()]+/).filter(word => word);
-  const told = all.filter(word => !stopWords.has(word));
-  return (told.length ? told : all).map(word => {
-    const forms = [word];
+  let rest = " " + query.toLowerCase().replace(/\u2019/g, "'").replace(/[\s,;()?"]+/g, " ").trim() + " ";
+  const told = [];
+  phrases.forEach(phrase => {
+    if (!rest.includes(" " + phrase + " ")) return;
+    rest = rest.replace(" " + phrase + " ", " ");
+    told.push(phrase);
+  });
+  const words = rest.split(" ").filter(word => word);
+  const kept = words.filter(word => !stopWords.has(word));
+  return told.concat(kept.length || told.length ? kept : words).map(word => {
+    const forms = [word].concat(synonyms[word] || []);
     if (word.length > 3 && word.endsWith("s")) forms.push(word.slice(0, -1));
     if (word.includes("our")) forms.push(word.replace("our", "or").replace(/s$/, ""));
-    if (synonyms[word]) forms.push(synonyms[word]);
-    return forms.map(form => new RegExp(
-      "(^|[^a-z0-9])" + form.replace(/[^a-z0-9]/g, "\\$&") + (form.length > 3 ? "" : "(?![a-z0-9])"), "i"
-    ));
+    return {
+      whole: forms.map(wholeWord),
+      start: word.length > 2 ? new RegExp("(^|[^a-z0-9])" + word.replace(/[^a-z0-9]/g, "\\$&"), "gi") : null
+    };
   });
 }
 
-// "bkm_prior" of reference/bkm_prior.html, "predict" of reference/predict.bayeskernel_fit.html.
-const topicOf = section => section.path.split("/").pop().replace(/[.].*$/, "").toLowerCase();
+const weights = { what: 8, title: 6, text: 1, code: 0.5 };
 
-// Sections that have all words, or most of them where none has all; titles count more than text, the
-// page of a topic more than its sections, and help more than news. At most two sections a page.
+// How much a section tells of a form: the name of a function most, a text more that has it often.
+function rate(form, section) {
+  let score = section.alias.split(" ").some(name => name && !name.replace(form, "")) ? 14 : 0;
+  Object.keys(weights).forEach(field => {
+    const many = Math.min((section[field].match(form) || []).length, field === "text" ? 4 : 1);
+    score += weights[field] * (many && (1 + (many - 1) / 3));
+  });
+  if (section.what.search(form) === 0) score += 4;
+  return score;
+}
+
+// Pages that few ask for: details of an article, priors and controls, pages for contributors, news.
+function rarity(section) {
+  if (section.dir === "news") return section.title === "News" ? 1 : 0.2;
+  if (/ARCHITECTURE|CODE_OF|standards|LICENSE/.test(section.path)) return 0.3;
+  return /-details|_prior|_control|inclusion_path|[a-z]+[0-9]{4}[.]/.test(section.path) ? 0.75 : 1;
+}
+
+// Sections that have all words, or most of them where none has all. Titles and names of functions
+// count more than text, a phrase more than its words. At most two sections a page.
 function find(query, index) {
   const words = queryWords(query);
-  const weight = { title: 8, what: 8, previous_headings: 2, text: 1, code: 1 };
+  const asked = query.toLowerCase().trim();
+  const phrase = words.length > 1 ? wholeWord(asked) : null;
   const rated = index.map(section => {
-    const low = section.dir === "News" || /ARCHITECTURE|CONTRIBUTING/.test(section.path);
-    const help = section.dir === "Reference";
-    let score = (low ? -40 : 0) + (section.id ? 0 : 2), found = 0;
-    for (const forms of words) {
-      const hit = Math.max(...forms.map((form, k) => {
-        const fields = Object.keys(weight).filter(field => form.test(section[field] || ""));
-        let own = fields.reduce((sum, field) => sum + weight[field], 0);
-        const topic = help ? topicOf(section) : "";
-        if (help && form.test(topic.replace(/_/g, " "))) own += section.id ? 8 : 20;
-        if (help && !section.id && forms[0].source === queryWords(topic)[0][0].source) own += 15;
-        return own && own - (k ? 1 : 0);
-      }));
+    let score = 0, found = 0;
+    words.forEach(word => {
+      // A synonym counts less than the word, and the start of a word least.
+      const hits = word.whole.map((form, k) => rate(form, section) * (k ? 0.8 : 1));
+      if (word.start) hits.push(0.25 * rate(word.start, section));
+      const hit = Math.max(...hits);
       if (hit > 0) found += 1;
-      score += Math.max(hit, 0);
-    }
-    return { section, score, found };
+      score += hit;
+    });
+    if (phrase && section.what.search(phrase) >= 0) score += 12;
+    else if (phrase && section.text.search(phrase) >= 0) score += 6;
+    if (section.what.toLowerCase() === asked) score += 14;
+    score += (section.id ? 0 : 2) + (section.dir === "reference" ? 1 : 0);
+    return { section, score: score * rarity(section), found };
   });
   const most = Math.max(...rated.map(one => one.found));
   if (most < Math.ceil(words.length / 2)) return [];

@@ -2,6 +2,8 @@
 #
 #   Rscript tools/readme-figures.R
 
+# Chains differ between machines by the width of their vectors; tools/site has the same.
+Sys.setenv(BAYESKERNEL_SIMD = "avx2")
 library(bayeskernel)
 cat("bayeskernel", format(packageVersion("bayeskernel")), "\n")
 options(width = 80, digits = 3)

@@ -86,6 +86,11 @@ knitr::opts_chunk$set(
   dpi = 96, fig.retina = 1, fig.align = "center",
   dev.args = list(pointsize = 11), fig.process = small_png
 )
+# Times that print() ends with are of the machine that built the page.
+plain_output <- knitr::knit_hooks$get("output")
+knitr::knit_hooks$set(output = function(x, options) {
+  plain_output(gsub(",\\s+(#> +)?[0-9.]+ s[.]", ".", x), options)
+})
 options(bayeskernel.threads = 1L, bayeskernel.progress = FALSE, digits = 4)
 
 colours <- c(
