@@ -548,10 +548,14 @@ class_hints <- function(object) {
 # Length-scales and projections, more than an eighth of the rows that they were learned from, fit
 # what is chance in these.
 tuning_hint <- function(object) {
-  terms <- if (is_linear(object)) processes_of(object$design$smooths)
-  scales <- object$tuned$scales %||%
-    sum(lengths(lapply(terms, function(term) term$process$free)))
-  rows <- object$tuned$rows %||% object$n
+  tuned <- if (is.list(object$tuned)) object$tuned
+  smooths <- object$design$smooths
+  scales <- if (length(smooths)) {
+    sum(lengths(lapply(processes_of(smooths), function(term) term$process$free)))
+  } else {
+    sum(tuned$scales)
+  }
+  rows <- if (is.null(tuned$rows)) object$n else tuned$rows
   if (scales < 2L || 8 * scales <= rows) return(NULL)
   sprintf(
     "%.0f length-scales or projections were learned from %.0f rows. What the fit says of these %s",
