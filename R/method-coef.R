@@ -14,9 +14,9 @@
 #' @param ... No further arguments.
 #' @return `coef()` and `fixef()`: posterior means of the p fixed coefficients, penalized ones
 #'   included, named by the columns of the design. `vcov()`: their p x p posterior covariance.
-#'   `confint()`: matrix with a row for each of `parm`, of the posterior quantiles that `summary()` shows: those of the draws
-#'   of a sampler, those of q of a variational fit; scale of the data. The random effects are those
-#'   of [ranef()][ranef.bayeskernel_fit].
+#'   `confint()`: matrix with a row for each of `parm`, of the posterior quantiles that `summary()`
+#'   shows: those of the draws of a sampler, those of q of a variational fit; scale of the data. The
+#'   random effects are those of [ranef()][ranef.bayeskernel_fit].
 #' @section Variational fits: A `"vb"` fit understates variances.
 #' @section Errors: `bayeskernel_error_argument` for a fit whose function is not
 #'   linear, such as those of [gpsvm()] and [bark()], and for unknown names.

@@ -152,7 +152,8 @@ facts.bsvm <- function(object, only = NULL) {
   ))
   missing <- missing[missing > 0]
   chosen_facts(
-    only, title = paste(c(model, engine), collapse = ", "), Posterior = posterior_fact(object)$Posterior,
+    only, title = paste(c(model, engine), collapse = ", "),
+    Posterior = posterior_fact(object)$Posterior,
     "Pareto k" = posterior_fact(object)[["Pareto k"]],
     Method = if (!is.null(object$chosen)) {
       sprintf("\"%s\", chosen %s", object$method, object$chosen)

@@ -318,7 +318,8 @@ bark_words <- function(names) {
   known <- c(
     sigma = "sd of the noise (sigma)", J = "kernels (J)", m = "places of kernels (m)",
     d = "predictors in (d)", q0 = "prior inclusion (q0)", q1 = "same, next to one in (q1)",
-    epsilon = "coefficient scale (epsilon)", "sigma2[linear]" = "variance of slopes (sigma2[linear])"
+    epsilon = "coefficient scale (epsilon)",
+    "sigma2[linear]" = "variance of slopes (sigma2[linear])"
   )
   cut <- sub("^cut.(.*).$", "cut point \\1 (cut[\\1])", names)
   ifelse(names %in% names(known), known[names], cut)

@@ -247,7 +247,8 @@ apart_lines <- function(diagnostics, weights = TRUE) {
     if (weights) sprintf("Predictions average the chains (%s). ", apart$weights),
     sprintf(
       "%s predictions differ by %s of a posterior sd (%s in a tenth of rows).",
-      if (weights) "Their" else "The chains'", format_share(apart$size[[1]]), format_share(apart$size[[2]])
+      if (weights) "Their" else "The chains'", format_share(apart$size[[1]]),
+      format_share(apart$size[[2]])
     ),
     # Fits of before 0.13.0 have none.
     if (!is.null(apart$error)) {

@@ -199,7 +199,8 @@ facts_at_head <- c("title", "Posterior", "Rows", "Groups")
 
 # What print() of a fit says in addition to its tables.
 facts_in_short <- c(
-  "Pareto k", "Selection", "Not settled", "Missing", "Processes", "Kernel", "Kernels", "LOO", "Not tuned",
+  "Pareto k",
+  "Selection", "Not settled", "Missing", "Processes", "Kernel", "Kernels", "LOO", "Not tuned",
   "Inducing", "Spaces", "Weights", "Projection", "Agreement", "Fit", "Counts", "Chains", "Noise",
   "Dropped"
 )
