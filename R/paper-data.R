@@ -17,6 +17,7 @@
 #'   `NULL`, the default, asks where R is used interactively.
 #' @return A data frame, the response in its last column except for `"toenail"`, which is as its
 #'   package has it. `"numerals"` and `"protein"` hold a matrix in a column for each feature space.
+#'   `"acath"` has two outcomes: `tvdlm` is no predictor of the last column, `sigdz`.
 #'
 #'   Without `name` a data frame of all sets: `name`, `paper`, `title`, `rows`, `columns`, where it
 #'   is `found` without a download (a package, a folder, or `""`), `origin` and `licence`. Four
