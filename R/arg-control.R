@@ -208,28 +208,25 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, ma
 #'   [mkprobit_prior()]; the kernels are taken at its mean. It is the element `theta_table` of the
 #'   fit.
 #'
-#' @section The paper's choices: With `coefficients = "weights"`. The first choice named is the
-#'   default. \tabular{llll}{
-#'   Quantity \tab Paper \tab As derived \tab As printed \cr
-#'   Moments of y \tab (7), (8) \tab by quadrature \tab by simulation: not available \cr
-#'   Precisions \tab (11), B.3 \tab `zeta_moment = "exact"`: mean of the squared coefficient \tab
-#'     `zeta_moment = "point"`: its squared mean \cr
-#'   Coefficients \tab (9), (10), B.2 \tab mean of K K' over the weights of a sum, and of 1 / zeta
-#'     \tab K at the mean weights with `is_target = "point"` \cr
-#'   Weights beta \tab B.4 \tab `weights_method = "is"`, `is_target = "exact"`: points are weighed
-#'     by exp E log p(y | W, beta) of the current pass \tab `is_target = "point"`: by
-#'     N(E y | E W k, I), and points of earlier passes keep their weights \cr
-#'   Length-scales theta \tab B.4 \tab `weights_method = "is"`, `tune = TRUE`, `is_target = "exact"`
-#'     \tab `is_target = "point"` \cr
-#'   rho; pi, chi \tab B.4 \tab by importance sampling; in closed form given E log beta \tab with
-#'     log E beta: `is_target = "point"` \cr
-#'   rho; pi, chi held \tab 3.1 \tab `mkprobit_prior(weight_hyper = "fixed")` \tab \cr
-#'   Subsets \tab 3.1, B.4 \tab `combine = "binary"`, `weights_method = "is"`,
-#'     `is_target = "exact"` \tab `is_target = "point"` \cr
-#'   Prediction \tab (12), D.3 \tab predictive variances \tab their inverses: not available \cr
-#'   Bound \tab E.5 to E.7 \tab with every constant; rises in every pass \tab given the precisions:
-#'     not available
-#'   }
+#' @section The paper's choices: With `coefficients = "weights"`, as derived, which is the default,
+#'   and as printed. Numbers in brackets are those of the paper.
+#'   * Moments of y (7, 8): by quadrature; as printed, by simulation, they are not available.
+#'   * Precisions (11, B.3): `zeta_moment = "exact"`, the mean of the squared coefficient; as printed
+#'     `"point"`, its squared mean.
+#'   * Coefficients (9, 10, B.2): the mean of K K' over the weights of a sum, and of 1 / zeta; as
+#'     printed K at the mean weights, by `is_target = "point"`.
+#'   * Weights beta (B.4): `weights_method = "is"`, `is_target = "exact"`, where points are weighed
+#'     by exp E log p(y | W, beta) of the current pass; as printed `is_target = "point"`, by
+#'     N(E y | E W k, I), and points of earlier passes keep their weights.
+#'   * Length-scales theta (B.4): the same with `tune = TRUE`.
+#'   * rho; pi, chi (B.4): by importance sampling, and in closed form given E log beta; as printed,
+#'     by `is_target = "point"`, with log E beta. `mkprobit_prior(weight_hyper = "fixed")` holds them.
+#'   * Subsets (3.1, B.4): `combine = "binary"`, `weights_method = "is"`, `is_target = "exact"`; as
+#'     printed `"point"`.
+#'   * Prediction (12, D.3): predictive variances; as printed, their inverses, it is not available.
+#'   * Bound (E.5 to E.7): with every constant, and it rises in every pass; as printed, given the
+#'     precisions, it is not available.
+#'
 #'   With `"point"` many points have no weight, a warning says so, and the bound rises in no
 #'   particular way. Given the coefficients one subset has nearly all weight. With `"point"` it is
 #'   the one where the fit begins, all kernels, because the coefficients suit it.

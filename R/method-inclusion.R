@@ -66,7 +66,8 @@ inclusion.bayeskernel_fit <- function(object, by = c("column", "term"), ...) {
 
 #' @export
 print.bayeskernel_inclusion <- function(x, ...) {
-  print(stats::setNames(as.vector(x), names(x)), ...)
+  shown <- stats::setNames(as.vector(x), names(x))
+  print(if (is.numeric(shown)) round(shown, 4) else shown, ...)
   invisible(x)
 }
 

@@ -87,7 +87,8 @@
 #' @seealso [seqkr()] for streaming data, [bkm()] with [gp()] for larger data; [bark_prior()],
 #'   [bark_control()], [markov()], [stop_at()]; [inclusion()], [predict()][predict.bayeskernel_fit],
 #'   [plot()][plot.bayeskernel_fit]; `vignette("bark")`, `vignette("structured-selection")`.
-#'   [published()] has the settings of the thesis.
+#'   [published()] has the settings of the thesis and [reproduce()] its tables. The
+#'   site has them in the article "Reproduced: Ouyang (2008)".
 #'
 #' @examples
 #' fit <- bark(Volume ~ Girth + Height, trees, seed = 1, threads = 1)

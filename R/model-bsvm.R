@@ -83,7 +83,8 @@
 #'   [bsvm_prior()], [bsvm_control()]; [inclusion()], [imputed()];
 #'   [predict()][predict.bayeskernel_fit], [plot()][plot.bayeskernel_fit],
 #'   [summary()][summary.bayeskernel_fit]; `vignette("toenail")`, `vignette("spam")`.
-#'   [published()] has the settings of the paper.
+#'   [published()] has the settings of the paper and [reproduce()] its tables. The
+#'   site has them in the article "Reproduced: Luts and Ormerod (2014)".
 #'
 #' @examples
 #' data("bdf", package = "nlme")

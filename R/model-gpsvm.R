@@ -91,7 +91,8 @@
 #' @seealso [mkprobit()] for one model of many classes, [bsvm()] for a linear boundary; [kernels],
 #'   [gpsvm_prior()], [gpsvm_control()]; [predict()][predict.bayeskernel_fit],
 #'   [plot()][plot.bayeskernel_fit]; `vignette("nonlinear")`, `vignette("large-data")`.
-#'   [published()] has the settings of the paper.
+#'   [published()] has the settings of the paper and [reproduce()] its tables. The
+#'   site has them in the article "Reproduced: Wenzel et al. (2017)".
 #'
 #' @examples
 #' fit <- gpsvm(depth > 300 ~ long + lat, quakes[1:300, ], seed = 1, threads = 1)

@@ -77,7 +77,9 @@
 #'
 #' @seealso [gpsvm()] for more rows, [projection()], [klr_prior()], [klr_control()], [stop_at()];
 #'   [predict()][predict.bayeskernel_fit], [plot()][plot.bayeskernel_fit];
-#'   `vignette("dimension-reduction")`. [published()] has the settings of the thesis.
+#'   `vignette("dimension-reduction")`.
+#'   [published()] has the settings of the thesis and [reproduce()] its tables. The
+#'   site has them in the article "Reproduced: Ouyang (2008)".
 #'
 #' @examples
 #' two <- droplevels(iris[51:150, ])

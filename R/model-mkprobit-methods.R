@@ -52,7 +52,12 @@ kernel_weights.bayeskernel_fit <- function(object, ...) {
 #' @export
 print.bayeskernel_weights <- function(x, ...) {
   known <- !vapply(x, function(column) all(is.na(column)), NA)
-  print(as.data.frame(x)[known], ...)
+  shown <- as.data.frame(x)[known]
+  numbers <- vapply(shown, is.numeric, NA)
+  # A weight far below the largest is 0.
+  places <- 4 - ceiling(log10(max(unlist(shown[numbers]), na.rm = TRUE)))
+  if (is.finite(places)) shown[numbers] <- round(shown[numbers], places)
+  print(shown, ...)
   invisible(x)
 }
 

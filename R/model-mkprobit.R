@@ -87,7 +87,9 @@
 #' @seealso [gpsvm()] for large data; [kernels], [kernel_weights()], [combine_classifiers()],
 #'   [mkprobit_prior()], [mkprobit_control()] for engines of learned weights;
 #'   [predict()][predict.bayeskernel_fit], [plot()][plot.bayeskernel_fit];
-#'   `vignette("feature-spaces")`. [published()] has the settings of the paper.
+#'   `vignette("feature-spaces")`.
+#'   [published()] has the settings of the paper and [reproduce()] its tables. The
+#'   site has them in the article "Reproduced: Damoulas and Girolami (2009)".
 #'
 #' @examples
 #' at <- seq(1, 150, by = 2)

@@ -89,8 +89,9 @@
 #'
 #' @seealso [extend()], which also adds rows to [bkm()] and [bsvm()]; [log_evidence()], [kernels],
 #'   [seqkr_prior()], [seqkr_control()]; [predict()][predict.bayeskernel_fit],
-#'   [plot()][plot.bayeskernel_fit]; `vignette("streaming")`. [published()] has the
-#'   settings of the paper.
+#'   [plot()][plot.bayeskernel_fit]; `vignette("streaming")`.
+#'   [published()] has the settings of the paper and [reproduce()] its tables. The site has them in
+#'   the article "Reproduced: Vermaak, Godsill and Doucet (2004)".
 #'
 #' @examples
 #' nile <- data.frame(year = 1871:1970, flow = as.numeric(Nile))

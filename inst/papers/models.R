@@ -149,25 +149,25 @@ published_models <- list(
 
 published_reasons <- list(
   bsvm = list(
-    method = c("ep", "the paper's algorithms; gibbs: its appendices"),
+    method = c("ep", "vb: the paper's algorithms; gibbs: those of its appendices"),
     penalty = c("none", "section 3.1, example 1"),
     select = c("", "section 3.2"),
     missing = c("\"fail\"", "section 3.3"),
     learning_rate = c("from the data", "the pseudo-likelihood as it is, as it were a likelihood"),
     "prior$beta_var" = c("(2.5 / s)^2",
       "\"to impose non-informativity\"; our copy lacks the number"),
-    "prior$var_shape" = c("half t", "A = B; our copy lacks the number, 0.01 stands in for it"),
-    "prior$var_rate" = c("half t", "A = B, as var_shape"),
+    "prior$var_shape" = c("half t", "our copy lacks the number; 0.01 stands in for it"),
+    "prior$var_rate" = c("half t", "equal to var_shape in the paper"),
     "prior$rho" = c("", "section 4.4"),
     "prior$inclusion" = c("\"term\"", "each column has an indicator"),
     chains = c("", "one run; convergence is not checked"),
-    ndraws = c("", "section 4, for the selection section 4.4"),
-    "control$warmup" = c("", "section 4, for the selection section 4.4"),
+    ndraws = c("", "of section 4; models with selection: of section 4.4"),
+    "control$warmup" = c("", "of section 4; models with selection: of section 4.4"),
     "control$starts" = c("four, the best", "not said; here from all columns"),
     "control$polish" = c("", "probabilities are those of the variational optimum")
   ),
   gpsvm = list(
-    method = c("ep", "algorithm 1, in full passes, by minibatches, or ECM"),
+    method = c("ep", "algorithm 1. vb: in full passes; svi: by minibatches; ecm: its competitor"),
     kernel = c(
       "rbf()",
       "theta = 5; the printed kernel lacks a square, with which theta is sqrt(2) length-scales"

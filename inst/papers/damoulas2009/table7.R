@@ -1,6 +1,7 @@
 # Combined feature spaces of numerals by VB. Beside the printed weights of B.4 two that are derived:
 # a sum whose weights see the coefficients' variances, and subsets that have a fit each, weighed by
-# their bounds.
+# their bounds. Subsets with the printed weights hold all spaces, each with weight 1: so does a fixed
+# sum.
 
 about <- list(
   title = "numerals, combined feature spaces by VB", where = "Table 7", data = "numerals",
@@ -17,7 +18,10 @@ run <- function() {
       composite_error(model, trial, change = change)
     }
     c(
-      composite_errors(trial), "WSum, with variances" = derived("weighted_sum", "is"),
+      composite_errors(trial),
+      "FixSum, all weights 1" =
+        composite_error("sum", trial, change = list(kernel_weights = rep(1, length(trial$x)))),
+      "WSum, with variances" = derived("weighted_sum", "is"),
       "Bin, by bounds" = derived("binary", "enumerate")
     )
   }))
