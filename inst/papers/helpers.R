@@ -169,7 +169,7 @@ simulate_linear <- function(n, p) {
   list(x = x, y = factor(f + stats::rlogis(n) > 0, c(FALSE, TRUE)))
 }
 
-penalty_ber <- function(n, p, change = list(), hold_outs = pick(1, 20, 100)) {
+penalty_ber <- function(n, p, change = list(), hold_outs = pick(1, if (n < 200) 20 else 10, 100)) {
   train <- simulate_linear(n, p)
   test <- simulate_linear(1000, p)
   ber <- function(class) balanced_error(test$y, class)
@@ -200,7 +200,7 @@ short_chain <- function() {
 figure1 <- function(n) {
   columns <- pick(5, c(5, 10, 20, 50), c(5, 10, 20, 50))
   panels <- lapply(columns, function(p) {
-    rows <- repeated(pick(2, if (n > 200) 20 else 40, 200), function(k) {
+    rows <- repeated(pick(2, if (n < 200) 40 else 20, 200), function(k) {
       e <- penalty_ber(n, p, short_chain())$errors
       c(e, "VB minus SVM" = e[["VB"]] - e[["SVM"]], "Gibbs minus VB" = e[["Gibbs"]] - e[["VB"]])
     })
