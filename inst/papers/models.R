@@ -167,7 +167,7 @@ published_reasons <- list(
     "control$polish" = c("", "probabilities are those of the variational optimum")
   ),
   gpsvm = list(
-    method = c("ep", "algorithm 1. vb: in full passes; svi: by minibatches; ecm: its competitor"),
+    method = c("ep", "algorithm 1, in full passes or by minibatches; ecm is its competitor"),
     kernel = c(
       "rbf()",
       "theta = 5; the printed kernel lacks a square, with which theta is sqrt(2) length-scales"

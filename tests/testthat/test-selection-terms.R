@@ -176,3 +176,16 @@ test_that("inclusion of a term by columns is counted over joint draws", {
   draws <- matrix(fit$draws[, , levels], ncol = 4)
   expect_equal(inclusion(fit, by = "term")[["f"]], mean(apply(draws != 0, 1, any)))
 })
+
+test_that("a probability or a weight far below the rest prints as 0", {
+  p <- structure(c(a = 1, b = 8.8e-34, c = 0.12345678), class = c("bayeskernel_inclusion", "numeric"))
+  expect_identical(capture.output(print(p))[2], "1.0000 0.0000 0.1235 ")
+  expect_output(print(p > 0.5), "TRUE FALSE FALSE")
+  weights <- structure(
+    data.frame(space = c("a", "b"), mean = c(0.99999, 2e-17), sd = c(4.6e-40, 0.123456)),
+    class = c("bayeskernel_weights", "data.frame")
+  )
+  expect_identical(capture.output(print(weights))[2:3], c(
+    "1     a    1 0.0000", "2     b    0 0.1235"
+  ))
+})
