@@ -102,6 +102,8 @@ edit_citation <- function(text, note) {
 # A page that is not found is shown at any address, so that its links begin at the site's root.
 edit_missing_page <- function(text, address) {
   text <- gsub(paste0("(href|src|data-root)=\"", address, "/?"), "\\1=\"/", text)
+  text <- gsub("href=\"/#", "href=\"#", text, fixed = TRUE)
+  text <- sub("data-root=\"\"", "data-root=\"/\"", text, fixed = TRUE)
   text <- gsub(
     "(href|src)=\"(?!/|#|https?:|mailto:)([^\"]+)\"", "\\1=\"/\\2\"", text, perl = TRUE
   )
