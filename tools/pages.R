@@ -36,7 +36,8 @@ link_methods <- function(text, path, pages) {
   text
 }
 
-# Papers on the home page, files of the source that are pages, and reproduce("luts2014"), whose article shows its tables.
+# Papers on the home page, files of the source that are pages, and reproduce("luts2014"), whose
+# article shows its tables.
 link_files <- function(text, path, papers) {
   if (path == "index.html") {
     for (paper in papers) {
