@@ -82,7 +82,8 @@ const synonyms = {
   "4 classes": ["multinomial", "classes", "two or more"],
   "many classes": ["multinomial", "classes"], imbalance: ["rare"], imbalanced: ["rare"],
   "confusion matrix": ["balanced_error", "error rate"], accuracy: ["error rate"],
-  "missing data": ["missing predictors", "missing values"], imputation: ["imputed", "missing"],
+  "missing data": ["missing predictors", "missing values"],
+  "missing values": ["missing predictors"], "missing value": ["missing predictors"], imputation: ["imputed", "missing"],
   na: ["missing"], nas: ["missing"], "na's": ["missing"], spline: ["smooths"], splines: ["smooths"],
   "random slopes": ["random slope", "random effects", "mixed models"],
   "random effect": ["random effects"], "random intercept": ["random effects"],
@@ -130,7 +131,10 @@ const weights = { what: 8, title: 6, text: 1, code: 0.5 };
 
 // How much a section tells of a form: the name of a function most, a text more that has it often.
 function rate(form, section) {
-  let score = section.alias.split(" ").some(name => name && !name.replace(form, "")) ? 14 : 0;
+  const names = section.alias.split(" ");
+  const own = names.some(name => name && !name.replace(form, ""));
+  // A page of many methods is about each of them a little.
+  let score = own ? (names.length > 10 ? 8 : 14) : 0;
   Object.keys(weights).forEach(field => {
     const many = Math.min((section[field].match(form) || []).length, field === "text" ? 4 : 1);
     score += weights[field] * (many && (1 + (many - 1) / 3));
@@ -164,7 +168,7 @@ function find(query, index) {
     });
     if (phrase && section.what.search(phrase) >= 0) score += 12;
     else if (phrase && section.text.search(phrase) >= 0) score += 6;
-    if (section.what.toLowerCase() === asked) score += 14;
+    if (section.what.toLowerCase() === asked) score += 10;
     score += (section.id ? 0 : 2) + (section.dir === "reference" ? 1 : 0);
     return { section, score: score * rarity(section), found };
   });

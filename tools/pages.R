@@ -36,7 +36,8 @@ link_methods <- function(text, path, pages) {
   text
 }
 
-# Papers on the home page, files of the source that are pages, and reproduce("luts2014"), whose article shows its tables.
+# Papers on the home page, files of the source that are pages, and reproduce("luts2014"), whose
+# article shows its tables.
 link_files <- function(text, path, papers) {
   if (path == "index.html") {
     for (paper in papers) {
@@ -102,6 +103,8 @@ edit_citation <- function(text, note) {
 # A page that is not found is shown at any address, so that its links begin at the site's root.
 edit_missing_page <- function(text, address) {
   text <- gsub(paste0("(href|src|data-root)=\"", address, "/?"), "\\1=\"/", text)
+  text <- gsub("href=\"/#", "href=\"#", text, fixed = TRUE)
+  text <- sub("data-root=\"\"", "data-root=\"/\"", text, fixed = TRUE)
   text <- gsub(
     "(href|src)=\"(?!/|#|https?:|mailto:)([^\"]+)\"", "\\1=\"/\\2\"", text, perl = TRUE
   )
