@@ -23,9 +23,9 @@
 #' splits of one data set overlap, so their standard errors are those of the average over splits,
 #' not of a new sample. One run whose error is not known decides nothing.
 #'
-#' @param paper,item A name of the list that `reproduce()` gives. Without `item`
-#'   the items of that paper are listed. `"table1"` is all of `"table1_heart"`, `"table1_german"` and
-#'   so on, in a named list, where no item has that name itself.
+#' @param paper,item A name of the list that `reproduce()` gives. Without `item` the items of that
+#'   paper are listed. `"table1"` is all of `"table1_heart"`, `"table1_german"` and so on, in a
+#'   named list, where no item has that name itself.
 #' @param size `"quick"`, at most some minutes an item; or `"paper"`, the paper's sizes as far as the
 #'   time allows; or `"stored"`, the results that came with the package, which takes no time. The
 #'   list's columns `quick_runs` and `paper_runs` say what each is. Without `item` the stored
@@ -34,8 +34,9 @@
 #' @param threads Threads of every fit, default 1, at which times are compared.
 #' @return Without `item` a data frame with a row for each item: `paper`, `item`, `title`, and
 #'   `where` it is in the paper. `quick` and `paper_size` are CPU minutes, of the stored run or
-#'   expected, `quick_runs` and `paper_runs` the repetitions, rows and sweeps. The item needs `data` (sets of [paper_data()]) and `packages`; `ready` says if all of
-#'   them are here. The list prints which are not.
+#'   expected, `quick_runs` and `paper_runs` the repetitions, rows and sweeps. The item needs `data`
+#'   (sets of [paper_data()]) and `packages`; `ready` says if all of them are here. The list prints
+#'   which are not.
 #'
 #'   With `size = "stored"` the columns are instead the numbers of verdicts of each kind, and the
 #'   `size` of the run. Seconds are not counted, ratios of times are. A printed number that several
@@ -134,7 +135,8 @@ list_items <- function(paper) {
       paper = paper, item = item, title = about$title, where = about$where,
       quick = min(whole, minutes_of(about, stored[stored$item == item, ], "quick")),
       paper_size = whole, quick_runs = size_text(about, "quick"),
-      paper_runs = size_text(about, "paper"), data = paste(about$data, collapse = ", "), packages = paste(about$packages, collapse = ", "),
+      paper_runs = size_text(about, "paper"),
+      data = paste(about$data, collapse = ", "), packages = paste(about$packages, collapse = ", "),
       ready = !length(lacking(about))
     )
   })
@@ -222,7 +224,7 @@ run_item <- function(paper, item, size, seed, threads) {
     message = function(m) tryInvokeRestart("muffleMessage")
   )))
   new_reproduction(
-    compared(result, published_numbers(paper, item), shared_error(script$about, size)), paper, item,
+    compared(result, published_numbers(paper, item), error_share(script$about, size)), paper, item,
     list(
       size = size, seed = seed, seconds = sum(time[1:2]),
       version = as.character(utils::packageVersion("bayeskernel")), warnings = table(told)
@@ -250,12 +252,12 @@ read_as_text <- function(file) {
 
 # The error of a mean of the paper over that of ours, by their numbers of repetitions; NA where the
 # paper's numbers are no such means.
-shared_error <- function(about, size) {
+error_share <- function(about, size) {
   count <- about$repetitions
   if (is.null(count)) NA_real_ else sqrt(count[size] / count[["paper"]])
 }
 
-# share: shared_error(), for numbers that are printed without an error.
+# share: error_share(), for numbers that are printed without an error.
 compared <- function(result, printed, share = NA_real_) {
   result <- with_ratio_errors(with_not_run(result, printed))
   at <- match(result$quantity, printed$quantity)
@@ -376,7 +378,7 @@ stored_item <- function(paper, item) {
   }
   new_reproduction(
     compared(
-      own, published_numbers(paper, item), shared_error(load_item(paper, item)$about, own$size[1L])
+      own, published_numbers(paper, item), error_share(load_item(paper, item)$about, own$size[1L])
     ), paper, item,
     list(
       size = own$size[1L], seed = own$seed[1L], seconds = own$seconds[1L],
@@ -444,7 +446,7 @@ print.reproduction_counts <- function(x, ...) {
 plot.reproduction_items <- function(x, ...) {
   bk_abort(
     "argument", "A list of items has no plot.", "Found: no `item`.",
-    sprintf("Accepted: plot(reproduce(\"%s\", \"%s\", size = \"stored\")).", x$paper[1L], x$item[1L])
+    sprintf("Accepted: plot(reproduce(\"%s\", \"%s\", \"stored\")).", x$paper[1L], x$item[1L])
   )
 }
 

@@ -39,7 +39,8 @@ panels_of <- function(x, unit) {
   # An item with both has squared errors alone.
   if ("squared error" %in% kind) kind[kind == "error"] <- "squared error"
   table <- data.frame(
-    label, quantity = x$quantity, ours = x$ours, error = ifelse(is.na(x$mc_error), 0, 2 * x$mc_error), paper = x$paper,
+    label, quantity = x$quantity, ours = x$ours,
+    error = ifelse(is.na(x$mc_error), 0, 2 * x$mc_error), paper = x$paper,
     sign = ifelse(grepl("^[<>]", printed), substr(printed, 1L, 1L), ""),
     bound = suppressWarnings(as.numeric(sub("^[<>]", "", printed)))
   )

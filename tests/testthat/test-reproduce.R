@@ -38,8 +38,8 @@ test_that("a verdict weighs both errors and the last printed digit", {
 
 test_that("a mean that is printed without an error has ours, for as many repetitions", {
   printed <- data.frame(
-    item = "i", quantity = c("a", "b", "c"), paper = c("4.5", "4.5", "<4.5"), se = c("", "0.01", ""),
-    better = "", where = c("T", "T; one fit", "T"), note = ""
+    item = "i", quantity = c("a", "b", "c"), paper = c("4.5", "4.5", "<4.5"),
+    se = c("", "0.01", ""), better = "", where = c("T", "T; one fit", "T"), note = ""
   )
   result <- data.frame(quantity = c("a", "b", "c"), ours = c(4.8, 4.8, 4.2), mc_error = 0.12)
   # 0.3 is above 2 * 0.12 + 0.05 and below 2 * sqrt(2) * 0.12 + 0.05.
@@ -49,15 +49,15 @@ test_that("a mean that is printed without an error has ours, for as many repetit
   expect_equal(attr(got, "error"), 0.12 * sqrt(c(2, 1 + 1 / 144, 1)))
   expect_identical(attr(got, "remark"), c("", "one fit", ""))
   about <- list(repetitions = c(quick = 5, paper = 20))
-  expect_equal(shared_error(about, "quick"), c(quick = 0.5))
-  expect_identical(shared_error(list(), "quick"), NA_real_)
+  expect_equal(error_share(about, "quick"), c(quick = 0.5))
+  expect_identical(error_share(list(), "quick"), NA_real_)
 })
 
 # The calls of pick() in an expression whose two larger sizes are not the same.
 differing_picks <- function(code) {
   if (!is.call(code)) return(NULL)
   own <- identical(code[[1]], quote(pick)) && !identical(code[[3]], code[[4]])
-  parts <- Filter(function(part) !identical(part, quote(expr = )), as.list(code))
+  parts <- Filter(function(part) nzchar(deparse1(part)), as.list(code))
   c(if (own) list(code), unlist(lapply(parts, differing_picks), recursive = FALSE))
 }
 
@@ -126,7 +126,8 @@ test_that("numbers have as many places as two digits of their error", {
     number_text(c(-0.00553, 0.28612, 123.456, 4, 1.23456), c(0.00203, 0.0996, 12.3, 0, NA), 3),
     c("-0.0055", "0.29", "123", "4", "1.23")
   )
-  expect_identical(number_text(c(0.0996, 12.3, -0.001), c(0.0996, 12.3, 0.1), 3), c("0.10", "12", "0.00"))
+  expect_identical(number_text(c(0.0996, 12.3), c(0.0996, 12.3), 3), c("0.10", "12"))
+  expect_identical(number_text(-0.001, 0.1, 3), "0.00")
 })
 
 test_that("all items are listed, with cost and data, and have a script", {
