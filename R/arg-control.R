@@ -211,8 +211,8 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, ma
 #' @section The paper's choices: With `coefficients = "weights"`, as derived, which is the default,
 #'   and as printed. Numbers in brackets are those of the paper.
 #'   * Moments of y (7, 8): by quadrature; as printed, by simulation, they are not available.
-#'   * Precisions (11, B.3): `zeta_moment = "exact"`, the mean of the squared coefficient; as printed
-#'     `"point"`, its squared mean.
+#'   * Precisions (11, B.3): `zeta_moment = "exact"`, the mean of the squared coefficient; as
+#'     printed `"point"`, its squared mean.
 #'   * Coefficients (9, 10, B.2): the mean of K K' over the weights of a sum, and of 1 / zeta; as
 #'     printed K at the mean weights, by `is_target = "point"`.
 #'   * Weights beta (B.4): `weights_method = "is"`, `is_target = "exact"`, where points are weighed
@@ -220,7 +220,8 @@ gpsvm_control <- function(warmup = 1000, thin = 1, resume = NULL, tol = NULL, ma
 #'     N(E y | E W k, I), and points of earlier passes keep their weights.
 #'   * Length-scales theta (B.4): the same with `tune = TRUE`.
 #'   * rho; pi, chi (B.4): by importance sampling, and in closed form given E log beta; as printed,
-#'     by `is_target = "point"`, with log E beta. `mkprobit_prior(weight_hyper = "fixed")` holds them.
+#'     by `is_target = "point"`, with log E beta. `mkprobit_prior(weight_hyper = "fixed")` holds
+#'     them.
 #'   * Subsets (3.1, B.4): `combine = "binary"`, `weights_method = "is"`, `is_target = "exact"`; as
 #'     printed `"point"`.
 #'   * Prediction (12, D.3): predictive variances; as printed, their inverses, it is not available.

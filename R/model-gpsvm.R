@@ -75,8 +75,8 @@
 #'
 #'   `rbf(ard = TRUE)`, a length-scale for each predictor, helps if few predictors matter. With
 #'   `"loo"` the length-scales are held near each other, the more so the more predictors there are
-#'   for the rows. If they are more than an eighth of the rows, `print()` says that leave-one-out may
-#'   be too good: compare the fit with `rbf()` on other rows.
+#'   for the rows. If they are more than an eighth of the rows, `print()` says that leave-one-out
+#'   may be too good: compare the fit with `rbf()` on other rows.
 #'
 #' @section Formulas with terms: A formula with [gp()] terms may have random effects, smooths and
 #'   missing predictors, `y ~ gp(x1, x2) + z + (1 | id)`. It returns the fit of [bkm()] with

@@ -54,8 +54,8 @@
 #'
 #'   The fit chooses v, length-scales, and the weights of `kernel_weights = "learn"` in two steps:
 #'   * It maximizes the leave-one-out log probability of at most 500 rows, less a weak penalty,
-#'     which holds the length-scales of a kernel near each other, as in [gpsvm()]. With fewer than 100
-#'     rows it keeps v near 1, so that few rows give no sure probabilities.
+#'     which holds the length-scales of a kernel near each other, as in [gpsvm()]. With fewer than
+#'     100 rows it keeps v near 1, so that few rows give no sure probabilities.
 #'   * Random folds compare the result with the start, and a few steps improve the better one.
 #'
 #'   Subsets of kernels are not learned. Variational means are too near to zero, so the folds also

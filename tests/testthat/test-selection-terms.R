@@ -178,7 +178,9 @@ test_that("inclusion of a term by columns is counted over joint draws", {
 })
 
 test_that("a probability or a weight far below the rest prints as 0", {
-  p <- structure(c(a = 1, b = 8.8e-34, c = 0.12345678), class = c("bayeskernel_inclusion", "numeric"))
+  p <- structure(
+    c(a = 1, b = 8.8e-34, c = 0.12345678), class = c("bayeskernel_inclusion", "numeric")
+  )
   expect_identical(capture.output(print(p))[2], "1.0000 0.0000 0.1235 ")
   expect_output(print(p > 0.5), "TRUE FALSE FALSE")
   weights <- structure(

@@ -1,7 +1,7 @@
 # Combined feature spaces of numerals by VB. Beside the printed weights of B.4 two that are derived:
 # a sum whose weights see the coefficients' variances, and subsets that have a fit each, weighed by
-# their bounds. Subsets with the printed weights hold all spaces, each with weight 1: so does a fixed
-# sum.
+# their bounds. Subsets with the printed weights hold all spaces, each with weight 1: so does a
+# fixed sum.
 
 about <- list(
   title = "numerals, combined feature spaces by VB", where = "Table 7", data = "numerals",
