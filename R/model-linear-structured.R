@@ -359,8 +359,8 @@ imputed_gibbs <- function(holes, design) {
 #'   counts with each level, with weights that add up to 1; `"gibbs"` draws one completion by these
 #'   weights. The levels have probabilities, and given them the numeric predictors are Gaussian (the
 #'   general location model of Little and Schluchter, 1985). At most 100 combinations of levels are
-#'   possible, and 256 completions of a row. A factor in `by`, in a smooth or in bars may not miss
-#'   values. A new row may miss only factors that did so in the fit.
+#'   possible, and 256 completions of a row. A factor in `by`, in a smooth or that names
+#'   groups may not miss values. A new row may miss only factors that did so in the fit.
 #'
 #' @section Standard errors: With `"ep"` and `"vb"` covariances of coefficients include what the
 #'   missing values leave unknown, by Louis' (1982) formula. With groups and

@@ -95,13 +95,26 @@ centred_columns <- function(job, core) {
     if (ncol(data$z) > 0L) {
       r <- ncol(data$z)
       loading <- matrix(core$loading, p)
+      z <- mean_slopes(data, core, rows)
       for (j in seq_len(r)) {
         at <- (data$group[rows] - 1L) * r + j
-        x <- x - data$z[rows, j] * t(loading[, at, drop = FALSE])
+        x <- x - z[, j] * t(loading[, at, drop = FALSE])
       }
     }
     x
   }
+}
+
+# The variables of slopes at some rows, those that are missing at their means: an effect that
+# hardly any value tells takes up what the atoms' extremes would say of the coefficients.
+mean_slopes <- function(data, core, rows) {
+  z <- data$z[rows, , drop = FALSE]
+  unit <- data$atoms$row[rows]
+  if (ncol(z) < 2L || !anyDuplicated(unit)) return(z)
+  at <- match(unit, unique(unit))
+  share <- core$share[rows]
+  total <- drop(rowsum(share, at, reorder = FALSE))
+  (rowsum(share * z, at, reorder = FALSE) / total)[at, , drop = FALSE]
 }
 
 # E dl / df of each atom under q, with its weight.

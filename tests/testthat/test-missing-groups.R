@@ -286,3 +286,20 @@ test_that("little noise is no harm: nodes are where the response leaves values",
     expect_lt(abs(own$mean[["sigma"]] - best$sigma) / own$sd[["sigma"]], 0.5)
   }
 })
+
+test_that("a slope whose variable whole groups miss costs the intercept no more than these groups", {
+  skip_if_not_installed("nlme")
+  data("bdf", package = "nlme", envir = environment())
+  d <- data.frame(y = bdf$langPOST, x = bdf$IQ.verb, s = bdf$sex, g = as.character(bdf$schoolNR))
+  sd_of <- function(data) {
+    fit <- flat(bkm)(y ~ x + (s | g), data, missing = "model", threads = 1)
+    sqrt(diag(vcov(fit)))[["(Intercept)"]]
+  }
+  full <- sd_of(d)
+  d$s[1:150] <- NA
+  # By the sampler .95; ten of 131 schools are all that can be lost.
+  expect_lt(sd_of(d) / full, 1.1)
+  expect_gt(sd_of(d) / full, 0.95)
+  d$s <- as.integer(d$s)
+  expect_lt(sd_of(d) / full, 1.1)
+})
