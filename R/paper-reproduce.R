@@ -26,7 +26,7 @@
 #' @param paper,item A name of the list that `reproduce()` gives. Without `item` the items of that
 #'   paper are listed. `"table1"` is all of `"table1_heart"`, `"table1_german"` and so on, in a
 #'   named list, where no item has that name itself.
-#' @param size `"quick"`, at most some minutes an item; or `"paper"`, the paper's sizes as far as
+#' @param size `"quick"`, at most five minutes an item; or `"paper"`, the paper's sizes as far as
 #'   the time allows; or `"stored"`, the results that came with the package, which takes no time. The
 #'   list's columns `quick_runs` and `paper_runs` say what each is. Without `item` the stored
 #'   verdicts are counted.

@@ -135,7 +135,7 @@ test_that("all items are listed, with cost and data, and have a script", {
   expect_gte(nrow(items), 60)
   expect_false(anyDuplicated(paste(items$paper, items$item)) > 0)
   expect_true(all(nzchar(items$title)) && all(nzchar(items$where)))
-  expect_true(all(items$quick <= 2))
+  expect_true(all(items$quick <= 5))
   sets <- unlist(strsplit(items$data, ", "))
   expect_true(all(sets %in% paper_data()$name))
   for (paper in unique(items$paper)) {

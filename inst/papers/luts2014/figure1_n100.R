@@ -3,7 +3,7 @@
 
 about <- list(
   title = "penalty learned, n = 100", where = "Figure 1",
-  minutes = c(quick = 3, paper = 47), packages = "e1071",
+  minutes = c(quick = 4.5, paper = 47), packages = "e1071",
   sizes = c(
     quick = "40 of 200 sets; 20 of 100 hold-outs for the SVM; 1000 + 1000 sweeps",
     paper = "200 sets; 100 hold-outs for the SVM; the paper's sweeps"

@@ -3,7 +3,7 @@
 
 about <- list(
   title = "penalty learned, n = 200", where = "Figure 1",
-  minutes = c(quick = 3, paper = 125), packages = "e1071",
+  minutes = c(quick = 2.3, paper = 125), packages = "e1071",
   sizes = c(
     quick = "20 of 200 sets; 10 of 100 hold-outs for the SVM; 1000 + 1000 sweeps",
     paper = "200 sets; 100 hold-outs for the SVM; the paper's sweeps"

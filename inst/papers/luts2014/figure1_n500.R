@@ -3,7 +3,7 @@
 
 about <- list(
   title = "penalty learned, n = 500", where = "Figure 1",
-  minutes = c(quick = 6, paper = 600), packages = "e1071",
+  minutes = c(quick = 5, paper = 600), packages = "e1071",
   sizes = c(
     quick = "20 of 200 sets; 10 of 100 hold-outs for the SVM; 1000 + 1000 sweeps",
     paper = "200 sets; 100 hold-outs for the SVM; the paper's sweeps"

@@ -5,7 +5,7 @@
 
 about <- list(
   title = "random intercept, toenail", where = "Figure 2", data = "toenail",
-  minutes = c(quick = 3, paper = 41), packages = c("e1071", "lme4"),
+  minutes = c(quick = 3.3, paper = 41), packages = c("e1071", "lme4"),
   sizes = c(
     quick = "25 of 100 splits; 10 of 100 hold-outs for the SVM",
     paper = "100 splits; 100 hold-outs for the SVM"
