@@ -12,7 +12,8 @@
 #' calibrated link of a support vector machine stay as they were estimated. A warning says where the
 #' first rows hardly tell a variance of groups. The noise of a regression is updated. What was
 #' integrated over a grid of variances goes on as one Gaussian at their means. The fit
-#' then keeps nothing about its rows: no [fitted()], no leave-one-out, no [deviance()]; [update()] needs the rows, too.
+#' then keeps nothing about its rows: no [fitted()], no leave-one-out, no [deviance()];
+#' [update()] needs the rows, too.
 #'
 #' Rows of a [row_source()] are read in blocks. Where the workers of a cluster have them, each keeps
 #' its own and sends sums. The fit is that of the same rows in a data frame, to the tolerance of

@@ -27,8 +27,8 @@
 #'   paper are listed. `"table1"` is all of `"table1_heart"`, `"table1_german"` and so on, in a
 #'   named list, where no item has that name itself.
 #' @param size `"quick"`, at most five minutes an item; or `"paper"`, the paper's sizes as far as
-#'   the time allows; or `"stored"`, the results that came with the package, which takes no time. The
-#'   list's columns `quick_runs` and `paper_runs` say what each is. Without `item` the stored
+#'   the time allows; or `"stored"`, the results that came with the package, which takes no time.
+#'   The list's columns `quick_runs` and `paper_runs` say what each is. Without `item` the stored
 #'   verdicts are counted.
 #' @param seed A whole number, from which all random numbers follow.
 #' @param threads Threads of every fit, default 1, at which times are compared.

@@ -287,7 +287,7 @@ test_that("little noise is no harm: nodes are where the response leaves values",
   }
 })
 
-test_that("a slope whose variable whole groups miss costs the intercept no more than these groups", {
+test_that("a slope whose variable whole groups miss costs the intercept no more than these", {
   skip_if_not_installed("nlme")
   data("bdf", package = "nlme", envir = environment())
   d <- data.frame(y = bdf$langPOST, x = bdf$IQ.verb, s = bdf$sex, g = as.character(bdf$schoolNR))
