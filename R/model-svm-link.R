@@ -527,12 +527,8 @@ process_left_out <- function(fit, core, job, rows) {
 # What the intercept and slope make of moments of f, of one machine or a column each: of the second
 # class, or of every class.
 calibrated_probability <- function(link, mean, var) {
-  lapsed(unlapsed_probability(link, mean, var), link, max(NCOL(mean), 2L))
-}
-
-unlapsed_probability <- function(link, mean, var) {
   eta <- link_eta(link, mean, var)
-  if (NCOL(eta) == 1L) stats::plogis(eta) else softmax_rows(eta)
+  lapsed(if (NCOL(eta) == 1L) stats::plogis(eta) else softmax_rows(eta), link, max(NCOL(eta), 2L))
 }
 
 link_numbers <- c("intercept", "slope", "center", "offset", "lapse")
@@ -607,6 +603,7 @@ calibrated_f <- function(link, f, mean, var, machine = 1L) {
 calibrated_draws <- function(link, f) {
   if (length(f) == 0L) return(f)
   link <- repeat_link(link, nrow(f))
+  bare <- replace(link, "lapse", 0)
   moments <- function(f) {
     if (isTRUE(link$robust)) {
       at <- column_quantiles(f, stats::pnorm(-1:1))
@@ -621,7 +618,7 @@ calibrated_draws <- function(link, f) {
     at <- moments(f)
     eta <- calibrated_f(link, f, at$mean, at$var)
     if (any(with_offset(link)$offset > 0)) {
-      eta <- shifted_to(eta, matrix(unlapsed_probability(link, at$mean, at$var), nrow(f))[1L, ])
+      eta <- shifted_to(eta, matrix(calibrated_probability(bare, at$mean, at$var), nrow(f))[1L, ])
     }
     f[] <- lapsed(stats::plogis(eta), link, 2L)
     return(f)
@@ -637,7 +634,7 @@ calibrated_draws <- function(link, f) {
   }
   eta <- matrix(f, prod(size[1:2]))
   out <- if (any(with_offset(link)$offset > 0)) {
-    classes_shifted_to(eta, unlapsed_probability(link, mean, var))
+    classes_shifted_to(eta, calibrated_probability(bare, mean, var))
   } else {
     softmax_rows(eta)
   }
