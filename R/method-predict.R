@@ -371,7 +371,10 @@ probability_limits <- function(object, rows, ask, n) {
   moments <- latent_by_link(object, rows, ask$link, ask$threads)
   curve <- if (ask$link == "calibrated") {
     at <- moments_of_link(object$link, moments)
-    function(f) stats::plogis(calibrated_f(object$link, f, at$mean, at$var))
+    function(f) {
+      p <- stats::plogis(calibrated_f(object$link, f, at$mean, at$var))
+      lapsed(p, object$link, 2L)
+    }
   } else {
     function(f) link_curve(f, ask$link)
   }
@@ -412,7 +415,8 @@ answer_moments <- function(object, rows, ask) {
   if (ask$link == "calibrated") {
     at <- moments_of_link(object$link, moments)
     f <- calibrated_f(object$link, at$mean, at$mean, at$var)
-    sd <- probability_sd(f, object$link$slope^2 * at$var, "logit")
+    sd <- probability_sd(f, object$link$slope^2 * at$var, "logit") *
+      (1 - (object$link$lapse %||% 0))
   } else if (is.null(sd) && is.null(object$draws)) {
     sd <- probability_sd(moments$mean, moments$var, ask$link)
   }

@@ -80,7 +80,7 @@ label_densities <- function(object, latent, codes, own) {
       rep(codes, each = nrow(latent$f)), latent$f, latent$sigma,
       links_of(object)[1], is_regression(object)
     )
-    out <- lapsed(out, object$posterior$process, 2L)
+    out <- lapsed_log(out, object$posterior$process, 2L)
     dim(out) <- dim(latent$f)
     # A row of weight w counts w times.
     weights <- if (own) likelihood_powers(object)

@@ -518,9 +518,12 @@ left_out_fact <- function(object) {
     paste0(format(loss, digits = 3), if (length(error)) sprintf(", error %.1f %%", 100 * error))
   }
   text <- paste("log-loss", scores(-stats::weighted.mean(rows, w), error))
-  if (!two) return(text)
-  share <- c(1, -1) * resolve_threshold("prevalence", object) + c(0, 1)
-  sprintf("%s (without predictors %s)", text, scores(-sum(share * log(share)), min(share)))
+  if (two) {
+    share <- c(1, -1) * resolve_threshold("prevalence", object) + c(0, 1)
+    other <- scores(-sum(share * log(share)), min(share))
+    text <- sprintf("%s (without predictors %s)", text, other)
+  }
+  paste0(text, if (!is.null(tuning_hint(object))) "; may be too good, see below")
 }
 
 # What print() and summary() advise on classes, by rows that are predicted from the others.

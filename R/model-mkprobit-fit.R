@@ -454,7 +454,7 @@ mkprobit_collect <- function(fit, core, job, rows) {
     if (!is.null(core$left_out)) {
       log_prob <- core$left_out[match(seq_len(fit$n), job$at), , drop = FALSE]
       if (!anyNA(log_prob)) {
-        fit <- add_left_out(fit, lapsed(log_prob, process, ncol(log_prob)), own_classes(fit))
+        fit <- add_left_out(fit, lapsed_log(log_prob, process, ncol(log_prob)), own_classes(fit))
       }
     }
     fit$diagnostics <- c(

@@ -91,7 +91,7 @@ mkprobit_moments <- function(object, points, threads) {
   }
   out <- lapply(stats::setNames(nm = c("mean", "var", "prob", "log_prob", "prob_sd")), bind)
   if (!is.null(object$posterior$process$lapse)) {
-    out$log_prob <- lapsed(out$log_prob, object$posterior$process, classes)
+    out$log_prob <- lapsed_log(out$log_prob, object$posterior$process, classes)
     out$prob[] <- exp(out$log_prob)
   }
   if (!is.null(made$noise)) {
@@ -154,7 +154,7 @@ mkprobit_values <- function(object, points, take, seed, type, threads, added = N
   )
   parts <- made$values
   out <- if (length(parts) == 1L) parts[[1]] else join_arrays(parts, 2L)
-  if (kind == "prob") out[] <- exp(lapsed(log(out), object$posterior$process, classes))
+  if (kind == "prob") out <- lapsed(out, object$posterior$process, classes)
   noise <- made$noise %||% rep(1, n)
   if (kind == "link" && any(noise != 1)) {
     out <- out * rep(noise, each = count)

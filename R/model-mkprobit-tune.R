@@ -257,7 +257,7 @@ left_out_scorer <- function(process, spaces, points, at, y, classes, settings) {
     if (space$kind == "kernel") parameter_families(space$kernel)
   })
   judged <- function(log_prob, moves, variance) {
-    log_prob <- lapsed(log_prob[counted, , drop = FALSE], list(lapse = lapse), classes)
+    log_prob <- lapsed_log(log_prob[counted, , drop = FALSE], list(lapse = lapse), classes)
     sums <- colSums(share * log_prob)
     sums[!is.finite(sums)] <- -1e300
     best <- best_sharpness(sums, control$sharpness, likely_sharpness(variance, few))

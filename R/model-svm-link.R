@@ -5,11 +5,13 @@
 # varies by: there is a second form, in which v counts only beyond an offset that nearly all rows
 # are below, and m is damped towards its center (src/core/predict/calibrated_link.hpp). Rows
 # are not kept: the fit has `link`, a list of `intercept`, `slope`, `center`, `offset`, 0 in the
-# first form, `rows`, `value`, minus what they maximise, `by_variance`, the same by the first form,
-# `loss`, the mean log-loss of these rows, `log_prob`, of each row's class given the other rows
-# where these are all, `robust`, whether m and v are those of a normal law with the quantiles of the
-# draws, and `new`, another such list for rows of groups that the fit has not seen; or of `why`
-# there is none.
+# first form, `lapse`, `rows`, `value`, minus what they maximise, `by_variance`, the same by the
+# first form, `loss`, the mean log-loss of these rows, `log_prob`, of each row's class given the
+# other rows where these are all, `robust`, whether m and v are those of a normal law with the
+# quantiles of the draws, and `new`, another such list for rows of groups that the fit has not seen;
+# or of `why` there is none. The second form takes nothing off a mean far on the other side, as of a
+# row without others near it, if its variance is a usual one: half a row of each class is added, a
+# share `lapse` of rows that are of any class.
 
 most_link_rows <- 20000L
 
@@ -81,7 +83,10 @@ calibrate_link <- function(rows, classes, seed) {
   y <- as.integer(y[at$rows])
   weights <- weights[use] * at$times
   found <- core_call(calibrated_link_cpp(mean, var, y - 1L, weights, FALSE))
-  found <- c(found[c(link_numbers, "value", "by_variance")], list(rows = sum(copies[at$rows])))
+  rows <- sum(copies[at$rows])
+  half <- classes / 2
+  found$lapse <- if (any(found$offset > 0)) half / (rows + half) else 0
+  found <- c(found[c(link_numbers, "value", "by_variance")], list(rows = rows))
   judge_link(found, mean, var, y, weights)
 }
 
@@ -523,10 +528,10 @@ process_left_out <- function(fit, core, job, rows) {
 # class, or of every class.
 calibrated_probability <- function(link, mean, var) {
   eta <- link_eta(link, mean, var)
-  if (NCOL(eta) == 1L) stats::plogis(eta) else softmax_rows(eta)
+  lapsed(if (NCOL(eta) == 1L) stats::plogis(eta) else softmax_rows(eta), link, max(NCOL(eta), 2L))
 }
 
-link_numbers <- c("intercept", "slope", "center", "offset")
+link_numbers <- c("intercept", "slope", "center", "offset", "lapse")
 
 link_eta <- function(link, mean, var) {
   if (is.null(link$offset)) link <- with_offset(link)
@@ -535,8 +540,9 @@ link_eta <- function(link, mean, var) {
   at("intercept") + link$slope * (at("center") + damped)
 }
 
-# Fits of before 0.9.0 have `spread`, 0 where no variance counts.
+# Fits of before 0.9.0 have `spread`, 0 where no variance counts; those of before 0.18.0 no `lapse`.
 with_offset <- function(link) {
+  link$lapse <- link$lapse %||% 0
   if (is.null(link$offset)) {
     link$center <- 0 * link$intercept
     link$offset <- ifelse((link$spread %||% 1) == 0, 1e200, 0) + link$center
@@ -597,6 +603,7 @@ calibrated_f <- function(link, f, mean, var, machine = 1L) {
 calibrated_draws <- function(link, f) {
   if (length(f) == 0L) return(f)
   link <- repeat_link(link, nrow(f))
+  bare <- replace(link, "lapse", 0)
   moments <- function(f) {
     if (isTRUE(link$robust)) {
       at <- column_quantiles(f, stats::pnorm(-1:1))
@@ -611,9 +618,9 @@ calibrated_draws <- function(link, f) {
     at <- moments(f)
     eta <- calibrated_f(link, f, at$mean, at$var)
     if (any(with_offset(link)$offset > 0)) {
-      eta <- shifted_to(eta, matrix(calibrated_probability(link, at$mean, at$var), nrow(f))[1L, ])
+      eta <- shifted_to(eta, matrix(calibrated_probability(bare, at$mean, at$var), nrow(f))[1L, ])
     }
-    f[] <- stats::plogis(eta)
+    f[] <- lapsed(stats::plogis(eta), link, 2L)
     return(f)
   }
   size <- dim(f)
@@ -627,11 +634,11 @@ calibrated_draws <- function(link, f) {
   }
   eta <- matrix(f, prod(size[1:2]))
   out <- if (any(with_offset(link)$offset > 0)) {
-    classes_shifted_to(eta, calibrated_probability(link, mean, var))
+    classes_shifted_to(eta, calibrated_probability(bare, mean, var))
   } else {
     softmax_rows(eta)
   }
-  array(out, size, dimnames(f))
+  array(lapsed(out, link, size[3]), size, dimnames(f))
 }
 
 # Probabilities of classes whose mean over draws is `target`, rows x classes, by Newton's steps of

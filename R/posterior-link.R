@@ -19,19 +19,20 @@ link_curve <- function(f, link) {
   f
 }
 
-# Log probabilities of classes where a share of the rows is of any class, as of a tuned process.
-lapsed <- function(log_prob, process, classes) {
-  share <- process$lapse
-  if (is.null(share)) return(log_prob)
-  log((1 - share) * exp(log_prob) + share / classes)
+# Probabilities of classes where a share of the rows, `lapse` of a tuned process or of a calibrated
+# link, is of any class.
+lapsed <- function(prob, by, classes) {
+  share <- by$lapse
+  if (is.null(share)) prob else (1 - share) * prob + share / classes
+}
+
+lapsed_log <- function(log_prob, process, classes) {
+  if (is.null(process$lapse)) log_prob else log(lapsed(exp(log_prob), process, classes))
 }
 
 # link_curve() of two classes of a fit.
 fit_curve <- function(object, f, link) {
-  p <- link_curve(f, link)
-  process <- object$posterior$process
-  if (!is.null(process$lapse)) p[] <- exp(lapsed(log(p), process, 2L))
-  p
+  lapsed(link_curve(f, link), object$posterior$process, 2L)
 }
 
 # Probabilities of one or more machines by each link; those of several are divided by their sum.

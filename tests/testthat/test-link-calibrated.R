@@ -146,6 +146,53 @@ test_that("variances count where the margins vary", {
   expect_lt(log_loss_of(predict(fit, new, type = "response"), new$sex == "M"), 0.25)
 })
 
+test_that("no class of a row unlike those left out is impossible where variances hardly count", {
+  set.seed(2)
+  y <- rep_len(1:5, 300)
+  m <- matrix(rnorm(1500, -20, 6), 300)
+  m[cbind(1:300, y)] <- rnorm(300, -2, 5)
+  v <- matrix(runif(1500, 20, 150), 300)
+  link <- bayeskernel:::calibrate_link(list(mean = m, var = v, y = y - 1L), 5, 1)
+  expect_gt(min(link$offset), 0)
+  far <- rbind(c(-40, -15, -15, -15, 0), 0)
+  p <- bayeskernel:::calibrated_probability(link, far, 100 + 0 * far)
+  # It was 5e-11 by the curve alone; half a row of each class is added.
+  expect_gt(p[1, 1], 1 / 605)
+  expect_lt(p[1, 1], 1.01 / 605)
+  expect_equal(rowSums(p), c(1, 1))
+  f <- array(rep(far, each = 2000) + 10 * rnorm(20000), c(2000, 2, 5))
+  draws <- bayeskernel:::calibrated_draws(link, f)
+  expect_gte(min(draws), 1 / 605)
+  at <- apply(f, 2:3, mean)
+  v <- apply(f, 2:3, function(f) mean((f - mean(f))^2))
+  p <- bayeskernel:::calibrated_probability(link, at, v)
+  expect_equal(apply(draws, 2:3, mean), p, tolerance = 1e-3)
+  # A saved fit of before has no such share.
+  link$lapse <- NULL
+  expect_lt(bayeskernel:::calibrated_probability(link, far, 100 + 0 * far)[1, 1], 1e-9)
+})
+
+test_that("of eleven classes no true one has a probability near 0", {
+  skip_on_cran()
+  skip_if_not_installed("mlbench")
+  data(Vowel, package = "mlbench", envir = environment())
+  set.seed(1)
+  out <- sample(990, 330)
+  # The kernel that is tuned.
+  fit <- gpsvm(Class ~ ., Vowel[-out, ],
+    tune = FALSE, kernel = rbf(lengthscale = 7.06, variance = 1546), seed = 1, threads = 1
+  )
+  expect_gt(min(fit$link$offset), 0)
+  own <- function(link) {
+    p <- predict(fit, Vowel[out, ], type = "prob", link = link)
+    p[cbind(1:330, as.integer(Vowel$Class[out]))]
+  }
+  p <- own("calibrated")
+  # It was 1.1e-8, and the mean log-loss 0.71, above probit's 0.60.
+  expect_gt(min(p), 1 / (2 * 660 + 11) - 1e-12)
+  expect_lt(-mean(log(p)), -mean(log(own("probit"))) - 0.1)
+})
+
 test_that("more classes have one slope and an intercept each", {
   fit <- gpsvm(Species ~ ., iris, threads = 1, seed = 1, tune = FALSE, method = "vb")
   expect_length(fit$link$intercept, 3)
