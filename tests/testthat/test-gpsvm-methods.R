@@ -16,7 +16,7 @@ test_that("print() names rows, kernel, points, and how it ended", {
   expect_output(print(vb), "rbf\\(lengthscale = ")
   expect_output(print(vb), "12 points")
   expect_output(print(vb), "Converged after [0-9]+ passes, bound -")
-  expect_output(print(mcmc), "2 chains of 40 draws, warmup 40: R-hat")
+  expect_output(print(mcmc), "2 chains of 40 draws, warmup 40: largest R-hat")
   expect_output(print(mode), "objective [0-9]")
   expect_output(print(many), "in 3 classes, a function for each: low, mid, high")
   exact <- gpsvm(x, d$y, inducing = "all", nugget = 0.5, threads = 1, method = "vb", tune = FALSE)
