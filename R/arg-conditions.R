@@ -8,7 +8,7 @@ error_kinds <- c(
 warning_kinds <- c(
   "convergence", "dropped_column", "max_iter", "separation", "jitter",
   "interrupt", "response", "effects", "prior", "given_up", "learning_rate",
-  "link", "kernel", "identification", "outlier", "outside"
+  "link", "kernel", "identification", "outlier", "outside", "weights"
 )
 
 # kind: one of `error_kinds`, or of `warning_kinds`; becomes class bayeskernel_error_<kind>, or

@@ -36,7 +36,8 @@
 #'   missing values of its own. Expectation propagation takes all copies in one step, which is
 #'   nearer to the posterior than repeated rows are.
 #'
-#'   Other weights are powers of the likelihood. A row of weight 0 has no influence; it has a fitted
+#'   Other weights are powers of the likelihood; a warning tells if their mean is above 10 or below
+#'   0.1. A row of weight 0 has no influence; it has a fitted
 #'   value and a residual, as in [stats::glm()]. Weights of a regression by [bark()] divide the
 #'   variance of the noise, as in [stats::lm()]. A [row_source()] has no weights.
 #' @section Methods of a fit: [print()], [summary()], [plot()], [predict()], [fitted()],

@@ -58,7 +58,7 @@
 #' of the condition say the same as its text. Warnings have class `bayeskernel_warning` and before
 #' it `bayeskernel_warning_convergence`, `_dropped_column`, `_max_iter`, `_separation`, `_jitter`,
 #' `_interrupt`, `_response`, `_effects`, `_prior`, `_given_up`, `_learning_rate`, `_link`,
-#' `_kernel`, `_identification`, `_outlier` or `_outside`.
+#' `_kernel`, `_identification`, `_outlier`, `_outside` or `_weights`.
 #'
 #' @section Papers:
 #' [published()] has the arguments of each paper, and [reproduce()] runs its tables and figures. The

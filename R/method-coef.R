@@ -11,6 +11,7 @@
 #' @param parm Names or numbers of coefficients of `coef()`; default all except those of smooths
 #'   and processes, which mean nothing one by one: see `plot(fit, "smooth")`.
 #' @param level Posterior probability of the intervals, default 0.95.
+#' @param complete Without effect, for packages that give it: no coefficient is `NA`.
 #' @param ... No further arguments.
 #' @return `coef()` and `fixef()`: posterior means of the p fixed coefficients, penalized ones
 #'   included, named by the columns of the design. `vcov()`: their p x p posterior covariance.
@@ -32,7 +33,7 @@
 #' coef(fit, scale = "model")
 #' @aliases coef.bkm coef.bsvm fixef.bkm fixef.bsvm vcov.bkm vcov.bsvm confint.bkm confint.bsvm
 #' @export
-coef.bayeskernel_fit <- function(object, scale = c("data", "model"), ...) {
+coef.bayeskernel_fit <- function(object, scale = c("data", "model"), complete = TRUE, ...) {
   check_whole(object, ...)
   scale <- check_choice(scale, c("data", "model"), "scale")
   out <- coefficient_mean(object, scale)
@@ -48,7 +49,8 @@ fixef.bayeskernel_fit <- function(object, scale = c("data", "model"), ...) {
 
 #' @rdname coef.bayeskernel_fit
 #' @export
-vcov.bayeskernel_fit <- function(object, scale = c("data", "model"), type = NULL, ...) {
+vcov.bayeskernel_fit <- function(object, scale = c("data", "model"), type = NULL,
+                                 complete = TRUE, ...) {
   check_whole(object, ...)
   scale <- check_choice(scale, c("data", "model"), "scale")
   out <- coefficient_cov(with_vcov(object, type), scale)

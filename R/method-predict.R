@@ -70,7 +70,7 @@
 #'   prediction that averages over the missing value.
 #' * `"class"`: factor; `"prob"`: matrix n x classes; `"link"`, `"response"`: numeric vector, scale
 #'   of the data. Levels of the response that no row of the fit has are kept.
-#' * With `se.fit = TRUE` a list of `fit` and `se.fit`.
+#' * With `se.fit = TRUE` a list of `fit` and `se.fit`; with an interval, too, `fit` has its limits.
 #' * `"terms"`: matrix n x terms, on the scale of f. Each row adds up to f with the attribute
 #'   `"constant"` and the offset. A row with a missing variable gives `NA`.
 #' * With `draws = TRUE` a matrix, draws x n; of probabilities of more than two classes an array,
@@ -84,7 +84,7 @@
 #'   `interval`. **Use this mean as the probability of the class**: it contains the uncertainty of
 #'   f. Where f is very uncertain and far from 0, the mean can lie outside of the interval.
 #'   With more than two classes [mkprobit()], and [bark()] of ordered classes, have intervals and
-#'   draws of probabilities. [gpsvm()] does not.
+#'   draws of probabilities. [gpsvm()] has standard deviations of `type = "link"` only.
 #'
 #' @section The calibrated link: `bsvm()` and `gpsvm()` have no model of the response. Their
 #'   probabilities come from a logistic curve whose intercept and slope the fit chooses by left-out
@@ -142,6 +142,8 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = 
   type <- prediction_type(object, type, draws)
   # As lm() has it.
   if (identical(interval, "confidence")) interval <- "credible"
+  # Draws of what an interval is of.
+  if (draws && identical(interval, "credible")) interval <- "none"
   intervals <- c("none", "credible", "prediction")
   ask <- list(
     type = type, link = prediction_link(object, link), threshold = threshold,
@@ -163,6 +165,20 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = 
   if (ask$interval == "prediction" && are_counts(object)) {
     return(predict_counts(object, newdata, ask, re.form))
   }
+  if (ask$se.fit && ask$interval != "none") {
+    one <- function(...) predict_asked(object, newdata, utils::modifyList(ask, list(...)))
+    # As predict.lm() has it.
+    return(list(
+      fit = one(se.fit = FALSE),
+      se.fit = one(
+        interval = "none", sampled = FALSE, joint = ask$joint && length(object$levels) > 2L
+      )$se.fit
+    ))
+  }
+  predict_asked(object, newdata, ask)
+}
+
+predict_asked <- function(object, newdata, ask) {
   out <- if (inherits(newdata, "row_source")) {
     predict_source(object, newdata, ask)
   } else if (is.null(newdata)) {
@@ -170,6 +186,7 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = 
   } else {
     predict_slices(object, newdata, ask)
   }
+  type <- ask$type
   if (ask$latent || is.null(object$declared)) return(out)
   with_declared(object, out, if (type == "logprob") -Inf else 0)
 }
@@ -264,13 +281,13 @@ check_prediction <- function(object, ask) {
     "Use type = \"link\", \"response\" or \"prob\"."
   )
   refuse_if(
-    interval && !ask$latent && !ask$joint && length(object$levels) > 2L,
-    "interval", "Intervals of probabilities need a fit with two classes.",
-    "Use type = \"link\", and se.fit = TRUE for probabilities."
-  )
-  refuse_if(
     ask$interval == "prediction" && are_counts(object) && ask$type != "response", "type",
     "A prediction interval of counts is of the number of successes.", "Use type = \"response\"."
+  )
+  refuse_if(
+    ask$interval == "prediction" && are_counts(object) && ask$se.fit, "se.fit",
+    "A prediction interval of counts comes without standard errors.",
+    "Use interval = \"credible\", of the rate."
   )
   refuse_if(
     ask$interval == "prediction" && !is_regression(object) && !are_counts(object), "interval",
@@ -295,7 +312,7 @@ refuse_for_classes <- function(object, ask) {
       sprintf(
         "Found: `%s`, and %d classes.", paste(asked, collapse = "`, `"), length(object$levels)
       ),
-      "Accepted: type = \"class\", \"prob\" or \"link\".",
+      "Accepted: type = \"class\" or \"prob\", and type = \"link\" with se.fit = TRUE.",
       column = asked[1], found = ask[[asked[1]]]
     )
   }

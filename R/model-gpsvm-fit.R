@@ -215,10 +215,22 @@ counted_points <- function(data, sample) {
   sample$x[, repeated_rows(data$copies[sample$row], 1e4), drop = FALSE]
 }
 
+# So far that next to the square of the mean the distances of all others are lost.
+refuse_far <- function(x, columns, most = 5e6) {
+  far <- which(abs(rowMeans(x) - apply(x, 1L, stats::median)) > most)
+  if (length(far) == 0L) return(invisible())
+  bk_abort(
+    "numeric", sprintf("Column `%s` has a value too far from all others.", columns[far[1]]),
+    "The kernel cannot tell the other rows apart.",
+    "Correct the value, or leave out its row.", column = columns[far[1]]
+  )
+}
+
 # Clusters are those of the kernel's own distance.
 place_inducing <- function(rows, data, sample, settings, kernel) {
   given <- settings$inducing
   if (settings$exact) {
+    refuse_far(sample$x, rows$columns)
     if (rows$n == ncol(sample$x)) return(sample$x)
     return(sample_process_rows(data, rows$n, 0)$x)
   }

@@ -14,7 +14,9 @@ warn_separation <- function(theta, sure, fit, job, large = 30) {
       (!is.null(fit$prior$slab_shape) || !is.null(fit$prior$slab_rate))
   if (!wild && chosen) return(invisible())
   # Of columns that were looked at because they say most.
-  found <- if (!isTRUE(job$design$screened)) find_separation(job$design)
+  # As many columns as rows are what a machine and a selection are made for.
+  wide <- !is_pseudo(fit) && is.null(job$data$selection)
+  found <- if (!isTRUE(job$design$screened)) find_separation(job$design, wide)
   if (is.null(found) && length(sure) > 0L && all(sure > 0)) {
     # Of rows in a file there is but the smallest margin.
     few <- length(theta) < (job$design$n %||% 0)
@@ -60,8 +62,8 @@ separation_remedy <- function(fit, selects) {
 }
 
 # NULL, or `details`, a line for each finding, and `columns`, `levels` ("a = c") and `groups`, the
-# labels of random terms. NULL without rows in memory.
-find_separation <- function(design) {
+# labels of random terms. NULL without rows in memory. `wide`: say it of as many columns as rows.
+find_separation <- function(design, wide = FALSE) {
   used <- design$weights > 0
   if (length(design$y) == 0L || nrow(design$lean$x %||% design$x) == 0L) return(NULL)
   y <- design$y > 0
@@ -71,7 +73,7 @@ find_separation <- function(design) {
   at <- linear_columns(design)
   columns <- separating_columns(design, y, used, at)
   rest <- used & !levels$rows & !columns$rows
-  together <- separating_together(design, y, rest, at)
+  together <- separating_together(design, y, rest, at, wide)
   groups <- separating_groups(design, y, used)
   details <- c(
     levels$details, columns$details,
@@ -206,14 +208,20 @@ separating_groups <- function(design, y, used) {
 }
 
 # Columns that separate no class alone but do together, in the rows `rest`.
-separating_together <- function(design, y, rest, at) {
+separating_together <- function(design, y, rest, at, wide = FALSE) {
   if (!any(y[rest]) || all(y[rest])) return(character())
   x <- design$lean$x %||% design$x
   names <- colnames(design$x)[(design$lean$at %||% seq_len(ncol(design$x)))[at]]
   rows <- which(rest)
   p <- length(at)
-  # By as many columns as rows everything is separated.
-  if (p == 0L || p >= length(rows)) return(character())
+  if (p == 0L) return(character())
+  # By as many columns as rows everything is separated, if the rows are independent.
+  if (p >= length(rows)) {
+    if (!wide || length(rows)^2 * p > 1e9) return(character())
+    a <- signed_rows(x[rows, at, drop = FALSE], y[rows])
+    if (qr(t(a))$rank == length(rows)) return(setdiff(names, "(Intercept)"))
+    return(character())
+  }
   few <- 20L * p + 500L
   if (length(rows) > 3L * few) {
     # Classes that overlap in some rows, and in all directions, do in all rows.
@@ -358,7 +366,7 @@ warn_given_up <- function(levels, codes, f, weights,
     },
     if (length(lost) > 1L) paste0("Classes: ", list_some(quoted(levels[classes[lost]])), "."),
     paste(if (two) {
-      "The fit has (nearly) collapsed to one class, and slopes shrink to 0."
+      "The fit has (nearly) collapsed to one class."
     } else {
       "Such a class is hardly ever predicted."
     }, advice),

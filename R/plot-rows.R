@@ -92,9 +92,10 @@ change_label_of <- function(x, scale, terms) {
   sprintf("Change of %s %s", predicted_name(x), per)
 }
 
-# Effects of standardised predictors can be compared.
+# Effects of standardised predictors can be compared. Means: medians of a selection may all be 0.
 shown_coefficients <- function(x, data) {
-  rows <- largest_rows(abs(coefficient_quantiles(x, "model")[data$term, 3]))
+  size <- if (is_linear(x)) coefficient_mean(x, "model") else coefficient_quantiles(x, "model")[, 3]
+  rows <- largest_rows(abs(size[data$term]))
   steps <- if (any(data$per != 1)) "coefficients of summary() times the sd in brackets"
   rest <- rest_note(nrow(data), length(rows), "standardized effect")
   list(rows = rows, note = if (length(c(steps, rest))) paste(c(steps, rest), collapse = "; "))

@@ -106,7 +106,7 @@ smooth_panel <- function(k, x, level = 0.95) {
   if (length(factors) > 2L) {
     bk_abort(
       "argument", sprintf("`%s` has too many variables to draw.", smooth$label),
-      paste("Accepted: terms of one or two variables. exposure() shows what more", "of them do."),
+      "Accepted: terms of one or two variables. plot(fit, \"partial\") and exposure() show others.",
       column = "pars", found = smooth$label
     )
   }

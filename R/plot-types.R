@@ -193,7 +193,9 @@ telling_picture <- function(known, given = list()) {
     is.null(left_out_rows(x))
   if (own) types <- union(setdiff(types, "calibration"), types)
   drawn <- Filter(function(name) refusal(known[[name]], given) == "", types)
-  if (identical(drawn[1], "coef") && is_linear(x)) {
+  if (is_linear(x) && only_wide(x)) {
+    drawn <- union(intersect("partial", drawn), drawn)
+  } else if (identical(drawn[1], "coef") && is_linear(x)) {
     drawn <- union(intersect(telling_coefficients(x), drawn), drawn)
   }
   c(drawn, types)[1]
@@ -367,6 +369,11 @@ pictures.default <- function(object) {
   )
 }
 
+# Of smooth terms that a curve or surface can show there is none.
+only_wide <- function(x) {
+  length(x$smooths) > 0L && all(lengths(lapply(x$smooths, `[[`, "variables")) > 2L)
+}
+
 only_smooths <- function(x) {
   length(x$smooths) > 0L && length(plain_coefficients(x, fixed_names(x))) == 0L
 }
@@ -390,8 +397,11 @@ pictures.bsvm <- function(object) {
       }, data = random_effect_data, gg = gg_random_effects
     ),
     smooth = picture(
-      draw_smooths, if (length(object$smooths) == 0L) "It has no smooth terms.", data = smooth_data,
-      gg = gg_smooths
+      draw_smooths, if (length(object$smooths) == 0L) {
+        "It has no smooth terms."
+      } else if (only_wide(object)) {
+        "Its smooth terms have too many variables to draw: see \"partial\" and exposure()."
+      }, data = smooth_data, gg = gg_smooths
     ),
     fit = if (is_regression(object)) fit_picture(object), calibration = calibration_picture(object),
     partial = partial_picture(object), bound = bound_picture(object), trace = trace_picture(object)

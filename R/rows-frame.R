@@ -342,6 +342,13 @@ check_weights <- function(w, rows) {
       column = "weights", row = original_rows(bad[1], rows), found = w[bad[1]]
     )
   }
+  mean <- mean(w[w > 0])
+  if (any(w != round(w)) && (mean > 10 || mean < 0.1)) {
+    bk_warn(
+      "weights", "The weights are far from 1.", sprintf("Found: mean %s.", format(mean, digits = 3)),
+      "Each row counts as that many rows.", "If they are relative use w / mean(w).", found = mean
+    )
+  }
   if (length(w) && all(w == 0)) {
     bk_abort(
       "argument", "Argument `weights` is zero in every row.",

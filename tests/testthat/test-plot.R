@@ -359,3 +359,20 @@ test_that("of many classes those that change most have colors and names at their
   expect_length(intersect(seen, letters[1:7]), 5)
   expect_true("gray: classes that change less" %in% seen)
 })
+
+test_that("a process of three variables is drawn by its partial effects", {
+  d <- data.frame(x = sin(1:40), z = cos(1:40), v = sin(3 * (1:40)))
+  fit <- bkm(x + z > 0.1 ~ gp(x, z, v), d, threads = 1)
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  expect_identical(plot(fit), plot_data(fit, "partial"))
+  expect_bk_error(plot(fit, "smooth"), "argument", "\"partial\"")
+})
+
+test_that("the largest coefficients are drawn where all medians are 0", {
+  x <- with_seed(1, matrix(stats::rnorm(100 * 35), 100, dimnames = list(NULL, paste0("v", 1:35))))
+  fit <- suppressWarnings(bsvm(x, x[, 34] > 0.3 * x[, 1], select = TRUE, threads = 1))
+  shown <- shown_coefficients(fit, plot_data(fit, "coef"))
+  sizes <- abs(coef(fit, scale = "model")[-1])
+  expect_setequal(plot_data(fit, "coef")$term[shown$rows], names(sort(-sizes))[1:30])
+})

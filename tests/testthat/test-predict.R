@@ -253,3 +253,26 @@ test_that("a formula as re.form is pointed to `exclude`", {
   error <- expect_bk_error(predict(vb, d, re.form = ~ (1 | g)), "argument", "re.form")
   expect_match(error$message, "exclude = \"(1 | g)\"", fixed = TRUE)
 })
+
+test_that("an interval may come with standard errors, and as draws", {
+  flowers <- transform(iris[51:150, ], Species = droplevels(Species))
+  new <- flowers[c(1, 60), ]
+  fit <- bkm(Species ~ Sepal.Length + Sepal.Width, flowers, threads = 1)
+  for (type in c("link", "response", "prob")) {
+    both <- predict(fit, new, type, interval = "credible", se.fit = TRUE)
+    expect_identical(both$fit, predict(fit, new, type, interval = "credible"))
+    expect_identical(both$se.fit, predict(fit, new, type, se.fit = TRUE)$se.fit)
+    draws <- predict(fit, new, type, interval = "credible", draws = TRUE, ndraws = 5, seed = 1)
+    expect_identical(draws, predict(fit, new, type, draws = TRUE, ndraws = 5, seed = 1))
+  }
+  length <- bkm(Sepal.Length ~ Sepal.Width, flowers, threads = 1)
+  both <- predict(length, new, interval = "prediction", se.fit = TRUE)
+  expect_identical(both$fit, predict(length, new, interval = "prediction"))
+  expect_identical(both$se.fit, predict(length, new, se.fit = TRUE)$se.fit)
+  counts <- bkm(cbind(ncases, ncontrols) ~ agegp, esoph, threads = 1)
+  expect_bk_error(predict(counts, interval = "prediction", se.fit = TRUE), "argument", "credible")
+  several <- gpsvm(Species ~ Sepal.Length, iris, tune = FALSE, threads = 1)
+  expect_bk_error(
+    predict(several, new, type = "prob", interval = "credible"), "argument", "type = \"link\" with"
+  )
+})

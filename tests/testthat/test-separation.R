@@ -209,3 +209,15 @@ test_that("an identifier among the predictors is one line, and is called one", {
   expect_false(grepl("its one row is", conditionMessage(seen)))
   expect_length(seen$levels, 40)
 })
+
+test_that("as many columns as rows separate any classes", {
+  for (p in c(29, 30, 50)) {
+    x <- with_seed(p, matrix(stats::rnorm(30 * p), 30))
+    expect_warning(
+      bkm(x, rep(0:1, 15), threads = 1), sprintf("%d in all", p),
+      class = "bayeskernel_warning_separation"
+    )
+  }
+  twice <- x[rep(1:15, 2), ]
+  expect_no_warning(bkm(twice, rep(0:1, each = 15), threads = 1))
+})

@@ -209,3 +209,15 @@ test_that("copies of numbers that a process goes through have a leave-one-out sc
   )
   expect_true(all(is.finite(fit$loo)))
 })
+
+test_that("weights that are no counts and far from 1 are told", {
+  w <- seq(20.5, 90.5, length.out = nrow(mtcars))
+  for (by in c(1, 1e-4)) {
+    expect_warning(
+      bkm(mpg ~ wt, mtcars, weights = w * by, threads = 1), "w / mean\\(w\\)",
+      class = "bayeskernel_warning_weights"
+    )
+  }
+  expect_no_warning(bkm(mpg ~ wt, mtcars, weights = round(w), threads = 1))
+  expect_no_warning(bkm(mpg ~ wt, mtcars, weights = w / mean(w), threads = 1))
+})

@@ -66,3 +66,11 @@ test_that("points fewer than asked for are said", {
   )
   expect_silent(warn_few_inducing(30, 60, "gp(x)"))
 })
+
+test_that("an exact process names a column with a value beyond computation", {
+  d <- data.frame(x = replace(sin(1:60), 3, 1e9), z = cos(1:60), y = sin(1:60) > 0)
+  error <- suppressWarnings(expect_bk_error(
+    gpsvm(y ~ x + z, d, seed = 1, threads = 1), "numeric", "`x`"
+  ), classes = "bayeskernel_warning_outlier")
+  expect_identical(error$column, "x")
+})
