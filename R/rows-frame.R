@@ -345,7 +345,8 @@ check_weights <- function(w, rows) {
   mean <- mean(w[w > 0])
   if (any(w != round(w)) && (mean > 10 || mean < 0.1)) {
     bk_warn(
-      "weights", "The weights are far from 1.", sprintf("Found: mean %s.", format(mean, digits = 3)),
+      "weights", "The weights are far from 1.",
+      sprintf("Found: mean %s.", format(mean, digits = 3)),
       "Each row counts as that many rows.", "If they are relative use w / mean(w).", found = mean
     )
   }
