@@ -324,6 +324,7 @@ read_na_action <- function(na.action) {
 }
 
 check_weights <- function(w, rows) {
+  if (is.null(w)) return(invisible())
   if (anyNA(w)) {
     abort_missing(
       c(weights = sum(is.na(w))), which(is.na(w))[1], rows,
