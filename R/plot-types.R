@@ -193,7 +193,7 @@ telling_picture <- function(known, given = list()) {
     is.null(left_out_rows(x))
   if (own) types <- union(setdiff(types, "calibration"), types)
   drawn <- Filter(function(name) refusal(known[[name]], given) == "", types)
-  if (is_linear(x) && only_wide(x)) {
+  if (only_wide(x) && is_linear(x)) {
     drawn <- union(intersect("partial", drawn), drawn)
   } else if (identical(drawn[1], "coef") && is_linear(x)) {
     drawn <- union(intersect(telling_coefficients(x), drawn), drawn)
