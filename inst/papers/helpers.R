@@ -627,7 +627,8 @@ neal_fit <- function(data, model) {
   )
 }
 
-# Its error on other rows; the figure is the boundaries.
+# Its error on other rows and on the drawn objects, which are those of the fit; the figure is the
+# boundaries.
 neal_figure <- function(model) {
   data <- simulate_neal(400, 1)
   new <- simulate_neal(pick(200, 2000, 2000), 2)
@@ -635,7 +636,10 @@ neal_figure <- function(model) {
   error <- wrong(predict(fit, new$x[, 1:2]), new$y)
   out <- measured(error = error, raw = list(data = data, fit = fit))
   out$mc_error <- 100 * sqrt(error / 100 * (1 - error / 100) / nrow(new$x))
-  out
+  own <- wrong(predict(fit, data$x[, 1:2]), data$y)
+  drawn <- measured("error on the 400 drawn objects" = own)
+  drawn$mc_error <- sqrt(own * (100 - own) / 400)
+  both(out, drawn)
 }
 
 draw_neal <- function(raw) {
@@ -865,18 +869,22 @@ spectra_inclusion <- function(baseline, set) {
   inclusion(fit)
 }
 
-# Means over sets of spectra.
+# Means over sets of spectra; the peaks apart are of the mean over sets.
 spectra_numbers <- function(baseline) {
   sets <- lapply(seq_len(pick(1, 10, 20)), function(set) unname(spectra_inclusion(baseline, set)))
-  averaged(lapply(sets, function(p) {
-    near <- function(at) mean(p[at + (-2:2)])
-    differ <- mean(c(near(20), near(60), near(80)))
+  near <- function(p, at) mean(p[at + (-2:2)])
+  average <- Reduce(`+`, sets) / length(sets)
+  both(averaged(lapply(sets, function(p) {
+    differ <- mean(c(near(p, 20), near(p, 60), near(p, 80)))
     c(
-      "inclusion at the differing peaks" = differ, "inclusion at the common peak" = near(40),
+      "inclusion at the differing peaks" = differ, "inclusion at the common peak" = near(p, 40),
       "inclusion between peaks" = mean(p[c(1:8, 28:32, 48:52, 68:72, 92:100)]),
-      "common minus differing peaks" = near(40) - differ
+      "common minus differing peaks" = near(p, 40) - differ
     )
-  }), raw = Reduce(`+`, sets) / length(sets))
+  }), raw = average), measured(
+    "inclusion at the peak at 20" = near(average, 20),
+    "inclusion at the peaks at 60 and 80" = (near(average, 60) + near(average, 80)) / 2
+  ))
 }
 
 draw_spectra <- function(raw) {
