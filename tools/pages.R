@@ -125,13 +125,12 @@ edit_page <- function(text, path, site, pages) {
   text <- gsub(" alt=\"\"(><p class=\"caption\">)([^<]*)", " alt=\"\\2\"\\1\\2", text)
   # Pages whose sources have no title or no description.
   if (path == "LICENSE.html") text <- gsub("(<title>|<h1>)NA", "\\1License", text)
+  title <- sub("(?s).*?<title>(.*?) \u2022.*", "\\1", text, perl = TRUE)
   if (!grepl("<meta name=\"description\"", text, fixed = TRUE)) {
-    title <- sub("(?s).*?<title>(.*?) \u2022.*", "\\1", text, perl = TRUE)
     about <- "<meta name=\"description\" content=\"%s: Bayesian kernel machines in R.\">"
     text <- sub("<title>", paste0(sprintf(about, title), "<title>"), text, fixed = TRUE)
   }
   # Methods as they are called: "Predictions - predict". A topic has the name of its file.
-  title <- sub("(?s).*?<title>(.*?) \u2022.*", "\\1", text, perl = TRUE)
   if (grepl("^reference/.*\u2014", paste0(path, title))) {
     name <- sub("([.]bayeskernel_fit)?[.]html$", "", basename(path))
     named <- sub("\u2014 .*", paste("\u2014", name), title)
