@@ -151,10 +151,10 @@ facts.bsvm <- function(object, only = NULL) {
     unique(c(object$holes$predictors, names(object$holes$levels), object$holes$shared))
   ))
   missing <- missing[missing > 0]
+  posterior <- posterior_fact(object)
   chosen_facts(
-    only, title = paste(c(model, engine), collapse = ", "),
-    Posterior = posterior_fact(object)$Posterior,
-    "Pareto k" = posterior_fact(object)[["Pareto k"]],
+    only, title = paste(c(model, engine), collapse = ", "), Posterior = posterior$Posterior,
+    "Pareto k" = posterior[["Pareto k"]],
     Method = if (!is.null(object$chosen)) {
       sprintf("\"%s\", chosen %s", object$method, object$chosen)
     },
@@ -526,7 +526,10 @@ left_out_fact <- function(object) {
   paste0(text, if (!is.null(tuning_hint(object))) "; may be too good, see below")
 }
 
-# What print() and summary() advise on classes, by rows that are predicted from the others.
+# What print() and summary() advise.
+fit_hints <- function(object) c(class_hints(object), tuning_hint(object))
+
+# On classes, by rows that are predicted from the others.
 class_hints <- function(object) {
   levels <- object$levels
   rows <- if (length(levels) && length(object$y) == object$n) left_out_logs(object)

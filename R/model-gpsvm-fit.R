@@ -429,18 +429,18 @@ collect_messages <- function(fit, core, job) {
     fit$loo <- as.vector(left_out)
   } else if (length(job$data$labels) == nrow(left_out)) {
     y <- match(job$data$labels, job$labels)
-    fit <- add_left_out(fit, class_log_prob(left_out, y), y)
+    fit <- add_left_out(fit, log(class_prob(left_out, y)), y)
   }
   fit
 }
 
-# Log probabilities of all classes from those of each machine, whose label of a row says whether the
-# row is of its class; `y` are the numbers of the classes.
-class_log_prob <- function(left_out, y) {
+# Probabilities of all classes from the log probabilities of each machine, whose label of a row says
+# whether the row is of its class; `y` are the numbers of the classes.
+class_prob <- function(left_out, y) {
   own <- cbind(seq_along(y), y)
   prob <- -expm1(left_out)
   prob[own] <- exp(left_out[own])
-  log(normalise_rows(prob))
+  normalise_rows(prob)
 }
 
 collect_machines <- function(fit, core, job) {

@@ -521,10 +521,9 @@ score_left_out <- function(tuner, kernel, at, data, classes,
     core$log_p[, k] <- own$log_p
   }
   if (!calibrated) {
+    if (length(classes) == 1L) return(sum(data$users * core$log_p))
     y <- match(data$labels, classes)
-    log_prob <- core$log_p
-    if (length(classes) > 1L) log_prob <- class_log_prob(log_prob, y)[cbind(seq_along(y), y)]
-    return(sum(data$users * log_prob))
+    return(sum(data$users * log(own_probability(class_prob(core$log_p, y), y))))
   }
   if (!all(is.finite(core$mean), is.finite(core$var))) return(c(-Inf, -Inf))
   y <- if (length(classes) > 1L) data$labels else data$labels == classes

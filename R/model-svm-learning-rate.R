@@ -13,15 +13,16 @@ class_weights_of <- function(wish, levels, codes, weights, among = 2) {
     }, 1)
     return(stats::setNames(sum(size) / (among * size), levels))
   }
-  unknown <- if (is.null(names(wish))) wish else setdiff(names(wish), levels)
+  named <- !is.null(names(wish))
+  unknown <- if (named) setdiff(names(wish), levels) else wish
   if (length(unknown)) {
     bk_abort(
-      "argument", if (is.numeric(unknown)) {
-        "`class_weights` has no names: which class has which weight?"
-      } else {
+      "argument", if (named) {
         "`class_weights` names no class of the response."
+      } else {
+        "`class_weights` has no names: which class has which weight?"
       },
-      paste0("Found: ", list_some(if (is.numeric(unknown)) unknown else quoted(unknown)), "."),
+      paste0("Found: ", list_some(if (named) quoted(unknown) else unknown), "."),
       sprintf(
         "Accepted: numbers named by %s, as c(\"%s\" = 5).", list_some(quoted(levels)), last(levels)
       ),

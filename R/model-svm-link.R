@@ -594,7 +594,7 @@ softmax_rows <- function(eta) {
 calibrated_f <- function(link, f, mean, var, machine = 1L) {
   own <- with_offset(link)
   if (length(link$slope) == 1L) {
-    for (name in setdiff(link_numbers, "slope")) own[[name]] <- own[[name]][machine]
+    for (name in c("intercept", "center", "offset")) own[[name]] <- own[[name]][machine]
   }
   link_eta(own, mean, var) * link_shrink(link$slope, var) + link$slope * (f - mean)
 }

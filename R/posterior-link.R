@@ -102,7 +102,7 @@ judge <- function(prob, true) {
 # A fit with the log probabilities `loo` of its classes `y`, each given the other rows, from those
 # of all classes; of more than two also with `judged`.
 add_left_out <- function(fit, log_prob, y) {
-  fit$loo <- log_prob[cbind(seq_along(y), y)]
+  fit$loo <- own_probability(log_prob, y)
   if (ncol(log_prob) > 2L) fit$judged <- judge(normalise_rows(exp(log_prob)), y)
   fit
 }

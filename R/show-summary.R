@@ -99,7 +99,7 @@ summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
     c(matrices, parts, list(
       n = object$n, method = object$method,
       measures = if (!is.null(newdata)) prediction_measures(object, newdata, y),
-      exp = exp, notes = c(extra$notes, class_hints(object), tuning_hint(object)),
+      exp = exp, notes = c(extra$notes, fit_hints(object)),
       detail = detail, details = extra$details, digits = digits
     ), extra$summary),
     class = "summary.bayeskernel_fit"
@@ -232,7 +232,7 @@ print.bayeskernel_fit <- function(x, digits = max(3L, getOption("digits") - 3L),
   if (has_groups(x)) facts$Noise <- NULL
   print_facts(facts[names(facts) %in% facts_in_short], "\n")
   print_line(convergence_line(parts))
-  for (line in c(class_hints(x), tuning_hint(x))) print_line(line)
+  for (line in fit_hints(x)) print_line(line)
   if (!is.null(x$draws)) {
     d <- parts$diagnostics
     for (line in c(until_line(d), disagreement_line(d))) print_line(line)

@@ -141,9 +141,9 @@ print_line <- function(text) writeLines(gsub("~", " ", wrapped(text, text_width(
 wrapped <- function(text, width, ...) {
   apart <- c(" = ", " %", ", ]")
   joined <- gsub(" ", "#", apart)
-  for (k in 1:3) text <- gsub(apart[k], joined[k], text, fixed = TRUE)
+  for (k in seq_along(apart)) text <- gsub(apart[k], joined[k], text, fixed = TRUE)
   text <- strwrap(text, width, ...)
-  for (k in 1:3) text <- gsub(joined[k], apart[k], text, fixed = TRUE)
+  for (k in seq_along(apart)) text <- gsub(joined[k], apart[k], text, fixed = TRUE)
   text
 }
 
