@@ -53,13 +53,6 @@ add_link <- function(fit, left_out) {
   fit
 }
 
-# Of the class of each row, from those of the second of two classes or of all.
-own_probability <- function(prob, y) {
-  if (NCOL(prob) > 1L) return(prob[cbind(seq_along(y), y)])
-  prob <- drop(prob)
-  ifelse(y == 2L, prob, 1 - prob)
-}
-
 calibrate_link <- function(rows, classes, seed) {
   mean <- as.matrix(rows$mean)
   var <- as.matrix(rows$var)

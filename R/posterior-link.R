@@ -99,6 +99,13 @@ judge <- function(prob, true) {
   data.frame(probability = best$prob, happened = true == best$class)
 }
 
+# Of the class of each row, from those of the second of two classes or of all.
+own_probability <- function(prob, y) {
+  if (NCOL(prob) > 1L) return(prob[cbind(seq_along(y), y)])
+  prob <- drop(prob)
+  ifelse(y == 2L, prob, 1 - prob)
+}
+
 # A fit with the log probabilities `loo` of its classes `y`, each given the other rows, from those
 # of all classes; of more than two also with `judged`.
 add_left_out <- function(fit, log_prob, y) {
