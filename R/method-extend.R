@@ -66,7 +66,7 @@
 #' nobs(fit)
 #'
 #' visits <- data.frame(x = rnorm(300), g = gl(30, 10))
-#' visits$y <- visits$x + rnorm(30)[visits$g] + rlogis(300) > 0
+#' visits$y <- visits$x + 2 * rnorm(30)[visits$g] + rlogis(300) > 0
 #' fit <- bkm(y ~ x + (1 | g), visits[1:200, ], threads = 1)
 #' fit <- extend(fit, visits[201:300, ], threads = 1)
 #' nobs(fit)
