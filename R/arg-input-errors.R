@@ -42,6 +42,17 @@ abort_length <- function(name, found, expected) {
   )
 }
 
+# A column of new rows.
+refuse_no_numbers <- function(column, name) {
+  expected <- "numbers, as in the training data"
+  bk_abort(
+    "argument", fit_header("Column `%s` of `newdata` is not of numbers.", name),
+    paste("Found:", describe_value(column)), sprintf("Accepted: %s.", expected),
+    if (is.character(column)) sprintf("Text that shows numbers: as.numeric(%s).", name),
+    column = name, found = column, expected = expected
+  )
+}
+
 abort_too_few_rows <- function(n) {
   bk_abort(
     "dimension", if (n == 0L) "The data have no rows." else "The data have one row only.",

@@ -11,6 +11,8 @@ elsewhere <- function() {
 # The same of values: inst/elsewhere-values.csv, by `argument`. `ours` has to be among those that
 # are accepted. NULL if there is nothing to say.
 value_elsewhere <- function(x, name, accepted) {
+  # A kernel that another package has made.
+  if (name == "kernel" && is.object(x)) x <- class(x)[1L]
   if (!is.character(x) || length(x) != 1L || is.na(x)) return(NULL)
   table <- utils::read.csv(
     system.file("elsewhere-values.csv", package = "bayeskernel"), colClasses = "character"

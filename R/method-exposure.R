@@ -431,7 +431,8 @@ print.bayeskernel_exposure <- function(x, digits = max(3L, getOption("digits") -
   ))
   cat("\n")
   table <- as.data.frame(x)
-  shown <- utils::head(table, 40L)
+  # Values of a factor have no quantiles.
+  shown <- utils::head(table[!vapply(table, function(column) all(is.na(column)), NA)], 40L)
   print(as.matrix(format(shown, digits = digits)), quote = FALSE, right = TRUE)
   if (nrow(table) > nrow(shown)) cat(sprintf("... and %d rows more\n", nrow(table) - nrow(shown)))
   invisible(x)

@@ -50,17 +50,21 @@ random_terms_of_fit <- function(info) {
   out
 }
 
-# Names of the terms that count, NULL for all. Blanks and brackets around bars may be left out.
+# Names of the terms that count, NULL for all. Blanks and brackets around bars may be left out; `g`
+# alone is all terms of that group, where no other term has this name.
 kept_terms <- function(object, terms, exclude) {
   need_terms(object)
   known <- names(terms_of_fit(object))
   plain <- function(x) sub("^\\((.*[|].*)\\)$", "\\1", gsub(" ", "", x))
   find <- function(x, name) {
-    at <- if (is.character(x)) match(plain(x), plain(known))
-    if (!is.character(x) || anyNA(at)) {
+    at <- if (is.character(x)) lapply(plain(x), function(one) {
+      own <- which(plain(known) == one)
+      if (length(own)) own else which(sub("^.*[|]", "", plain(known)) == one)
+    })
+    if (!is.character(x) || any(lengths(at) == 0L)) {
       abort_argument(x, name, paste("some of", list_some(quoted(known), 20L)), accepted = known)
     }
-    known[at]
+    known[unlist(at)]
   }
   kept <- if (is.null(terms)) known else find(terms, "terms")
   if (is.null(exclude)) kept else setdiff(kept, find(exclude, "exclude"))

@@ -140,14 +140,14 @@ predict.bayeskernel_fit <- function(object, newdata = NULL, type = NULL, link = 
   # Of counts a prediction interval is of one type.
   if (identical(interval, "prediction") && are_counts(object)) type <- type %||% "response"
   type <- prediction_type(object, type, draws)
+  interval <- check_choice(interval, c("none", "credible", "confidence", "prediction"))
   # As lm() has it.
-  if (identical(interval, "confidence")) interval <- "credible"
+  if (interval == "confidence") interval <- "credible"
   # Draws of what an interval is of.
-  if (draws && identical(interval, "credible")) interval <- "none"
-  intervals <- c("none", "credible", "prediction")
+  if (draws && interval == "credible") interval <- "none"
   ask <- list(
     type = type, link = prediction_link(object, link), threshold = threshold,
-    se.fit = check_flag(se.fit, "se.fit"), interval = check_choice(interval, intervals, "interval"),
+    se.fit = check_flag(se.fit, "se.fit"), interval = interval,
     level = check_number(level, 0, 1, "level", closed = FALSE), draws = draws,
     ndraws = if (!is.null(ndraws)) check_count(ndraws, name = "ndraws"),
     groups = check_re_form(re.form), seed = seed, threads = check_threads(threads),

@@ -5,7 +5,7 @@
 counts_fact <- function(object) {
   total <- sum(object$weights)
   if (!is.null(object$weights) && is.null(object$units) && round(total) != object$n) {
-    sprintf("rows stand for %.0f observations", total)
+    sprintf("rows stand for %s observations", format(round(total, if (total < 10) 2 else 0)))
   }
 }
 
@@ -527,7 +527,22 @@ left_out_fact <- function(object) {
 }
 
 # What print() and summary() advise.
-fit_hints <- function(object) c(class_hints(object), tuning_hint(object))
+fit_hints <- function(object) {
+  c(class_hints(object), tuning_hint(object), random_smooth_hint(object$design$smooths))
+}
+
+# mgcv's random effects of one factor, which are curves here: new levels have no value.
+random_smooth_hint <- function(smooths) {
+  for (smooth in Filter(function(s) inherits(s$basis, "random.effect"), smooths)) {
+    group <- names(Filter(length, smooth$levels))
+    if (length(group) != 1L) next
+    slopes <- setdiff(smooth$names, group)
+    return(sprintf(
+      "`%s` is a random effect: `(%s | %s)` is faster, predicts new levels and has ranef().",
+      smooth$label, if (length(slopes)) paste(c("0", slopes), collapse = " + ") else "1", group
+    ))
+  }
+}
 
 # On classes, by rows that are predicted from the others.
 class_hints <- function(object) {

@@ -126,7 +126,7 @@ delayedAssign("linear_model", list(
   arguments = list(
     penalty = check_penalty, select = check_select,
     missing = function(x, name) {
-      if (inherits(x, "bayeskernel_mnar")) x else check_choice(x, c("fail", "omit", "model"), name)
+      if (inherits(x, "bayeskernel_mnar")) x else check_missing(x, name)
     },
     starts = check_starts, polish = check_polish, keep_ranef = check_flag,
     keep_imputed = check_flag, tol = number_from(0), max_iter = count_from(1),

@@ -144,7 +144,8 @@ check_space_kernels <- function(kernel, name) {
   }
   if (!is.list(kernel) || length(kernel) == 0L) {
     abort_argument(
-      kernel, name, "NULL, a kernel such as rbf(), or a list of kernels", kind = "kernel"
+      kernel, name, "NULL, a kernel such as rbf(), or a list of kernels", kind = "kernel",
+      accepted = names(kernel_kinds)
     )
   }
   kernel <- lapply(kernel, as_kernel)

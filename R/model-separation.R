@@ -344,6 +344,8 @@ warn_given_up <- function(levels, codes, f, weights,
   f <- as.matrix(f)
   if (length(codes) == 0L || nrow(f) != length(codes) || anyNA(f)) return(invisible())
   if (is.null(weights)) weights <- rep(1, length(codes))
+  # Where all weigh less than two rows the prior is what is seen, and check_weights() has warned.
+  if (sum(weights) < 2) return(invisible())
   size <- vapply(seq_along(levels), function(k) sum(weights[codes == k]), 1)
   two <- length(levels) == 2L
   # A class that weighs more may take all rows, too.

@@ -173,7 +173,7 @@ new_matrix_rows <- function(info, newdata) {
     if (all(info$columns %in% used)) used <- info$columns
     for (name in used) {
       if (!is_plain_number(newdata[[name]])) {
-        abort_argument(newdata[[name]], name, "a numeric column, as in the training data")
+        refuse_no_numbers(newdata[[name]], name)
       }
     }
     newdata <- do.call(cbind, unclass(newdata)[used])
@@ -265,7 +265,7 @@ code_new_variables <- function(info, frame) {
     if (is.logical(column) && all(is.na(column))) {
       frame[[name]] <- as.double(column)
     } else if (is.factor(column) || is.character(column) || is.logical(column)) {
-      abort_argument(column, name, "numbers, as in the training data")
+      refuse_no_numbers(column, name)
     }
   }
   frame

@@ -28,7 +28,7 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
                         na.action = stats::na.fail, standardize = TRUE, drop_aliased = NULL,
                         missing = "fail", indicators = FALSE, kind = "two", cov = NULL) {
   standardize <- check_flag(standardize, "standardize")
-  missing <- check_missing(missing)
+  if (!identical(missing, "refuse")) missing <- check_missing(missing)
   data <- check_data(data)
   parsed <- parse_formula(formula, data, cov)
   built <- build_frame(parsed, data, weights, offset, subset)
@@ -36,7 +36,8 @@ bsvm_design <- function(formula, data = NULL, weights = NULL, subset = NULL, off
   numeric <- if (missing == "model") modelled_variables(parsed, built$frame)
   usable <- usable_rows(
     built$frame, built$rows, na.action, missing, numeric$allowed,
-    function(frame, rows) check_missing_model(parsed, frame, numeric$allowed, info$variables, rows)
+    function(frame, rows) check_missing_model(parsed, frame, numeric$allowed, info$variables, rows),
+    leaf_names(parsed)
   )
   rows <- built$rows
   frame <- built$frame
@@ -228,7 +229,7 @@ design_from_matrix <- function(x, y, weights = NULL, offset = NULL, standardize 
                                na.action = stats::na.fail, drop_aliased = FALSE,
                                missing = "fail", indicators = FALSE, kind = "two") {
   standardize <- check_flag(standardize, "standardize")
-  missing <- check_missing(missing)
+  if (!identical(missing, "refuse")) missing <- check_missing(missing)
   check_predictors(x)
   counted <- spread_counts(y, "y", nrow(x), kind, weights)
   if (!is.null(counted)) {
@@ -389,10 +390,14 @@ frame_with_response <- function(x, y) {
   )
 }
 
-# "refuse" is "fail" for models whose users have no such choice.
-check_missing <- function(missing) {
-  if (identical(missing, "refuse")) return(missing)
-  check_choice(missing, c("fail", "omit", "model"), "missing")
+# Inside "refuse" is "fail" for models whose users have no such choice.
+check_missing <- function(missing, name = "missing") {
+  ways <- c("fail", "omit", "model")
+  if (identical(missing, ways) || (is_string(missing) && missing %in% ways)) return(missing[1L])
+  abort_argument(
+    missing, name, paste("one of", paste(quoted(ways), collapse = ", "), "or what mnar() makes"),
+    accepted = ways
+  )
 }
 
 # Likelihood powers are not normalized over y; whole ones are rows.

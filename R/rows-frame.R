@@ -233,14 +233,15 @@ refuse_type <- function(name, column) {
 # Rows to keep, NULL for all: an error or an omission for missing values, then the removal of rows
 # whose weight is zero, which say nothing: `zero`, their numbers in the data. With missing = "model"
 # variables `allowed` may have holes, and `check(frame, rows)` refuses others with the reason.
+# `groups`: names of grouping factors.
 usable_rows <- function(frame, rows, na.action, missing = "refuse",
-                        allowed = NULL, check = function(frame, rows) NULL) {
+                        allowed = NULL, check = function(frame, rows) NULL, groups = NULL) {
   omit <- if (!identical(na.action, stats::na.fail)) read_na_action(na.action)
   keep <- omitted <- NULL
   if (missing == "model" && is.null(omit)) check(frame, rows)
   with_na <- setdiff(names(frame)[vapply(frame, anyNA, NA)], allowed)
   refused <- if (is.null(omit) && missing != "omit") with_na
-  if (length(refused)) refuse_missing(frame, refused, rows, missing != "refuse")
+  if (length(refused)) refuse_missing(frame, refused, rows, missing != "refuse", groups)
   if (length(with_na)) {
     bad <- lapply(unclass(frame)[with_na], missing_rows)
     gone <- sort(unique(unlist(bad, use.names = FALSE)))
@@ -280,25 +281,38 @@ usable_rows <- function(frame, rows, na.action, missing = "refuse",
 }
 
 # `choice`: the model has an argument `missing`.
-refuse_missing <- function(frame, names, rows, choice) {
+refuse_missing <- function(frame, names, rows, choice, groups) {
   bad <- lapply(unclass(frame)[names], missing_rows)
   count <- stats::setNames(lengths(bad), sub("^\\((.*)\\)$", "\\1", names))
   first <- vapply(bad, `[`, 1L, 1L)
   fixed <- c(names(frame)[1L], "(weights)", "(offset)")
-  if (!choice) abort_missing(count, first, rows)
-  abort_missing(
-    count, first, rows, cure = if (any(names %in% fixed)) {
-      paste(
-        "Omit such rows with `na.action = na.omit`; with it and `missing = \"model\"` rows stay in",
-        "which only predictors are missing."
-      )
-    } else {
-      paste(
-        "Drop such rows by `missing = \"omit\"`, average over them by `missing = \"model\"`,",
-        "or impute them."
-      )
-    }
-  )
+  # What is missing for the expression alone.
+  made <- Filter(function(name) {
+    column <- frame[[name]]
+    is.numeric(column) && any(is.nan(column)) && !identical(inside_of(name), name)
+  }, names)
+  group <- intersect(names, groups)
+  omit <- if (choice) "missing = \"omit\"" else "na.action = na.omit"
+  abort_missing(count, first, rows, cure = if (length(made)) {
+    sprintf("Look first at `%s`: it is NaN there, as the logarithm of a negative is.", made[1L])
+  } else if (length(group)) {
+    sprintf(
+      "`%s` is a grouping factor: %s `%s`.", group[1L],
+      "give these rows a level of their own, \"unknown\" say, or drop them by", omit
+    )
+  } else if (!choice) {
+    missing_in_data
+  } else if (any(names %in% fixed)) {
+    paste(
+      "Omit such rows with `na.action = na.omit`; with it and `missing = \"model\"` rows stay in",
+      "which only predictors are missing."
+    )
+  } else {
+    paste(
+      "Drop such rows by `missing = \"omit\"`, average over them by `missing = \"model\"`,",
+      "or impute them."
+    )
+  })
 }
 
 inform_dropped <- function(bad, n) {

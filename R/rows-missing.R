@@ -60,7 +60,9 @@ check_missing_model <- function(parsed, frame, allowed, variables, rows) {
         parsed$smooths[[which(in_smooth)[1]]]$text
       )
     } else if (name %in% leaf_names(parsed)) {
-      sprintf("It is a grouping factor, of the random term `(. | %s)`.", name)
+      sprintf(
+        "It is the grouping factor of `(. | %s)`: give these rows a level, \"unknown\" say.", name
+      )
     } else if (!(name %in% allowed)) {
       why_not_modelled(frame[[name]])
     }

@@ -1,7 +1,7 @@
 # Printing that all models share. Lines are as long as the option `width` allows.
 
 # Estimates share their decimals; R-hat has two and ESS none.
-print_coef_table <- function(table, digits = max(3L, getOption("digits") - 3L), max_rows = 50L) {
+print_coef_table <- function(table, digits = max(3L, getOption("digits") - 4L), max_rows = 50L) {
   shown <- utils::head(table, max_rows)
   text <- format(shown, digits = digits)
   chances <- intersect(colnames(shown), c("Inclusion", "Prior"))
@@ -30,19 +30,19 @@ format_chances <- function(x) {
   out
 }
 
-# Decimals that give the smallest standard deviation `digits - 2` significant digits, at least two,
-# and the largest number one more, the same for all rows, unless sizes differ so much that every
-# number needs its own.
+# Decimals that give the largest number `digits` significant digits and the smallest standard
+# deviation one fewer, at least one, the same for all rows, unless sizes differ so much that every
+# number needs its own, which then has `digits`.
 format_values <- function(x, digits) {
   sd <- x[, "SD"]
   sd <- sd[is.finite(sd) & sd > 0]
   largest <- max(1, abs(x[is.finite(x)]))
   decimals <- max(
-    0, digits - 2 - floor(log10(largest)),
-    if (length(sd) > 0L) max(1, digits - 3) - floor(log10(min(sd)))
+    0, digits - 1 - floor(log10(largest)),
+    if (length(sd) > 0L) max(0, digits - 2) - floor(log10(min(sd)))
   )
   # One row that is tiny, an intercept's odds say, is no reason for all to have its decimals.
-  wide <- decimals > 5 || decimals + floor(log10(largest)) > 8
+  wide <- decimals > digits + 2 || decimals + floor(log10(largest)) > digits + 5
   # Of what cannot be negative no estimate is shown as 0.
   found <- x[is.finite(x[, "Estimate"]), "Estimate"]
   wide <- wide || (all(x >= 0, na.rm = TRUE) && any(found > 0 & found < 0.5 * 10^-decimals))

@@ -22,8 +22,9 @@
 #'   coefficients, the SD is that times the ratio. Default `FALSE`.
 #' @param vcov Covariance that standard deviations and limits of fixed coefficients are from:
 #'   `"sandwich"` or `"posterior"`, see [vcov()][vcov.bayeskernel_fit]. `NULL`: the fit's own.
-#' @param digits Significant digits that `print()` shows of the tables, from 1 to 22. Default: three
-#'   less than `options("digits")`, at least 3.
+#' @param digits Significant digits that `print()` shows of the largest estimate of a table, from 1
+#'   to 22. The smallest SD has one fewer, at least one, and all rows have the same decimals.
+#'   Default: four less than `options("digits")`, at least 3.
 #' @param detail Print every fact, the acceptance rates of samplers and the function at some rows,
 #'   too. Default `FALSE`.
 #' @param ... No further arguments.
@@ -76,7 +77,7 @@
 #' @export
 summary.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
                                     exp = FALSE, vcov = NULL, detail = FALSE,
-                                    digits = max(3L, getOption("digits") - 3L), ...) {
+                                    digits = max(3L, getOption("digits") - 4L), ...) {
   check_whole(object)
   detail <- check_flag(detail, "detail")
   digits <- check_count(digits, 1L, 22L)
@@ -132,11 +133,14 @@ shown_parts <- function(object, rows, only = NULL) {
   short <- inherits(object$formula, "formula") && length(deparse(object$formula)) == 1L
   plain <- is.call(typed) && identical(typed[[1L]], as.name("~"))
   if (!is.null(typed) && !plain && short) call$formula <- object$formula
+  facts <- c(facts(object, only), Dropped = if (length(object$dropped)) dropped_fact(object))
+  # Other titles name it.
+  named <- length(object$levels) == 0L || grepl("logistic|probit", facts$title)
   list(
     rows = tables, smooths = if (length(object$smooths)) smooth_table(object),
     narrow = if (length(object$smooths)) narrow_smooths(object),
-    facts = c(facts(object, only), Dropped = if (length(object$dropped)) dropped_fact(object)),
-    levels = object$levels, call = call,
+    facts = facts, link = if (!named) links_of(object)[1L],
+    levels = object$levels, call = call, extended = identical(object$data$absent, "extended"),
     diagnostics = fit_quality(object), elapsed = object$elapsed
   )
 }
@@ -170,7 +174,7 @@ odds_ratios <- function(object, rows, name) {
 #' @rdname summary.bayeskernel_fit
 #' @export
 print.summary.bayeskernel_fit <- function(
-  x, digits = x$digits %||% max(3L, getOption("digits") - 3L), ...
+  x, digits = x$digits %||% max(3L, getOption("digits") - 4L), ...
 ) {
   digits <- check_count(digits, 1L, 22L)
   if (x$detail) print_header(x$facts$title, x$call, x$facts[-1]) else print_head(x)
@@ -190,7 +194,7 @@ print_head <- function(x) {
   how <- sub(", [0-9]+ pass.*", "", x$facts$Posterior %||% "")
   title <- paste(c(x$facts$title, if (nzchar(how)) how), collapse = ", ")
   groups <- if (length(x$facts$Groups)) paste("groups:", paste(x$facts$Groups, collapse = ", "))
-  rows <- paste(c(x$facts$Rows, groups), collapse = "; ")
+  rows <- paste(c(x$facts$Rows, groups, if (length(x$link)) paste("link:", x$link)), collapse = "; ")
   print_header(title, x$call, lines = 2L)
   print_facts(list(Rows = rows), "\n")
 }
@@ -207,7 +211,7 @@ facts_in_short <- c(
 
 #' @rdname summary.bayeskernel_fit
 #' @export
-print.bayeskernel_fit <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
+print.bayeskernel_fit <- function(x, digits = max(3L, getOption("digits") - 4L), ...) {
   digits <- check_count(digits, 1L, 22L)
   check_whole(x)
   # Of variances of a linear model there are estimates alone.
@@ -222,14 +226,17 @@ print.bayeskernel_fit <- function(x, digits = max(3L, getOption("digits") - 3L),
   })
   print_tables(parts, digits, max_rows = 15L)
   if (has_groups(x)) {
-    cat("Variance components:\n")
+    print_line(variance_title(parts))
     print_varcorr(group_covariances(x), digits)
     cat("\n")
   }
   facts <- parts$facts
   # The last line says it, too.
   if (any(grepl("they agree", facts$Chains))) facts$Chains <- NULL
-  if (has_groups(x)) facts$Noise <- NULL
+  if (!is.null(facts$Noise)) {
+    sd <- format(stats::sigma(x), digits = digits)
+    facts$Noise <- if (!has_groups(x)) paste("sd", sd)
+  }
   print_facts(facts[names(facts) %in% facts_in_short], "\n")
   print_line(convergence_line(parts))
   for (line in fit_hints(x)) print_line(line)
@@ -265,7 +272,7 @@ print_tables <- function(x, digits, max_rows) {
       "Predictors, by the range of their partial effects (kernel scales):"
     }, rows$scales, digits, max_rows)
   }
-  print_rows("Variance components:", rows$variances, digits, max_rows)
+  print_rows(variance_title(x), rows$variances, digits, max_rows)
   own <- rows$parameters
   own <- own[!is.na(own$lower), , drop = FALSE]
   values <- own$effect == "function"
@@ -282,6 +289,11 @@ print_tables <- function(x, digits, max_rows) {
       if (count > most) sprintf(", %d of %d", most, count) else ""
     ), shown, digits, max_rows)
   }
+}
+
+variance_title <- function(x) {
+  if (!x$extended) return("Variance components:")
+  "Variance components, as estimated before extend() added rows:"
 }
 
 print_rows <- function(title, rows, digits, max_rows) {

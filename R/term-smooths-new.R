@@ -59,7 +59,7 @@ basis_at <- function(smooth, data, n) {
 new_smooth_variable <- function(column, name, levels) {
   if (!is.null(levels)) return(code_new_factor(column, levels, name))
   if (is.factor(column) || is.character(column)) {
-    abort_argument(column, name, "numbers, as in the training data")
+    refuse_no_numbers(column, name)
   }
   column <- if (is.matrix(column)) column + 0 else as.double(column)
   values <- cbind(c(column))
