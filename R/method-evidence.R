@@ -289,7 +289,8 @@ cavity_loo <- function(object) {
   structure(
     list(
       estimates = estimates, pointwise = pointwise, diagnostics = NULL,
-      by = if (is_linear(object) && !is_pseudo(object)) cavities else "probabilities of predict()"
+      by = if (is_linear(object) && !is_pseudo(object)) cavities else "probabilities of predict()",
+      note = tuning_note(object)
     ),
     class = c("cavity_loo", "loo"), dims = c(NA, nrow(pointwise))
   )
@@ -320,7 +321,8 @@ own_log_density <- function(object) {
 #' @export
 print.cavity_loo <- function(x, digits = 1, ...) {
   digits <- check_count(digits, 0L, name = "digits")
-  cat(sprintf("\nLeave-one-out of %d rows, by %s\n\n", nrow(x$pointwise), x$by %||% cavities))
+  by <- paste(c(x$by %||% cavities, x$note), collapse = "; ")
+  cat(sprintf("\nLeave-one-out of %d rows, by %s\n\n", nrow(x$pointwise), by))
   print(round(x$estimates, digits))
   invisible(x)
 }

@@ -43,7 +43,9 @@
 #' @section Leave-one-out: A fit by expectation propagation has the predictive density of each row
 #'   given the others, from its cavities: `loo()` sums them, without importance sampling. So it does
 #'   for [bsvm()] and [gpsvm()] with `"ep"` for the probabilities of `predict()`. Other fits
-#'   take `log_lik()` and Pareto smoothed importance sampling.
+#'   take `log_lik()` and Pareto smoothed importance sampling. A kernel that was tuned by
+#'   leave-one-out has seen all rows. With one length-scale that hardly matters. With many, as of
+#'   `rbf(ard = TRUE)`, the score is optimistic.
 #' @section Support vector machines: Their likelihood is a pseudo-likelihood:
 #'   the hinge loss is not minus the logarithm of a probability.
 #'   `posterior_predict()`, `pp_check()` and `log_lik()` are errors;

@@ -517,13 +517,37 @@ left_out_fact <- function(object) {
   scores <- function(loss, error) {
     paste0(format(loss, digits = 3), if (length(error)) sprintf(", error %.1f %%", 100 * error))
   }
-  text <- paste("log-loss", scores(-stats::weighted.mean(rows, w), error))
-  if (two) {
-    share <- c(1, -1) * resolve_threshold("prevalence", object) + c(0, 1)
-    other <- scores(-sum(share * log(share)), min(share))
-    text <- sprintf("%s (without predictors %s)", text, other)
+  share <- class_shares(object)
+  paste0(
+    "log-loss ", scores(-stats::weighted.mean(rows, w), error),
+    if (!is.null(share)) {
+      other <- scores(-sum(share * log(share)), if (length(error)) 1 - max(share))
+      sprintf(" (without predictors %s)", other)
+    },
+    if (!is.null(tuning_hint(object))) {
+      "; may be too good, see below"
+    } else if (!is.null(note <- tuning_note(object))) {
+      paste(";", note)
+    }
+  )
+}
+
+# Of the rows, each as often as it counts, where their classes are known.
+class_shares <- function(object) {
+  if (length(object$levels) == 2L) {
+    return(c(1, -1) * resolve_threshold("prevalence", object) + c(0, 1))
   }
-  paste0(text, if (!is.null(tuning_hint(object))) "; may be too good, see below")
+  if (length(object$y) != object$n) return(NULL)
+  weights <- object$weights %||% rep(1, object$n)
+  share <- tapply(weights, object$y, sum) / sum(weights)
+  share[share > 0]
+}
+
+# What leave-one-out scores are after the kernel was chosen by them.
+tuning_note <- function(object) {
+  tuned <- if (is.list(object$tuned)) object$tuned
+  if (!identical(tuned$by, "loo")) return(NULL)
+  if (isTRUE(sum(tuned$scales) > 1)) "optimistic, as tuning used it" else "tuning used it"
 }
 
 # What print() and summary() advise.
@@ -550,8 +574,8 @@ class_hints <- function(object) {
   rows <- if (length(levels) && length(object$y) == object$n) left_out_logs(object)
   if (is.null(rows)) return(NULL)
   if (inherits(object, c("gpsvm", "mkprobit"))) {
+    share <- class_shares(object)
     weights <- object$weights %||% rep(1, object$n)
-    share <- tapply(weights, object$y, sum) / sum(weights)
     if (stats::weighted.mean(rows, weights) <= sum(share * log(share))) {
       return(paste(
         "Rows that are left out are predicted no better than without predictors: the fit has",

@@ -39,7 +39,8 @@
 #'   [saveRDS()], with `kernel`, `inducing` (m x d, scale of the data), `nugget`, `method`,
 #'   `levels`, `n`, and after `"ep"` also `loo`, the log probability of each row's class given the
 #'   other rows, by the link of `predict()`, and `loo_probit`, by `link = "probit"`. `print()` shows
-#'   their mean log-loss and error (LOO). Methods are listed in [fit-arguments].
+#'   their mean log-loss and error (LOO). Where several length-scales were tuned by it, it is
+#'   optimistic. Methods are listed in [fit-arguments].
 #'
 #' @section Model: With labels \eqn{y_i = \pm 1}{y_i = -1, +1} and
 #'   \eqn{f \sim GP(0, k)}{f ~ GP(0, k)} the pseudo-likelihood is

@@ -371,6 +371,7 @@ matrix_missing <- function(values, fixed, standardize, copies) {
 # Predictors that are not all numbers go the way of a formula.
 design_from_frame <- function(x, y, weights, offset, standardize, na.action, drop_aliased,
                               missing, indicators, kind) {
+  warn_frame_response(x, y)
   joined <- frame_with_response(x, y)
   bsvm_design(
     joined$formula, joined$data, weights = weights, offset = offset, na.action = na.action,

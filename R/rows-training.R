@@ -284,8 +284,8 @@ predictor_rows <- function(model, given, kind, settings) {
     names(x) <- columns
     # Predictors that are not all numbers go the way of a formula.
     if (!all(vapply(x, is_plain_number, NA))) {
-      joined <- frame_with_response(x, given$y)
-      given[c("formula", "data")] <- joined
+      warn_frame_response(x, given$y)
+      given[c("formula", "data")] <- frame_with_response(x, given$y)
       out <- formula_rows(model, kind, given, settings)
       out["formula"] <- out["terms"] <- list(NULL)
       return(out)

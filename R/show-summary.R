@@ -400,7 +400,8 @@ print_measures <- function(measures, digits) {
 convergence_line <- function(x) {
   d <- x$diagnostics
   time <- if (length(x$elapsed)) sprintf(", %s~s", format(x$elapsed[["total"]], digits = 2))
-  paste0(if (is.null(d$chains)) variational_line(d) else sampler_line(d), time, ".")
+  line <- if (is.null(d$chains)) variational_line(d, is.null(x$facts$LOO)) else sampler_line(d)
+  paste0(line, time, ".")
 }
 
 sampler_line <- function(d) {
@@ -422,7 +423,8 @@ sampler_line <- function(d) {
   )
 }
 
-variational_line <- function(d) {
+# `score`: whether it says how well rows are predicted from the others.
+variational_line <- function(d, score) {
   # What iterates says whether it converged.
   if (is.null(d$converged)) {
     if (!is.null(d$particles)) {
@@ -444,7 +446,7 @@ variational_line <- function(d) {
   value <- if (!is.null(d$loo)) {
     c(
       if (!is.null(d$log_evidence)) sprintf("log~evidence~%.2f", d$log_evidence),
-      sprintf("leave-one-out~log~score~%.2f", d$loo)
+      if (score) sprintf("leave-one-out~log~score~%.2f", d$loo)
     )
   } else if (isTRUE(d$no_bound)) {
     # It is loose, and bounds of other kernels are not compared with it.

@@ -110,6 +110,18 @@ warn_response_column <- function(x, response) {
   }
 }
 
+# Of a data frame: its factors and text as numbers of the classes.
+warn_frame_response <- function(x, y) {
+  plain <- function(v) is.atomic(v) && is.null(dim(v)) && length(v) == length(y)
+  x <- Filter(plain, x)
+  if (!plain(y) || length(x) == 0L) return(invisible())
+  classes <- if (is.factor(y)) levels(y) else sort(unique(y))
+  number <- function(v) as.double(if (is.numeric(v)) v else match(v, classes))
+  warn_response_column(do.call(cbind, lapply(x, number)), list(
+    y = number(y), levels = if (!is.numeric(y) || length(classes) == 2L) classes
+  ))
+}
+
 # How the columns `by` make the columns `lost`, which were dropped.
 determined_columns <- function(x, by, lost, center, scale, mean) {
   out <- list(by = by, lost = lost, center = center[by], scale = scale[by], mean = mean[lost])

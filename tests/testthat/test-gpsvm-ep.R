@@ -99,7 +99,7 @@ test_that("the evidence is above the bound, and is no evidence of the data", {
 test_that("print says how, and a leave-one-out score", {
   text <- paste(capture.output(print(summary(ep_process()))), collapse = "\n")
   expect_match(text, "onverged after [0-9]+ pass")
-  expect_match(text, "leave-one-out log score -[0-9.]+")
+  expect_match(text, "LOO: *log-loss [0-9.]+")
 })
 
 test_that("print, summary, loo() and the field say the same of rows left out", {
@@ -115,14 +115,19 @@ test_that("print, summary, loo() and the field say the same of rows left out", {
     # Rows tell of themselves: what they add is not far from none.
     expect_gt(found$estimates["p_loo", "Estimate"], 0)
     expect_lt(found$estimates["p_loo", "Estimate"], 40)
-    shown <- sprintf("leave-one-out log score %.2f", sum)
-    expect_output(print(fit), shown, fixed = TRUE)
-    expect_output(print(summary(fit)), shown, fixed = TRUE)
-    if (inherits(fit, "gpsvm")) {
-      mean <- format(-stats::weighted.mean(fit$loo, fit$weights %||% rep(1, fit$n)), digits = 3)
-      # More classes have an error where the link is calibrated.
-      error <- if (length(fit$levels) == 2L) ", error [0-9.]+ %"
-      expect_output(print(fit), paste0("LOO: *log-loss ", mean, error))
+    mean <- format(-stats::weighted.mean(fit$loo, fit$weights %||% rep(1, fit$n)), digits = 3)
+    # More classes have an error where the link is calibrated.
+    error <- if (length(fit$levels) == 2L) ", error [0-9.]+ %"
+    machine <- inherits(fit, "gpsvm")
+    shown <- if (machine) {
+      paste0("LOO: *log-loss ", mean, error)
+    } else {
+      sprintf("leave-one-out log score %.2f", sum)
+    }
+    for (text in list(capture.output(print(fit)), capture.output(print(summary(fit))))) {
+      expect_match(text, shown, all = FALSE)
+      # Once is enough.
+      expect_identical(any(grepl("log score", text)), !machine)
     }
   }
   expect_error(loo::loo(ep_process(method = "vb")), class = "bayeskernel_error_argument")
@@ -223,4 +228,23 @@ test_that("an irrelevant column gets a long length-scale", {
 
 test_that("another word for tune is refused", {
   expect_error(ep_process(tune = "evidence"), "\"loo\"", class = "bayeskernel_error_argument")
+})
+
+test_that("rows left out are compared with the shares of the classes, and say that tuning used them", {
+  d <- iris[c(1:20, 51:90, 101:130), c(1, 2, 5)]
+  share <- c(20, 40, 30) / 90
+  said <- function(...) {
+    fit <- gpsvm(Species ~ ., d, seed = 1, threads = 1, ...)
+    gsub("\\s+", " ", paste(capture.output(print(fit)), collapse = " "))
+  }
+  other <- sprintf("(without predictors %s", format(-sum(share * log(share)), digits = 3))
+  expect_match(said(), other, fixed = TRUE)
+  expect_match(said(), "); tuning used it", fixed = TRUE)
+  expect_match(said(kernel = rbf(ard = TRUE)), "); optimistic, as tuning used it", fixed = TRUE)
+  expect_no_match(said(kernel = rbf(1)), "tuning used it")
+  skip_if_not_installed("loo")
+  for (tune in c(TRUE, FALSE)) {
+    text <- capture.output(print(loo::loo(gpsvm(Species ~ ., d, tune = tune, seed = 1))))
+    expect_identical(any(grepl("tuning used it", text)), tune)
+  }
 })

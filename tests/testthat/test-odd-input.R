@@ -182,6 +182,13 @@ test_that("a column of x that is the response is warned of by every model, once"
       expect_identical(equal(name, coded, classes), "z", info = name)
     }
     expect_identical(equal(name, x, classes), character(), info = name)
+    # A data frame with a factor, text or codes.
+    same <- list(classes, as.character(classes), as.integer(classes))
+    for (z in same[if (name %in% c("gpsvm", "bkm")) 1:3 else 1L]) {
+      frame <- data.frame(a = x[, "a"], g = rep(c("u", "v"), 20), z = z)
+      expect_identical(equal(name, frame, classes), "z", info = name)
+    }
+    expect_identical(equal(name, frame[c("a", "g")], classes), character(), info = name)
   }
   coded <- data.frame(x, z = as.integer(classes))
   expect_identical(equal("bkm", coded[c("a", "z.1")], as.integer(classes) - 1), "z.1")
