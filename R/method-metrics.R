@@ -206,8 +206,9 @@ score_of_two <- function(labels, score, declared) {
 #' @inheritParams brier_score
 #' @param prob As in [brier_score()]. With more than two classes the probability of the most
 #'   probable class is held against how often it was the right one.
-#' @param bins Number of bins of equal width on \[0, 1\], from 2 to 10,000. Default: ten, of which
-#'   neighbors are joined until each has 20 rows, or a third of all if these are fewer than 60.
+#' @param bins Number of bins of equal width on \[0, 1\], from 2 to 10,000. Default: up to ten
+#'   bins between quantiles of the probability, of about 20 rows or more, or a third of all if these
+#'   are fewer than 60.
 #' @return Data frame, one row for each bin that is not empty: `predicted`, the
 #'   mean probability; `observed`, the frequency; `lower` and `upper`, its 95 %
 #'   interval of Wilson (1927); `rows`, their number.
@@ -377,20 +378,25 @@ check_no_missing <- function(x, name) {
   }
 }
 
-# By bins of equal width on [0, 1], without a number ten, of which those with few rows join their
-# neighbors. A data frame of the bins that are not empty: predicted (mean),
-# observed, lower, upper (Wilson interval) and rows.
+# By bins of equal width on [0, 1], without a number by quantiles; the same probability is in the
+# same bin. A data frame of the bins that are not empty: predicted (mean), observed, lower, upper
+# (Wilson interval) and rows.
 calibration_table <- function(probability, positive, bins = 10L, level = 0.95) {
-  join <- is.null(bins)
-  bins <- if (join) 10L else check_count(bins, 2, 1e4)
-  bin <- cut(probability, seq(0, 1, length.out = bins + 1L), include.lowest = TRUE, labels = FALSE)
-  if (join) bin <- joined_bins(tabulate(bin, bins), min(20, length(bin) / 3))[bin]
-  bin <- factor(bin, seq_len(bins))
+  bin <- if (is.null(bins)) {
+    n <- length(probability)
+    count <- max(1, min(10, floor(n / min(20, max(n / 3, 1)))))
+    ends <- stats::quantile(probability, seq_len(count - 1) / count, names = FALSE, type = 1)
+    findInterval(probability, unique(ends), left.open = TRUE)
+  } else {
+    edges <- seq(0, 1, length.out = check_count(bins, 2, 1e4) + 1L)
+    cut(probability, edges, include.lowest = TRUE, labels = FALSE)
+  }
+  bin <- factor(bin)
   rows <- as.vector(table(bin))
   mean_in <- function(x) as.vector(tapply(as.numeric(x), bin, mean))
   out <- data.frame(
     predicted = mean_in(probability), observed = mean_in(positive), rows = rows
-  )[rows > 0L, ]
+  )
   z <- stats::qnorm((1 + level) / 2)
   spread <- z / (1 + z^2 / out$rows) *
     sqrt(out$observed * (1 - out$observed) / out$rows + (z / (2 * out$rows))^2)
@@ -399,21 +405,4 @@ calibration_table <- function(probability, positive, bins = 10L, level = 0.95) {
   out$upper <- pmin(1, centre + spread)
   rownames(out) <- NULL
   out[c("predicted", "observed", "lower", "upper", "rows")]
-}
-
-# For each bin the number of that which it is joined to, so that all have at least `least` rows.
-joined_bins <- function(rows, least) {
-  out <- integer(length(rows))
-  open <- 1L
-  sum <- 0
-  for (k in seq_along(rows)) {
-    out[k] <- open
-    sum <- sum + rows[k]
-    if (sum >= least) {
-      open <- open + 1L
-      sum <- 0
-    }
-  }
-  # What is left at the end joins the last that has enough.
-  pmin(out, max(1L, open - 1L))
 }

@@ -56,22 +56,26 @@ varied_names <- function(x, slopes = TRUE) {
   }
 }
 
+# Where curves of a variable end: of 1000 rows or more at its 1 % and 99 % quantiles, as few rows that
+# are far out would make all others look alike.
+curve_ends <- function(v) {
+  v <- v[!is.na(v)]
+  ends <- if (length(v) >= 1000L) stats::quantile(v, c(0.01, 0.99), names = FALSE) else range(v)
+  if (diff(ends) > 0) ends else range(v)
+}
+
 # Numbers over the range of a variable, or its own if they are few; the levels of a factor that
 # occur.
 value_grid <- function(v, cells = 45L) {
   if (!is.numeric(v)) return(sort(unique(if (is.factor(v)) droplevels(v) else v)))
   seen <- sort(unique(v))
-  if (length(seen) > 8L) seen <- seq(seen[1], max(seen), length.out = cells)
-  seen
+  if (length(seen) <= 8L) return(seen)
+  ends <- curve_ends(v)
+  seq(ends[1], ends[2], length.out = cells)
 }
 
-# Two values, or up to five whole numbers that follow evenly, are drawn as levels are.
-few_values <- function(v) {
-  if (!is.numeric(v)) return(FALSE)
-  seen <- sort(unique(v))
-  if (length(seen) <= 2L) return(TRUE)
-  length(seen) <= 5L && all(seen == round(seen)) && length(unique(diff(seen))) == 1L
-}
+# Up to six numbers are drawn as levels are.
+few_values <- function(v) is.numeric(v) && length(unique(v)) <= 6L
 
 # As function values, or as probabilities.
 drawn_values <- function(x, drawn, scale = "response") {

@@ -348,14 +348,16 @@ gg_curve <- function(x, data, level) {
 # `gg_start()` of panels by term; of one term its variables are the names of the axes.
 gg_smooths <- function(x, data, level) {
   label <- paste("Effect on", predicted_name(x))
+  panels <- attr(data, "panels")
   surface <- data$kind == "2"
-  if (all(surface)) return(gg_surfaces(data, attr(data, "panels"), label))
-  if (any(surface)) {
+  if (any(surface) && !all(surface)) {
     bk_inform("plot", "Curves and surfaces do not share axes: curves are drawn.",
       paste0("Give pars = ", list_some(quoted(unique(data$term[surface]))), " for the others.")
     )
   }
-  panels <- attr(data, "panels")
+  titles <- vapply(panels, `[[`, "", "title")
+  data$term <- titles[match(data$term, vapply(panels, `[[`, "", "label"))]
+  if (all(surface)) return(gg_surfaces(data, panels, label))
   panels <- panels[vapply(panels, function(panel) panel$kind != "2", NA)]
   data <- data[!surface, ]
   data$term <- factor(data$term, unique(data$term))
@@ -405,15 +407,19 @@ gg_calibration <- function(x, data, newdata, link, level) {
   blue <- bk_colours[["blue"]]
   gg_start(
     data, aes_of(x = "predicted", y = "observed"), calibration_title(x, newdata, link),
-    if (two) paste("Predicted probability of", class_label(x)) else
-      "Probability of the predicted class",
-    if (two) "Observed frequency" else "Frequency of being right",
-    sprintf("lines: %s intervals", percent(level))
-  ) + ggplot2::geom_abline(linetype = 2, color = muted[["line"]]) +
-    ggplot2::geom_linerange(aes_of(ymin = "lower", ymax = "upper"), color = blend(blue, 0.6)) +
+    fitted_label(x), if (two) "Observed frequency" else "Frequency of being right",
+    sprintf("lines: %s intervals; gray: rows by probability", percent(level))
+  ) + ggplot2::geom_segment(
+    aes_of(x = "start", y = "start", xend = "end", yend = "end"), data.frame(start = 0, end = 1),
+    linetype = 2, color = muted[["line"]]
+  ) + ggplot2::geom_rect(
+    aes_of(xmin = "left", xmax = "right", ymax = "top"), inherit.aes = FALSE, ymin = -0.16,
+    probability_bars(attr(data, "probability")), fill = "grey75"
+  ) + ggplot2::geom_linerange(aes_of(ymin = "lower", ymax = "upper"), color = blend(blue, 0.6)) +
     ggplot2::geom_point(aes_of(size = "rows"), color = blue) +
-    ggplot2::scale_size_area(max_size = 5) +
-    ggplot2::coord_cartesian(xlim = c(0, 1), ylim = c(0, 1))
+    ggplot2::scale_size_area(max_size = 4, guide = "none") +
+    ggplot2::scale_y_continuous(breaks = seq(0, 1, 0.2)) +
+    ggplot2::coord_cartesian(xlim = c(0, 1), ylim = c(-0.16, 1))
 }
 
 gg_observed <- function(x, data, newdata, level) {

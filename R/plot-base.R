@@ -33,9 +33,11 @@ panel_layout <- function(panels) {
   c(ceiling(panels / columns), columns)
 }
 
-# For several panels; one goes into the layout that the user may have set.
+# For several panels, in letters that can be read where these are small; one goes into the layout
+# that the user may have set.
 bk_looks <- function(panels) {
-  if (panels > 1L) bk_look(mfrow = panel_layout(panels)) else bk_look()
+  if (panels == 1L) return(bk_look())
+  bk_look(mfrow = panel_layout(panels), cex = if (panels > 2L) 0.83 else 1)
 }
 
 # An empty panel with grid, axes and titles.
@@ -161,7 +163,7 @@ bk_note <- function(text, below = FALSE, adj = if (below) 0.5 else 1,
                     line = if (below) 3.5 else 0.2) {
   graphics::mtext(
     text, if (below) 1 else 3, line, adj = adj,
-    cex = 0.75 * graphics::par("cex"), col = muted[["axis"]]
+    cex = max(0.75 * graphics::par("cex"), 0.7), col = muted[["axis"]]
   )
 }
 

@@ -44,26 +44,31 @@ calibration_data <- function(x, newdata, y, link, bins, level) {
   structure(out, probability = rows$probability)
 }
 
-calibration_title <- function(x, newdata, link) {
+# Of which rows a title is.
+judged_title <- function(x, newdata, link = NULL) {
   if (!is.null(newdata)) {
-    "Calibration on new rows"
+    " on new rows"
   } else if (is.null(link) && !is.null(left_out_rows(x))) {
-    "Calibration, each row left out"
+    ", each row left out"
   } else {
-    "Calibration on its own rows: looks too good"
+    ", own rows: too optimistic"
   }
+}
+
+calibration_title <- function(x, newdata, link) paste0("Calibration", judged_title(x, newdata, link))
+
+# What the probability is of.
+fitted_label <- function(x) {
+  if (is_regression(x)) return(observed_labels(x)[1])
+  if (length(x$levels) > 2L) return("Probability of the predicted class")
+  paste("Predicted probability of", class_label(x))
 }
 
 draw_calibration <- function(x, data, newdata, link, level, main) {
   two <- length(x$levels) == 2L
   plot_calibration(
     data, main = main_title(main, calibration_title(x, newdata, link)),
-    xlab = if (two) {
-      paste("Predicted probability of", class_label(x))
-    } else {
-      "Probability of the predicted class"
-    },
-    ylab = if (two) "Observed frequency" else "Frequency of being right", level = level
+    xlab = fitted_label(x), ylab = if (two) "Observed frequency" else "Frequency of being right", level = level
   )
 }
 
@@ -119,11 +124,17 @@ plot_observed <- function(rows, main, labels) {
 
 inside_note <- function(outside) sprintf("%.0f %% inside", 100 * mean(!outside))
 
+# How many rows there are of each probability, as bars between -0.16 and -0.05.
+probability_bars <- function(probability) {
+  edges <- seq(0, 1, length.out = 41)
+  counts <- graphics::hist(probability, edges, plot = FALSE)$counts
+  data.frame(left = edges[-41], right = edges[-1], top = -0.16 + 0.11 * counts / max(counts))
+}
+
 # Predicted against observed frequency, by calibration_table(), whose attribute has the
 # probabilities.
 plot_calibration <- function(table, main = "", xlab = "Predicted probability",
                              ylab = "Observed frequency", level = 0.95) {
-  probability <- attr(table, "probability")
   old <- bk_look()
   on.exit(graphics::par(old))
   bk_panel(c(0, 1), c(-0.16, 1), xlab, ylab, main, axes = "x", grid = "x")
@@ -133,11 +144,8 @@ plot_calibration <- function(table, main = "", xlab = "Predicted probability",
   graphics::segments(0, 0, 1, 1, col = muted[["line"]], lty = 2)
 
   # Below the diagram: how many rows there are of each probability.
-  edges <- seq(0, 1, length.out = 41)
-  counts <- graphics::hist(probability, edges, plot = FALSE)$counts
-  graphics::rect(
-    edges[-41], -0.16, edges[-1], -0.16 + 0.11 * counts / max(counts), col = "grey75", border = NA
-  )
+  bars <- probability_bars(attr(table, "probability"))
+  graphics::rect(bars$left, -0.16, bars$right, bars$top, col = "grey75", border = NA)
 
   colour <- bk_colours[["blue"]]
   graphics::segments(
@@ -146,7 +154,7 @@ plot_calibration <- function(table, main = "", xlab = "Predicted probability",
   )
   graphics::points(
     table$predicted, table$observed, pch = 21, bg = colour, col = "white",
-    cex = 0.8 + 1.4 * sqrt(table$rows / max(table$rows))
+    cex = 0.6 + 0.9 * sqrt(table$rows / max(table$rows))
   )
   graphics::text(0, -0.1, "rows", adj = c(1.15, 0.5), cex = 0.75, xpd = NA, col = muted[["axis"]])
   bk_note(paste(percent(level), "intervals"))

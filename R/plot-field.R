@@ -39,7 +39,7 @@ contour_field <- function(field, z, levels, drawlabels = FALSE, ...) {
   if (diff(range(z)) > 1e-8 * max(abs(z))) {
     graphics::contour(
       field$x, field$y, matrix(z, length(field$x)),
-      levels = levels, add = TRUE, drawlabels = drawlabels, labcex = 0.6, ...
+      levels = levels, add = TRUE, drawlabels = drawlabels, labcex = 0.7, ...
     )
   }
 }

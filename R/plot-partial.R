@@ -13,6 +13,11 @@ partial_table <- function(x, newdata, pars, threads, re.form = NA, level = 0.95)
   curves <- told_lapply(stats::setNames(nm = pars), source$curve)
   # One column of numbers, or of their and the levels' names.
   levels <- vapply(curves, function(curve) is.factor(curve$value), NA)
+  seen <- if (is.null(newdata) && length(source$names) == 1L) seen_rows(x, source$names)
+  if (is.numeric(seen$value)) {
+    ends <- range(curves[[1]]$value)
+    seen <- seen[seen$value >= ends[1] & seen$value <= ends[2], ]
+  }
   out <- do.call(rbind, Map(function(name, curve) {
     if (any(levels) && length(levels) > 1L) curve$value <- as.character(curve$value)
     cbind(predictor = name, curve)
@@ -28,8 +33,7 @@ partial_table <- function(x, newdata, pars, threads, re.form = NA, level = 0.95)
       sprintf(
         "the %d that change it most; `pars` names others of %d", most_panels, left + most_panels
       )
-    }),
-    seen = if (is.null(newdata) && length(source$names) == 1L) seen_rows(x, source$names)
+    }, if (source$cut) "from the 1 % to the 99 % quantile of the rows"), seen = seen
   )
 }
 
@@ -92,8 +96,8 @@ draw_partial <- function(x, data, level, main) {
 
 # What partial dependence is drawn from.
 # groups: those of random effects, by check_re_form(); all rows are of one new group.
-# Returns a list: `names` of the predictors that may change; `few`, which have few values;
-#   `strength()`, how much each matters, named; `curve(name)`, a data frame with `value`, for more
+# Returns a list: `names` of the predictors that may change; `few`, which have few values; `rows`,
+#   values inside the curve; `cut`, whether some are outside of one; `strength()`, how much each matters, named; `curve(name)`, a data frame with `value`, for more
 #   than two classes `class`, `fit`, `lwr`, `upr`.
 partial_source <- function(x, newdata, threads, groups, level) {
   data <- partial_data(x, newdata)
@@ -125,7 +129,13 @@ partial_source <- function(x, newdata, threads, groups, level) {
   few <- rows[spread_over(nrow(rows), 25L), , drop = FALSE]
   list(
     names = names, few = vapply(data[names], few_values, NA),
-    rows = lapply(data[names], function(v) v[spread_over(length(v), 200L)]),
+    rows = Map(function(v, grid) {
+      v <- v[spread_over(length(v), 200L)]
+      if (is.numeric(v)) v[v >= grid[1] & v <= grid[length(grid)]] else v
+    }, data[names], grids),
+    cut = any(vapply(names, function(name) {
+      is.numeric(data[[name]]) && max(data[[name]]) > max(grids[[name]])
+    }, NA)),
     strength = function() {
       names <- likely_names(x, rows, names, threads, groups)
       vapply(stats::setNames(nm = names), function(name) {

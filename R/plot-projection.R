@@ -13,10 +13,13 @@ draw_projection <- function(x, level, main) {
   class <- 1L + (x$y > 0)
   colours <- class_pair[class]
   title <- main_title(main, "Rows in the learned directions")
+  # For the key, below the title.
+  above <- c(0, 0, 1.2, 0)
   if (r == 1L) {
     # Distance from the curve is what other directions leave to the posterior.
     old <- bk_look()
     on.exit(graphics::par(old))
+    graphics::par(mar = graphics::par("mar") + above)
     prob <- x$fitted$prob
     bk_panel(range(z), c(-0.06, 1.06), axis_name(found, 1L), response_label(x), title)
     half <- stats::qnorm((1 + level) / 2) * x$fitted$prob_sd
@@ -33,6 +36,7 @@ draw_projection <- function(x, level, main) {
   pairs <- utils::combn(min(r, 4L), 2L)
   old <- bk_looks(ncol(pairs))
   on.exit(graphics::par(old))
+  graphics::par(mar = graphics::par("mar") + above)
   for (k in seq_len(ncol(pairs))) {
     at <- pairs[, k]
     bk_panel(
@@ -55,13 +59,7 @@ long_axis_name <- function(found, l) {
 
 axis_name <- function(found, l) cut_to(long_axis_name(found, l), graphics::par("pin")[1])
 
-# On the line of the title, which begins at the left.
-projection_key <- function(x) {
-  graphics::legend(
-    "topright", x$levels, pch = c(1, 19), col = class_pair, bty = "n", cex = 0.8, horiz = TRUE,
-    inset = c(0, -0.085), xpd = NA
-  )
-}
+projection_key <- function(x) key_above(x$levels, pch = c(1, 19), col = class_pair)
 
 klr_words <- function(names) {
   known <- c(J = "kernels (J)", mu = "mean of log scales (mu)", sd = "sd of log scales (sd)")
@@ -70,10 +68,10 @@ klr_words <- function(names) {
 
 #' @exportS3Method
 pictures.klr <- function(object) {
-  list(
+  c(list(
     projection = picture(draw_projection, data = projection_data, gg = gg_projection),
     boundary = boundary_picture(object),
     fit = fit_picture(object), calibration = calibration_picture(object),
     partial = partial_picture(object), trace = trace_picture(object, words = klr_words)
-  )
+  ), residual_pictures(object))
 }

@@ -1,21 +1,28 @@
-# Checks of a regression's noise: residuals, their quantiles, and responses that the fit draws.
+# Checks of the distribution of a response: residuals, their quantiles, and responses that the fit
+# draws.
 
 residual_pictures <- function(x) {
-  reason <- if (!is_regression(x)) "It has no numeric response: see \"calibration\"."
   check <- function(draw, data, gg) {
-    picture(draw, reason, if (!has_fitted(x)) "newdata",
-      "It has not kept its rows: give `newdata` and `y`.", data = data, gg = gg
+    picture(
+      draw, NULL, if (!has_fitted(x)) "newdata",
+      "It has not kept its rows: give `newdata` and `y`.",
+      data = data, gg = gg
     )
   }
-  list(
-    residuals = check(draw_residuals, residual_data, gg_residuals),
-    qq = check(draw_qq, qq_data, gg_qq),
-    predictive = check(draw_predictive, predictive_data, gg_predictive)
+  c(
+    list(
+      residuals = check(draw_residuals, residual_data, gg_residuals),
+      qq = check(draw_qq, qq_data, gg_qq)
+    ),
+    if (is_regression(x)) {
+      list(predictive = check(draw_predictive, predictive_data, gg_predictive))
+    }
   )
 }
 
-# Divided by the standard deviation of a new response.
+# Of numbers divided by the standard deviation of a new response, of classes and counts by quantile.
 residual_data <- function(x, newdata, y) {
+  if (!is_regression(x)) return(quantile_residuals(x, newdata, y))
   rows <- observed_data(x, newdata, y)
   sd <- (rows$upr - rows$lwr) / (2 * stats::qnorm(0.975))
   data.frame(
@@ -24,13 +31,42 @@ residual_data <- function(x, newdata, y) {
   )
 }
 
-draw_residuals <- function(x, data, main) {
+# Randomized quantile residuals (Dunn and Smyth 1996): normal if the probabilities are right. Of
+# counts those of the successes of a unit; of more than two classes of whether the likely one came.
+quantile_residuals <- function(x, newdata, y) {
+  if (is.null(newdata) && !is.null(x$units)) {
+    p <- stats::fitted(x)
+    size <- round(stats::weights(x))
+    y <- round(size * (p + stats::residuals(x)))
+  } else {
+    rows <- judged_rows(x, newdata, y, NULL)
+    p <- rows$probability
+    size <- 1
+    y <- as.numeric(rows$happened)
+  }
+  below <- stats::pbinom(y - 1, size, p)
+  u <- with_seed(1, stats::runif(length(p), below, stats::pbinom(y, size, p)))
+  # Finite where an impossible response came.
+  z <- pmin(pmax(stats::qnorm(u), -8), 8)
+  out <- data.frame(fit = unname(p), residual = unname(y / size - p), standardized = unname(z))
+  out[stats::complete.cases(out), ]
+}
+
+residual_name <- function(x) {
+  if (is_regression(x)) "Standardized residual" else "Randomized quantile residual"
+}
+
+residual_title <- function(x, newdata) {
+  rows <- if (!is_regression(x)) judged_title(x, newdata)
+  paste0(residual_name(x), "s", rows, if (is.null(rows)) ", with a smooth line")
+}
+
+draw_residuals <- function(x, data, newdata, main) {
   old <- bk_look()
   on.exit(graphics::par(old))
   bk_panel(
-    range(data$fit), range(data$standardized, -2, 2), observed_labels(x)[1],
-      "Standardized residual",
-    main_title(main, "Standardized residuals, with a smooth line")
+    range(data$fit), range(data$standardized, -2, 2), fitted_label(x), residual_name(x),
+    main_title(main, residual_title(x, newdata))
   )
   graphics::abline(h = 0, col = muted[["line"]], lty = 2)
   graphics::points(
@@ -49,12 +85,14 @@ qq_data <- function(x, newdata, y) {
   data.frame(normal = stats::qnorm(stats::ppoints(length(z))), standardized = z)
 }
 
+qq_title <- function(x) paste0("Quantiles of ", tolower(residual_name(x)), "s")
+
 draw_qq <- function(x, data, main) {
   old <- bk_look()
   on.exit(graphics::par(old))
   bk_panel(
-    range(data$normal), range(data$standardized), "Normal quantile", "Standardized residual",
-    main_title(main, "Quantiles of standardized residuals")
+    range(data$normal), range(data$standardized), "Normal quantile", residual_name(x),
+    main_title(main, qq_title(x))
   )
   graphics::abline(0, 1, col = muted[["line"]], lty = 2)
   graphics::points(data$normal, data$standardized, pch = 19, cex = 0.6, col = bk_colours[["blue"]])
@@ -98,10 +136,10 @@ draw_predictive <- function(x, data, main) {
   )
 }
 
-gg_residuals <- function(x, data) {
+gg_residuals <- function(x, data, newdata) {
   gg_start(
-    data, aes_of(x = "fit", y = "standardized"), "Standardized residuals, with a smooth line",
-    observed_labels(x)[1], "Standardized residual"
+    data, aes_of(x = "fit", y = "standardized"), residual_title(x, newdata), fitted_label(x),
+    residual_name(x)
   ) + ggplot2::geom_hline(yintercept = 0, linetype = 2, color = muted[["line"]]) +
     ggplot2::geom_point(
       color = bk_colours[["blue"]], size = 0.9, alpha = many_alpha(nrow(data))
@@ -113,8 +151,8 @@ gg_residuals <- function(x, data) {
 
 gg_qq <- function(x, data) {
   gg_start(
-    data, aes_of(x = "normal", y = "standardized"), "Quantiles of standardized residuals",
-    "Normal quantile", "Standardized residual"
+    data, aes_of(x = "normal", y = "standardized"), qq_title(x), "Normal quantile",
+    residual_name(x)
   ) + ggplot2::geom_abline(linetype = 2, color = muted[["line"]]) +
     ggplot2::geom_point(color = bk_colours[["blue"]], size = 0.9)
 }

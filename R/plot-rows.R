@@ -125,6 +125,9 @@ predicted_name <- function(x) {
 
 random_effect_data <- function(x, pars, level) {
   effects <- ranef.bayeskernel_fit(x)
+  # Terms in bars, too, as `exclude` of predict() has them.
+  bars <- "^\\(?[^|]*[|]\\s*(.*)\\)$|^[^|]*[|]\\s*"
+  if (is.character(pars)) pars <- sub(bars, "\\1", pars)
   effects <- effects[check_pars(pars, names(effects))]
   table <- as.data.frame(ranef_table(unclass(effects)))
   table <- table[order(table$grpvar, table$term, -table$condval), ]
@@ -138,10 +141,8 @@ random_effect_data <- function(x, pars, level) {
 
 draw_random_effects <- function(x, data, level, main) {
   panels <- split(data, list(data$term, data$group), drop = TRUE)
-  if (length(panels) > 1) {
-    old <- graphics::par(mfrow = panel_layout(length(panels)))
-    on.exit(graphics::par(old))
-  }
+  old <- bk_looks(length(panels))
+  on.exit(graphics::par(old))
   for (panel in panels) {
     plot_intervals(
       panel$estimate, panel$lower, panel$upper, labels = panel$level,

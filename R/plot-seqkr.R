@@ -6,7 +6,7 @@ pictures.seqkr <- function(object) {
     kernels = picture(draw_kernels, data = kernel_data, gg = gg_kernels),
     trace = picture(draw_stream, data = function(x) x$trace$steps, gg = gg_stream),
     calibration = calibration_picture(object), partial = partial_picture(object)
-  ), if (is_regression(object)) residual_pictures(object))
+  ), residual_pictures(object))
 }
 
 draw_curve <- function(x, data, level, main) {

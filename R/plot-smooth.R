@@ -51,23 +51,20 @@ draw_smooths <- function(x, data, level, main) {
   # One scale for all surfaces, and beside each how uncertain it is.
   means <- largest(unlist(lapply(panels[surface], `[[`, "mean")))
   sds <- largest(unlist(lapply(panels[surface], `[[`, "sd")))
-  count <- length(panels) + sum(surface)
-  if (count > 1) {
-    old <- graphics::par(mfrow = panel_layout(count))
-    on.exit(graphics::par(old))
-  }
+  old <- bk_looks(length(panels) + sum(surface))
+  on.exit(graphics::par(old))
   label <- paste("Effect on", predicted_name(x))
   limits <- smooth_limits(data)
   seen <- seen_values(x, unlist(lapply(panels, function(panel) names(panel$at))))
   for (k in seq_along(panels)) {
     panel <- panels[[k]]
-    title <- main_title(main, panel$label)
+    title <- main_title(main, panel$title)
     at <- panel$at
     switch(panel$kind,
       "2" = {
         plot_smooth_surface(at, panel$mean, title, limit = means)
         draw_surface(
-          at, panel$sd, paste("sd of", panel$label), c(0, sds),
+          at, panel$sd, paste("sd of", panel$title), c(0, sds),
           c("white", blend(bk_colours["purple"], 0.75))
         )
       },
@@ -88,12 +85,16 @@ smooth_limits <- function(data) {
   range(data$fit[data$kind != "2"], data$lwr[ends], data$upr[ends], 0)
 }
 
-# Up to 200 values of numbers in the rows of the fit, by name.
+# Up to 200 values of numbers in the rows of the fit, by name, inside the curves.
 seen_values <- function(x, names) {
   data <- fit_data(x)
   data <- as.list(data[intersect(names, names(data))])
   data <- Filter(function(v) is.numeric(v) && is.null(dim(v)), data)
-  lapply(data, function(v) v[spread_over(length(v), 200L)])
+  lapply(data, function(v) {
+    ends <- curve_ends(v)
+    v <- v[spread_over(length(v), 200L)]
+    v[v >= ends[1] & v <= ends[2]]
+  })
 }
 
 largest <- function(values) max(abs(as.double(values)), 1e-300)
@@ -112,14 +113,27 @@ smooth_panel <- function(k, x, level = 0.95) {
   }
   numbers <- sum(!factors)
   kind <- if (numbers == 0L) "f" else if (any(factors)) "1f" else numbers
-  grid <- smooth_grid(x$design, k, if (numbers == 2L) 40L else 201L)
+  names <- x$design$smooths[[k]]$names
+  data <- fit_data(x)
+  data <- as.list(data[intersect(names, names(data))])
+  ends <- lapply(Filter(function(v) is.numeric(v) && is.null(dim(v)), data), curve_ends)
+  grid <- smooth_grid(x$design, k, if (numbers == 2L) 40L else 201L, ends)
   c(
     list(
-      kind = as.character(kind), label = smooth$label,
+      kind = as.character(kind), label = smooth$label, title = smooth_title(x$design$smooths[[k]]),
       at = grid$data[smooth$variables[order(factors)]]
     ),
     smooth_curve(x, grid, five_ends(level)[-3L])
   )
+}
+
+# The label, with what the curve is multiplied by, or the level that it is of, in words.
+smooth_title <- function(smooth) {
+  by <- smooth$names[-seq_len(smooth$dim)][1L]
+  ending <- paste0(":", by, smooth$level)
+  if (is.na(by) || !endsWith(smooth$label, ending)) return(smooth$label)
+  start <- substr(smooth$label, 1L, nchar(smooth$label) - nchar(ending))
+  paste0(start, ", by ", paste(c(by, smooth$level), collapse = " = "))
 }
 
 # A curve with its intervals, of which `note` tells, or one without for each level of a factor;

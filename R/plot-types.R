@@ -16,10 +16,10 @@
 #' @param x A fit.
 #' @param type Type of plot, see Details. Default: the first that tells something about the fit.
 #' @param pars Which, by name: the two axes of `"boundary"`, predictors of `"partial"` and
-#'   `"scales"`, coefficients of `"coef"`, columns of `"inclusion"`, grouping terms of `"ranef"`,
-#'   terms of `"smooth"`, variables of `dimnames(as.array(x))` for `"trace"`. Default: all; of
-#'   `"partial"` and `"trace"` six. If there are more than can be read, the largest are shown and a
-#'   note counts the others.
+#'   `"scales"`, coefficients of `"coef"`, columns of `"inclusion"`, grouping terms of `"ranef"`
+#'   (`"g"` or `"(1 | g)"`), terms of `"smooth"`, variables of `dimnames(as.array(x))` for
+#'   `"trace"`. Default: all; of `"partial"` and `"trace"` six. If there are more than can be read,
+#'   the largest are shown and a note counts the others.
 #' @param newdata,y Other rows and their response, which may be left out when `newdata` contains it:
 #'   rows to judge, the points of `"boundary"`, or the rows over which `"partial"` averages.
 #'   Default: the rows of the fit.
@@ -42,8 +42,9 @@
 #' | `type` | bkm, bsvm | gpsvm | bark | mkprobit | klr | seqkr |
 #' |---|---|---|---|---|---|---|
 #' | `"partial"`, `"calibration"`, `"trace"` | x | x | x | x | x | x |
+#' | `"residuals"`, `"qq"` | x | x | x | x | x | x |
 #' | `"fit"` | x | | x | | x | x |
-#' | `"residuals"`, `"qq"`, `"predictive"` | x | | x | | | x |
+#' | `"predictive"` | x | | x | | | x |
 #' | `"inclusion"`, `"ranef"` | x | | x | | | |
 #' | `"coef"`, `"smooth"` | x | | | | | |
 #' | `"boundary"` | | x | | x | x | |
@@ -56,16 +57,21 @@
 #'
 #' * `"partial"`: the mean response, or the probability of the positive or of each class, as one
 #'   predictor changes. It is an average over up to 200 rows in which everything else stays what it
-#'   is. Intervals are of up to 600 draws; a posterior mode has none.
+#'   is. Intervals are of up to 600 draws; a posterior mode has none. With 1000 rows or more, curves
+#'   of this type and of `"smooth"` go from the 1 % to the 99 % quantile of a predictor. These
+#'   averages hide interactions: `exposure(type = "slices")` has curves of one predictor by another.
 #' * `"calibration"`: predicted probability against observed frequency, see [calibration()]; of more
 #'   than two classes, how often the predicted class is right. `bkm()` with `"ep"`, `bsvm()`,
-#'   `gpsvm()` and `mkprobit()` predict each row from the others. Where a fit cannot, the title says
-#'   so: give `newdata`.
-#' * `"trace"`: draws by chain; of `seqkr()` log evidence and effective particles by row.
+#'   `gpsvm()` and `mkprobit()` predict each row of classes from the others. Where a fit cannot, as
+#'   with counts, the title says `"own rows"`: give `newdata`.
+#' * `"trace"`: draws by chain, with standard deviations and correlations as `summary()` has them;
+#'   of `seqkr()` log evidence and effective particles by row.
 #' * `"fit"`: observed against fitted values with prediction intervals; of classes `"calibration"`;
 #'   of `seqkr()` with one predictor the curve.
-#' * `"residuals"`, `"qq"`, `"predictive"`, for regressions: standardized residuals, their normal
-#'   quantiles, and the density of the responses with that of 20 simulated ones.
+#' * `"residuals"`, `"qq"`: standardized residuals and their normal quantiles. Classes and counts
+#'   have randomized quantile residuals (Dunn and Smyth 1996), which are normal if the probabilities
+#'   are right. With more than two classes they judge the predicted class, as `"calibration"` does.
+#' * `"predictive"`: the density of a numeric response with that of 20 simulated ones.
 #' * `"inclusion"`: posterior inclusion probabilities, that of the prior dashed. Colors tell the
 #'   sign of the effect. With `structure` they are along the order of the columns.
 #' * `"ranef"`, `"coef"`: effects of groups and coefficients with intervals.
@@ -87,6 +93,8 @@
 #'   `pars`. `bayeskernel_error_response` for labels that the fit does not know.
 #' @seealso [plot_data()] for the numbers and for ggplot2; [exposure()] for the joint effect of
 #'   several predictors.
+#' @references Dunn, P. K. and Smyth, G. K. (1996). Randomized quantile residuals. *Journal of
+#'   Computational and Graphical Statistics* 5, 236-244.
 #' @examples
 #' data("bdf", package = "nlme")
 #' fit <- bkm(langPOST > 40 ~ s(IQ.verb) + (1 | schoolNR), bdf[1:300, ], threads = 1)
@@ -95,13 +103,14 @@
 #' plot(fit, "calibration", bins = 5)
 #' map <- gpsvm(depth > 300 ~ long + lat, quakes[1:200, ], tune = FALSE, threads = 1)
 #' plot(map, "boundary")
+#' plot(exposure(map, pars = c("long", "lat"), type = "slices"))   # an interaction
 #' @aliases plot.bkm plot.bsvm plot.gpsvm plot.mkprobit plot.bark plot.klr plot.seqkr
 #' @export
 plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL, y = NULL,
                                  scale = c("sd", "data", "model"), link = NULL, bins = NULL,
                                  re.form = NA, level = 0.95, main = NULL,
                                  threads = getOption("bayeskernel.threads", 2L), ...) {
-  check_no_dots(..., moved = c(columns = "`pars`"))
+  check_no_dots(..., moved = moved_in_plot)
   asked <- asked_picture(
     x, type, pars, newdata, given(y, "y"), scale, link, bins, re.form, level, main, threads
   )
@@ -143,15 +152,19 @@ without_marks <- function(data) {
   data
 }
 
+# Arguments that plot() does not have, and what does what they ask for.
+moved_in_plot <- c(
+  columns = "`pars`",
+  by = "plot(exposure(fit, pars = c(\"x\", \"z\"), type = \"slices\")), curves of x by z"
+)
+
 # The picture that is asked for, as plot() finds it, with its data.
 asked_picture <- function(x, type = NULL, pars = NULL, newdata = NULL, y = NULL,
                           scale = c("sd", "data", "model"), link = NULL, bins = NULL, re.form = NA,
                           level = 0.95, main = NULL,
                           threads = getOption("bayeskernel.threads", 2L), ...) {
   check_whole(x)
-  check_no_dots(
-    ..., has = names(formals(plot.bayeskernel_fit)), moved = c(columns = "`pars`")
-  )
+  check_no_dots(..., has = names(formals(plot.bayeskernel_fit)), moved = moved_in_plot)
   known <- pictures(x)
   given <- list(
     x = x, pars = pars, newdata = newdata, y = given(y, "y"),
@@ -235,8 +248,6 @@ pictures_elsewhere <- c(
   kernels = "A number of kernels is learned by bark() and seqkr().",
   weights = "Weights of kernels are of mkprobit().",
   projection = "Learned directions are of klr().",
-  residuals = "It has no residuals of a numeric response: see \"calibration\".",
-  qq = "It has no residuals of a numeric response: see \"calibration\".",
   predictive = "It has no numeric response: see \"calibration\".",
   fit = "It has no numeric response: see \"calibration\".",
   bound = "It has no variational bound."
@@ -284,7 +295,7 @@ trace_picture <- function(x, names = dimnames(x$draws)[[3]], words = trace_words
 
 trace_data <- function(x, pars, names, words) {
   shown <- if (is.null(pars)) trace_names(names) else check_pars(pars, dimnames(x$draws)[[3]])
-  draws <- x$draws[, , shown, drop = FALSE]
+  draws <- deviation_draws(x, shown)
   size <- dim(draws)
   data.frame(
     draw = rep(seq_len(size[1]), prod(size[2:3])),
@@ -293,11 +304,31 @@ trace_data <- function(x, pars, names, words) {
   )
 }
 
+# Variances and covariances of effects as summary() has them: standard deviations, correlations.
+deviation_draws <- function(x, shown) {
+  known <- dimnames(x$draws)[[3]]
+  variance <- "^Sigma\\[(.*):(.*),\\2\\]$"
+  found <- Filter(length, regmatches(known, regexec(variance, known)))
+  parts <- rbind(character(3), do.call(rbind, found))
+  values <- function(name) {
+    own <- x$draws[, , name]
+    if (name %in% parts[, 1] || (is_linear(x) && startsWith(name, "sigma2["))) return(sqrt(own))
+    for (k in if (startsWith(name, "Sigma[")) seq_len(nrow(parts))[-1L]) {
+      group <- parts[parts[, 2] == parts[k, 2], , drop = FALSE]
+      other <- match(name, sprintf("Sigma[%s:%s,%s]", group[, 2], parts[k, 3], group[, 3]))
+      if (!is.na(other)) return(own / sqrt(x$draws[, , parts[k, 1]] * x$draws[, , group[other, 1]]))
+    }
+    own
+  }
+  array(vapply(shown, values, x$draws[, , 1]), c(dim(x$draws)[1:2], length(shown)))
+}
+
 # Names of draws in words.
 trace_words <- function(names) {
-  names <- sub("^Sigma\\[(.*):(.*),\\2\\]$", "var(\\2 | \\1)", names)
-  names <- sub("^Sigma\\[([^:]*):(.*),(.*)\\]$", "cov(\\2, \\3 | \\1)", names)
+  names <- sub("^Sigma\\[(.*):(.*),\\2\\]$", "sd(\\2 | \\1)", names)
+  names <- sub("^Sigma\\[([^:]*):(.*),(.*)\\]$", "cor(\\3, \\2 | \\1)", names)
   names <- sub("^f\\[(\\d+)\\]$", "f of row \\1", names)
+  names <- sub("^sigma2\\[(.*)\\]$", "sd(\\1)", names)
   known <- c(sigma = "sd of the noise (sigma)", log_lik = "log-likelihood")
   ifelse(names %in% names(known), known[names], names)
 }
@@ -328,7 +359,9 @@ calibration_picture <- function(x) {
   )
 }
 
-has_fitted <- function(x) !is.null(x$y) && (!is.null(x$fitted) || is_linear(x))
+has_fitted <- function(x) {
+  !is.null(x$y) && (!is.null(x$fitted) || is_linear(x) || (inherits(x, "mkprobit") && keeps_rows(x)))
+}
 
 partial_picture <- function(x) {
   picture(
@@ -359,14 +392,14 @@ fit_picture <- function(x) {
 #' @exportS3Method
 pictures.default <- function(object) {
   fixed <- any(parameters(object, 0.95)$effect == "fixed")
-  list(
+  c(list(
     coef = picture(
       draw_coefficients, if (!fixed) "It has no coefficients.",
       data = coefficient_data, gg = gg_coefficients
     ),
     fit = fit_picture(object), calibration = calibration_picture(object),
     partial = partial_picture(object), bound = bound_picture(object), trace = trace_picture(object)
-  )
+  ), residual_pictures(object))
 }
 
 # Of smooth terms that a curve or surface can show there is none.
@@ -406,7 +439,7 @@ pictures.bsvm <- function(object) {
     fit = if (is_regression(object)) fit_picture(object), calibration = calibration_picture(object),
     partial = partial_picture(object), bound = bound_picture(object), trace = trace_picture(object)
   )
-  if (is_regression(object)) all <- c(all, residual_pictures(object))
+  all <- c(all, residual_pictures(object))
   if (length(object$smooths)) all <- all[union(c("inclusion", "smooth"), names(all))]
   Filter(Negate(is.null), all)
 }
@@ -416,7 +449,7 @@ pictures.bkm <- pictures.bsvm
 
 #' @exportS3Method
 pictures.gpsvm <- function(object) {
-  list(
+  c(list(
     boundary = boundary_picture(object),
     calibration = calibration_picture(object), partial = partial_picture(object),
     bound = bound_picture(object), trace = trace_picture(object),
@@ -424,7 +457,7 @@ pictures.gpsvm <- function(object) {
       draw_lengthscales, if (length(lengthscales(object)) == 0L) "Its kernel has no length-scales.",
       data = lengthscale_data, gg = gg_lengthscales
     )
-  )
+  ), residual_pictures(object))
 }
 
 #' @exportS3Method
@@ -442,7 +475,7 @@ pictures.bark <- function(object) {
       trace_words(bark_words(names))
     })
   )
-  if (is_regression(object)) all <- c(all, residual_pictures(object))
+  all <- c(all, residual_pictures(object))
   if (has_groups(object)) all$ranef <- picture(
     draw_random_effects, data = random_effect_data, gg = gg_random_effects
   )

@@ -83,11 +83,7 @@ pictures.mkprobit <- function(object) {
     weights = picture(draw_kernel_weights, if (length(object$spaces) == 1L) {
       "It has one kernel."
     }, data = weights_data, gg = gg_weights),
-    calibration = picture(
-      draw_calibration, needs = if (is.null(object$fitted) && !keeps_rows(object)) "newdata",
-      ask = "It has not kept probabilities of its rows: give `newdata` and `y`.",
-      data = calibration_data, gg = gg_calibration
-    ),
+    calibration = calibration_picture(object),
     partial = if (single) {
       partial_picture(object)
     } else {
@@ -95,6 +91,7 @@ pictures.mkprobit <- function(object) {
     },
     bound = bound_picture(object), trace = trace_picture(object)
   )
+  all <- c(all, residual_pictures(object))
   # Weights that were held show nothing.
   if (object$learned) all else all[c(setdiff(names(all), "weights"), "weights")]
 }

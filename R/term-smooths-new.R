@@ -75,14 +75,15 @@ new_smooth_variable <- function(column, name, levels) {
 # Returns a list: `data`, a data frame with a column for each variable, where `by` is its level or
 #   1; `columns` of the smooth, data scale; `at`, their positions in the design: its `fixed`, then
 #   its `blocks`.
-smooth_grid <- function(info, k, n = 100L) {
+smooth_grid <- function(info, k, n = 100L, ends = list()) {
   smooth <- info$smooths[[k]]
   numeric <- vapply(smooth$levels, is.null, NA) & seq_along(smooth$keys) <= smooth$dim
   each <- if (sum(numeric) > 2L) floor(n^(2 / sum(numeric))) else n
   values <- lapply(seq_along(smooth$keys), function(v) {
     levels <- smooth$levels[[v]]
     if (numeric[v]) {
-      seq(smooth$ranges[[v]][1], smooth$ranges[[v]][2], length.out = each)
+      range <- ends[[smooth$names[v]]] %||% smooth$ranges[[v]]
+      seq(range[1], range[2], length.out = each)
     } else if (v > smooth$dim) {
       if (is.null(levels)) 1 else factor(smooth$level, levels)
     } else {

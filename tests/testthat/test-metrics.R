@@ -209,8 +209,12 @@ test_that("bins of a calibration table have rows enough", {
   expect_gte(min(out$rows), 20)
   expect_equal(sum(out$rows), 131)
   expect_identical(nrow(calibration(c(0, 0, 1, 1, 0, 1), (1:6) / 7)), 3L)
-  expect_identical(joined_bins(c(5, 0, 9, 30, 2), 10), c(1L, 1L, 1L, 2L, 2L))
-  expect_identical(joined_bins(c(0, 3), 10), c(1L, 1L))
+  expect_lte(diff(range(out$rows)), 1)
+  # The same probability is not divided, and one alone is one bin.
+  tied <- calibration(rep(0:1, 50), rep(c(0.2, 0.4, 0.4, 0.9), each = 25))
+  expect_equal(tied[c("predicted", "rows")], data.frame(predicted = c(0.2, 0.4, 0.9),
+    rows = c(25L, 50L, 25L)))
+  expect_identical(calibration(rep(0:1, 50), rep(0.5, 100))$rows, 100L)
   # Those that are asked for are of equal width.
   expect_identical(calibration(c(0, 0, 1, 1), c(0.1, 0.2, 0.3, 0.9), bins = 10)$rows, rep(1L, 4))
 })

@@ -203,8 +203,8 @@ test_that("partial plots say for which groups they are, by re.form of predict()"
 
 test_that("numbers of few values are points, as levels are", {
   expect_identical(
-    vapply(list(0:1, c(0.3, 7), 1:5, c(1, 2, 10), 1:6, c(1, 1.5, 2), factor(1:2)), few_values, NA),
-    c(TRUE, TRUE, TRUE, FALSE, FALSE, FALSE, FALSE)
+    vapply(list(0:1, c(0.3, 7), c(1, 2, 4, 8, 12), rep(1:6, 9), 1:7, factor(1:2)), few_values, NA),
+    c(TRUE, TRUE, TRUE, TRUE, FALSE, FALSE)
   )
   set.seed(4)
   rows <- data.frame(
@@ -406,4 +406,94 @@ test_that("curves have points enough to look smooth", {
   fit <- bkm(yes ~ x + z, rows, threads = 1)
   first <- plot_data(fit, "partial", pars = "x", threads = 1)[1, ]
   expect_equal(first$fit, mean(predict(fit, transform(rows, x = 1), "response")))
+})
+
+test_that("residuals of classes and counts are normal where the fit is right", {
+  set.seed(8)
+  d <- data.frame(x = rnorm(300), n = 12)
+  d$y <- runif(300) < plogis(2 * d$x)
+  d$s <- rbinom(300, d$n, plogis(d$x))
+  d$k <- cut(d$x + rlogis(300), c(-Inf, -1, 1, Inf), c("low", "mid", "high"))
+  fits <- list(
+    bkm(y ~ x, d, threads = 1), bsvm(y ~ x, d, threads = 1),
+    bkm(cbind(s, n - s) ~ x, d, threads = 1), mkprobit(k ~ x, d, threads = 1, tune = FALSE)
+  )
+  for (fit in fits) {
+    data <- plot_data(fit, "residuals")
+    expect_identical(nrow(data), 300L)
+    expect_gt(stats::ks.test(data$standardized, "pnorm")$p.value, 0.05)
+    expect_equal(plot_data(fit, "qq")$standardized, sort(data$standardized))
+  }
+  # A response between its two limits.
+  data <- plot_data(fits[[3]], "residuals")
+  below <- pbinom(d$s - 1, 12, fitted(fits[[3]]))
+  above <- pbinom(d$s, 12, fitted(fits[[3]]))
+  expect_true(all(pnorm(data$standardized) >= below & pnorm(data$standardized) <= above))
+  # Counts that vary more, and a curve that is no line.
+  d$s <- rbinom(300, d$n, plogis(d$x + rnorm(300)))
+  wide <- plot_data(bkm(cbind(s, n - s) ~ x, d, threads = 1), "residuals")
+  expect_gt(sd(wide$standardized), 1.3)
+  expect_match(residual_title(fits[[1]], NULL), "each row left out")
+  expect_match(residual_title(fits[[3]], NULL), "own rows")
+  d$y <- runif(300) < plogis(2 * d$x^2 - 2)
+  bent <- plot_data(bkm(y ~ x, d, threads = 1), "residuals", newdata = d)
+  expect_gt(cor(bent$standardized, d$x^2), 0.3)
+  expect_true(all(is.finite(bent$standardized)))
+})
+
+test_that("curves of many rows leave out the outermost", {
+  set.seed(9)
+  d <- data.frame(x = rt(1200, 2))
+  d$y <- sin(d$x) + rnorm(1200, sd = 0.3)
+  fit <- bkm(y ~ s(x), d, threads = 1)
+  ends <- quantile(d$x, c(0.01, 0.99), names = FALSE)
+  expect_equal(range(plot_data(fit, "smooth")$at), ends)
+  data <- partial_table(fit, NULL, NULL, 1L)
+  expect_equal(range(data$value), ends)
+  expect_true(all(abs(range(attr(data, "seen")$value, attr(data, "rows"))) <= max(abs(ends))))
+  expect_match(attr(data, "note"), "1 % to the 99 %")
+  expect_equal(curve_ends(d$x[1:999]), range(d$x[1:999]))
+  expect_equal(curve_ends(rep(0:1, c(1995, 5))), 0:1)
+})
+
+test_that("smooths by a variable have titles in words", {
+  set.seed(5)
+  d <- data.frame(x = runif(90), w = factor(rep(c("a", "b"), 45)), z = rnorm(90))
+  d$y <- sin(5 * d$x) * d$z + rnorm(90, sd = 0.2)
+  fit <- bkm(y ~ s(x, by = w) + s(x, by = z), d, threads = 1)
+  titles <- c("s(x), by w = a", "s(x), by w = b", "s(x), by z")
+  expect_true(all(titles %in% texts(plot(fit, "smooth"))))
+  expect_identical(unique(plot_data(fit, "smooth")$term), c("s(x):wa", "s(x):wb", "s(x):z"))
+  skip_if_not_installed("ggplot2")
+  expect_identical(levels(ggplot2::autoplot(fit, "smooth")$data$term), titles)
+})
+
+test_that("random effects are named as in ranef() or as terms, and traces show what summary() does", {
+  set.seed(6)
+  d <- data.frame(x = rnorm(80), g = gl(8, 10), h = gl(4, 1, 80))
+  d$y <- rnorm(8)[d$g] + d$x + rnorm(80)
+  fit <- suppressWarnings(bkm(
+    y ~ x + (x | g) + (1 | h), d, method = "gibbs", chains = 2, ndraws = 60, seed = 1, threads = 1,
+    control = bkm_control(warmup = 60, progress = FALSE)
+  ))
+  own <- plot_data(fit, "ranef", pars = "g")
+  for (name in c("(x | g)", "x|g", "(1 | g)")) {
+    expect_identical(plot_data(fit, "ranef", pars = name), own)
+  }
+  expect_bk_error(plot(fit, "ranef", pars = "(1 | x)"), "argument", "g, h")
+  names <- grep("^Sigma", dimnames(fit$draws)[[3]], value = TRUE)
+  data <- plot_data(fit, "trace", pars = names)
+  table <- summary(fit)$parameters
+  shown <- tapply(data$value, data$variable, mean)
+  expect_length(shown, 4L)
+  cov <- fit$draws[, , "Sigma[g:x,(Intercept)]"]
+  root <- sqrt(fit$draws[, , "Sigma[g:x,x]"] * fit$draws[, , "Sigma[g:(Intercept),(Intercept)]"])
+  expect_equal(shown[["cor((Intercept), x | g)"]], mean(cov / root))
+  expect_equal(shown[["sd(x | g)"]], mean(sqrt(fit$draws[, , "Sigma[g:x,x]"])))
+  expect_true(all(names(shown) %in% parameters(fit, 0.95)$label))
+})
+
+test_that("`by` of a partial plot is answered with exposure()", {
+  fit <- bkm(Sepal.Length ~ Petal.Length + Species, iris, threads = 1)
+  expect_bk_error(plot(fit, "partial", by = "Species"), "argument", "exposure")
 })

@@ -42,6 +42,7 @@ test_that("titles end where their panel does, and every level has its name", {
   grDevices::pdf(NULL, 7, 5)
   on.exit(grDevices::dev.off())
   bk_looks(6)
+  expect_gte(graphics::par("cex"), 0.83)
   long <- "gp(arithmetic):denominationother private schools of the county"
   wide <- function(title) graphics::strwidth(title$main, "inches", cex = title$size)
   room <- graphics::par("fin")[1] - graphics::par("mai")[2]
