@@ -91,6 +91,12 @@ const synonyms = {
   longitudinal: ["random effects", "patients"], nested: ["groups"], glmm: ["mixed"],
   multilevel: ["mixed"], hierarchical: ["mixed"], lmer: ["lme4"], glmer: ["lme4"], gam: ["mgcv"],
   spatial: ["gaussian process terms", "surface", "map"], confidence: ["interval"],
+  "confidence interval": ["confint", "intervals"], "confidence intervals": ["confint", "intervals"],
+  "p value": ["p-values"], "p-value": ["p-values"], "p values": ["p-values"],
+  poisson: ["no poisson", "survival models"], multicollinearity: ["collinear", "redundant terms"],
+  collinearity: ["collinear", "redundant terms"], divergent: ["convergence", "r-hat"],
+  divergence: ["convergence", "r-hat"], "nested random effects": ["random effects", "nested"],
+  interactions: ["interaction", "exposure"], interaction: ["exposure"], save: ["saverds"],
   credible: ["interval"], hyperparameter: ["tuning", "prior"], hyperparameters: ["tuning", "prior"],
   online: ["streaming"], plotting: ["plot"], svm: ["bsvm", "gpsvm", "support vector machine"],
   "gaussian process": ["gp", "gaussian processes"], coda: ["draws"], mcmc: ["draws", "gibbs"],
@@ -127,6 +133,9 @@ function queryWords(query) {
   });
 }
 
+// Headings that every page of help has.
+const usualHeading = /^(arguments|details|examples|value)$/i;
+
 const weights = { what: 8, title: 6, text: 1, code: 0.5 };
 
 // How much a section tells of a form: the name of a function most, a text more that has it often.
@@ -135,11 +144,13 @@ function rate(form, section) {
   const own = names.some(name => name && !name.replace(form, ""));
   // A page of many methods is about each of them a little.
   let score = own ? (names.length > 10 ? 8 : 14) : 0;
+  const usual = usualHeading.test(section.what);
   Object.keys(weights).forEach(field => {
+    if (usual && field === "what") return;
     const many = Math.min((section[field].match(form) || []).length, field === "text" ? 4 : 1);
     score += weights[field] * (many && (1 + (many - 1) / 3));
   });
-  if (section.what.search(form) === 0) score += 4;
+  if (!usual && section.what.search(form) === 0) score += 4;
   return score;
 }
 

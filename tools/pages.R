@@ -80,7 +80,8 @@ edit_reference_index <- function(text) {
   text <- gsub(noise, "", text, perl = TRUE)
   text <- gsub("\\(<i>&lt;bayeskernel_fit&gt;</i>\\)|[.]bayeskernel_fit\\(\\)", "(fit)", text)
   text <- gsub("\\(<i>&lt;(bkm|bsvm|bark)&gt;</i>\\)", "(fit)", text)
-  text <- gsub("\\(<i>&lt;[a-z_.]*&gt;</i>\\)", "()", text)
+  text <- gsub("\\(<i>&lt;default&gt;</i>\\)", "()", text)
+  text <- gsub("\\(<i>&lt;(?:bayeskernel_)?([a-z_.]*)&gt;</i>\\)", "(\\1)", text, perl = TRUE)
   gsub(" <code><a href=\"[^\"]*\">(bayeskernel-package|glossary)</a></code>", "", text)
 }
 
@@ -243,6 +244,7 @@ search_index <- function(site) {
     if (path == "news/index.html") {
       main <- xml2::read_xml("<main>What changed in each version: the changelog.</main>")
     }
+    if (path == "LICENSE.html") main <- xml2::read_xml("<main>GPL (>= 3)</main>")
     aside <- ".//a[@class='anchor'] | .//h1 | .//math//annotation"
     xml2::xml_remove(xml2::xml_find_all(main, aside))
     # Cells and list items are words of their own.
