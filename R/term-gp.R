@@ -36,7 +36,8 @@
 #'
 #' @section Learning: Open length-scales maximize the bound of variational Bayes times a log-normal
 #'   density. Its center is the median distance of the rows, and its standard deviation is 2 on the
-#'   log scale. The search begins at the best of eight length-scales, from 2 to 1/64 times that
+#'   log scale. Those of one `rbf(ard = TRUE)` are held near each other, the more so the more
+#'   variables there are for the rows. The search begins at the best of eight length-scales, from 2 to 1/64 times that
 #'   distance, so that it finds a season in a long series. With more than 10,000 rows a sample of
 #'   that many is used, of whole groups. Entries
 #'   of the projection of `rbf(rank = )` have a normal density with standard deviation 2. All are

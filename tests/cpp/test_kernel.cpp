@@ -346,6 +346,15 @@ TEST("parameters come depth first and go back as they came") {
                bayeskernel::ArgumentError);
 }
 
+TEST("length-scales of a leaf are a family, other parameters one each") {
+  const Kernel kernel = Kernel::sum(
+      {Kernel::product({Kernel::linear(2.0), Kernel::rbf(scales(3), 3.0)}),
+       Kernel::periodic(6.0, VectorXd::Ones(1), 7.0, 8.0),
+       Kernel::projected(MatrixXd::Ones(1, 2), 1.0)});
+  const std::vector<Index> expected{0, 1, 2, 2, 2, 5, 6, 7, 8, 9, 10};
+  CHECK(kernel.families() == expected);
+}
+
 TEST("entries of a projection are parameters row after row") {
   const MatrixXd a = directions(2, 3);
   const Kernel kernel =

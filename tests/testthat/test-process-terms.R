@@ -367,3 +367,13 @@ test_that("one of two length-scales may be much shorter than the other", {
   expect_lt(sqrt(mean((fitted(fit) - truth)^2)), 0.25)
   expect_lt(abs(sigma(fit) - 0.3), 0.08)
 })
+
+test_that("length-scales of many columns of noise do not explain the response", {
+  set.seed(1)
+  d <- as.data.frame(matrix(rnorm(80 * 20), 80))
+  columns <- paste(names(d), collapse = ", ")
+  d$y <- rnorm(80, sd = 0.5)
+  formula <- as.formula(sprintf("y ~ gp(%s, kernel = rbf(ard = TRUE))", columns))
+  fit <- bkm(formula, d, threads = 1)
+  expect_lt(abs(log(sigma(fit) / 0.5)), 0.2)
+})

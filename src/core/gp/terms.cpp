@@ -180,10 +180,15 @@ ProcessLearning::ProcessLearning(PackedRows& rows, const Prior& prior,
       terms_(terms),
       executor_(executor) {
   for (Index c = 0; c < terms.size(); ++c) {
-    const std::vector<Index> columns =
-        terms.term(c).kernel.multiplied_columns();
+    const Kernel& kernel = terms.term(c).kernel;
+    const std::vector<Index> columns = kernel.multiplied_columns();
+    const std::vector<Index> family = kernel.families();
     const VectorXd scale = terms.scale(c);
+    Index last = -1;
     for (const Index k : terms.term(c).free) {
+      if (family[k] != last) families_.emplace_back();
+      last = family[k];
+      families_.back().push_back(size());
       const Index column = columns[k];
       places_.push_back({c, k, column < 0 ? 1.0 : scale[column], column >= 0});
     }
@@ -326,13 +331,34 @@ void ProcessLearning::set(const VectorXd& at) {
   }
 }
 
-double ProcessLearning::evaluate(const VectorXd& at, VectorXd& slope) {
+double ProcessLearning::log_density(const VectorXd& at, VectorXd& slope) const {
   const VectorXd shift = (at - centre_) / kPriorSd;
-  constexpr double kFar = 4.0;  // times exp(8) its start
+  slope = -shift / kPriorSd;
+  double out = -0.5 * shift.squaredNorm();
+  for (const std::vector<Index>& family : families_) {
+    const double others = static_cast<double>(family.size()) - 1.0;
+    const double crowded = std::min(others * others / rows_.rows(), 1.0);
+    double mean = 0.0;
+    for (const Index k : family) mean += (at[k] - centre_[k]) / family.size();
+    for (const Index k : family) {
+      const double apart = at[k] - centre_[k] - mean;
+      out -= 2.0 * crowded * apart * apart;
+      slope[k] -= 4.0 * crowded * apart;
+    }
+  }
+  return out;
+}
+
+double ProcessLearning::evaluate(const VectorXd& at, VectorXd& slope) {
+  constexpr double kFar = 8.0;  // log ratio to the start
   for (Index k = 0; k < size(); ++k) {
-    if (!places_[k].entry && std::abs(shift[k]) > kFar) return nothing();
+    if (!places_[k].entry && std::abs(at[k] - centre_[k]) > kFar) {
+      return nothing();
+    }
   }
   set(at);
+  VectorXd density_slope;
+  const double density = log_density(at, density_slope);
   const double bound =
       settle([&](const MeanFieldFit& fit, const ConditionalVariance& open) {
         const VectorXd residual = -0.5 * fit.accepted().kappa;
@@ -347,11 +373,11 @@ double ProcessLearning::evaluate(const VectorXd& at, VectorXd& slope) {
                                        rows, open.variance(c));
             last = c;
           }
-          slope[k] = gradient[places_[k].parameter] / places_[k].unit -
-                     shift[k] / kPriorSd;
+          slope[k] = gradient[places_[k].parameter] / places_[k].unit +
+                     density_slope[k];
         }
       });
   if (std::isfinite(bound)) result_->slope = slope;
-  return bound - 0.5 * shift.squaredNorm();
+  return bound + density;
 }
 }  // namespace bayeskernel

@@ -106,7 +106,8 @@ class ProcessTerms {
 // normal log density of each log parameter about its start: sd 2, wide enough
 // to leave what the data know alone, and proper where they know nothing.
 // Entries of projections have such a density about 0, per standard deviation of
-// a column.
+// a column. The k length-scales of one leaf are held nearer to their mean, the
+// larger (k - 1)^2 is for the rows: columns of noise would else explain them.
 class ProcessLearning {
  public:
   static constexpr double kPriorSd = 2.0;
@@ -149,6 +150,9 @@ class ProcessLearning {
   // Whether coordinate k is one of several length-scales of its term.
   bool has_siblings(Index k) const;
 
+  // Of the coordinates, up to a constant, and its slope.
+  double log_density(const VectorXd& at, VectorXd& slope) const;
+
   void point_projections(const std::vector<double>& factor);
 
   void set(const VectorXd& at);
@@ -189,6 +193,7 @@ class ProcessLearning {
   ProcessTerms& terms_;
   Executor& executor_;
   std::vector<Place> places_;
+  std::vector<std::vector<Index>> families_;  // coordinates of one leaf's scales
   VectorXd start_, centre_;  // where looking begins; of the prior density
   MeanFieldSettings settings_;
   KeepGoing keep_going_;

@@ -142,6 +142,21 @@ std::vector<Index> Kernel::multiplied_columns() const {
   return out;
 }
 
+std::vector<Index> Kernel::families() const {
+  std::vector<Index> out;
+  if (leaf()) {
+    // After the variance.
+    for (Index k = 0; k < parameters(); ++k) {
+      out.push_back(k <= scales() ? std::min<Index>(k, 1) : k);
+    }
+  }
+  for (const Kernel& child : children_) {
+    const Index before = count_of(out);
+    for (const Index family : child.families()) out.push_back(before + family);
+  }
+  return out;
+}
+
 double Kernel::at(const double* x, Index d) const {
   if (stationary()) return variance_;
   switch (kind_) {

@@ -100,6 +100,10 @@ class Kernel {
   // log scale.
   std::vector<Index> multiplied_columns() const;
 
+  // Of each parameter a number: the length-scales of a leaf share one, every
+  // other parameter has its own.
+  std::vector<Index> families() const;
+
   // k(x, x).
   double at(const double* x, Index d) const;
 
