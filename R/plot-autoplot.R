@@ -62,7 +62,7 @@ gg_row_names <- function(names, rows = length(names)) {
   short <- stats::setNames(abbreviate_middle(as.character(names), 36L), names(names) %||% names)
   list(
     ggplot2::scale_y_discrete(labels = short), ggplot2::theme(
-      axis.text.y = ggplot2::element_text(size = ggplot2::rel(max(0.7, min(1, 20 / rows)))),
+      axis.text.y = ggplot2::element_text(size = ggplot2::rel(max(0.9, min(1, 20 / rows)))),
       axis.title.x = ggplot2::element_text(hjust = if (max(nchar(short), 0) > 14L) 1 else 0.5)
     )
   )

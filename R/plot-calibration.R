@@ -20,11 +20,15 @@ judged_rows <- function(x, newdata, y, link) {
   # As predict() does, where rows were left out by na.exclude().
   true <- if (own) {
     stats::napredict(x$na.action, own_classes(x))
+  } else if (are_counts(x) && (is.null(y) || is.matrix(y))) {
+    # Each trial is a case.
+    counts <- new_counts(x, newdata, y)
+    prob <- prob[rep(seq_len(nrow(prob)), rowSums(counts)), , drop = FALSE]
+    rep(rep(2:1, nrow(counts)), t(counts))
   } else {
     new_response(x, newdata, y, nrow(prob), declared = TRUE)
   }
   if (own && !is.null(x$units)) {
-    # Each trial is a case.
     trial <- rep(seq_len(x$n), round(x$weights))
     prob <- prob[x$units[trial], , drop = FALSE]
     true <- true[trial]

@@ -69,8 +69,8 @@
 #' * `"fit"`: observed against fitted values with prediction intervals; of classes `"calibration"`;
 #'   of `seqkr()` with one predictor the curve.
 #' * `"residuals"`, `"qq"`: standardized residuals and their normal quantiles. Classes and counts
-#'   have randomized quantile residuals (Dunn and Smyth 1996), which are normal if the probabilities
-#'   are right. With more than two classes they judge the predicted class, as `"calibration"` does.
+#'   have randomized quantile residuals (\doi{10.1080/10618600.1996.10474708}), which are normal if
+#'   the probabilities are right. With more than two classes they judge the predicted class.
 #' * `"predictive"`: the density of a numeric response with that of 20 simulated ones.
 #' * `"inclusion"`: posterior inclusion probabilities, that of the prior dashed. Colors tell the
 #'   sign of the effect. With `structure` they are along the order of the columns.
@@ -93,8 +93,6 @@
 #'   `pars`. `bayeskernel_error_response` for labels that the fit does not know.
 #' @seealso [plot_data()] for the numbers and for ggplot2; [exposure()] for the joint effect of
 #'   several predictors.
-#' @references Dunn, P. K. and Smyth, G. K. (1996). Randomized quantile residuals. *Journal of
-#'   Computational and Graphical Statistics* 5, 236-244.
 #' @examples
 #' data("bdf", package = "nlme")
 #' fit <- bkm(langPOST > 40 ~ s(IQ.verb) + (1 | schoolNR), bdf[1:300, ], threads = 1)

@@ -429,6 +429,14 @@ test_that("residuals of classes and counts are normal where the fit is right", {
   below <- pbinom(d$s - 1, 12, fitted(fits[[3]]))
   above <- pbinom(d$s, 12, fitted(fits[[3]]))
   expect_true(all(pnorm(data$standardized) >= below & pnorm(data$standardized) <= above))
+  # New counts are as many trials.
+  new <- plot_data(fits[[3]], "calibration", newdata = d[1:100, ])
+  expect_equal(sum(new$rows), 1200)
+  expect_equal(sum(new$rows * new$observed), sum(d$s[1:100]))
+  expect_identical(
+    plot_data(fits[[3]], "calibration", newdata = d["x"], y = cbind(d$s, 12 - d$s)),
+    plot_data(fits[[3]], "calibration", newdata = d)
+  )
   # Counts that vary more, and a curve that is no line.
   d$s <- rbinom(300, d$n, plogis(d$x + rnorm(300)))
   wide <- plot_data(bkm(cbind(s, n - s) ~ x, d, threads = 1), "residuals")
