@@ -54,7 +54,8 @@
 #'   `diagnostics` and `elapsed`. [bark()] has `kernels` (their number), `acceptance` (of proposed
 #'   moves) and `reference` (the rows at which f is shown).
 #'
-#'   `print()` of a fit shows the facts and the shorter tables.
+#'   `print()` of a fit shows the facts and the shorter tables. As a data frame:
+#'   `tidy(fit, effects = "ran_pars", conf.int = TRUE)` has the variance components.
 #' @section Estimates: For variational fits the intervals are those of the factors of q;
 #'   correlations are summarized by 4000 draws with a fixed seed. The estimate of a standard
 #'   deviation is its posterior mean, in `print()` and [VarCorr()][VarCorr.bayeskernel_fit], too.
@@ -67,7 +68,7 @@
 #' @examples
 #' data("bdf", package = "nlme")
 #' train <- bdf[1:1500, ]
-#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), train, threads = 1)
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), train)
 #' summary(fit, exp = TRUE)
 #' print(fit, digits = 2)
 #' # With scores of predictions for other pupils.
