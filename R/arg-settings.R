@@ -17,7 +17,7 @@
 #'   `NULL`: a run of fixed length.
 #' @param seed Whole number, or `NULL` for one from R's generator. Results do not depend on
 #'   `threads`.
-#' @param threads Number of threads.
+#' @param threads Number of threads, default 2.
 #' @param control Controls of the engine and of the run, by the function named after the model, as
 #'   [bkm_control()].
 #' @param model Keep the data in the fit (default, up to a million cells). Partial plots,

@@ -61,7 +61,7 @@
 #' @examples
 #' data("bdf", package = "nlme")
 #' d <- bdf[1:600, ]
-#' fit <- bkm(langPOST > 40 ~ IQ.verb + sex + (1 | schoolNR), d, threads = 1)
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + sex + (1 | schoolNR), d)
 #' if (getRversion() >= "4.4" && requireNamespace("marginaleffects", quietly = TRUE)) {
 #'   marginaleffects::avg_slopes(fit, newdata = transform(d, schoolNR = "new"))
 #' }

@@ -45,7 +45,7 @@
 #' @examplesIf requireNamespace("parsnip", quietly = TRUE)
 #' two <- droplevels(iris[51:150, ])
 #' spec <- parsnip::svm_rbf(mode = "classification")
-#' spec <- parsnip::set_engine(spec, "bayeskernel", threads = 1)
+#' spec <- parsnip::set_engine(spec, "bayeskernel")
 #' fit <- parsnip::fit(spec, Species ~ Petal.Length + Petal.Width, two)
 #' predict(fit, two[c(1, 51), ], type = "prob")
 #' @name tidymodels

@@ -104,7 +104,7 @@
 #' own <- function(a, b) 1 / (1 + outer(rowSums(a^2), rowSums(b^2), `+`) - 2 * a %*% t(b))
 #' x <- scale(iris[51:150, 1:4])
 #' old <- x[-1, ]
-#' fit <- gpsvm(own(old, old), factor(iris$Species[52:150]), kernel = precomputed(), threads = 1)
+#' fit <- gpsvm(own(old, old), factor(iris$Species[52:150]), kernel = precomputed())
 #' predict(fit, own(x[1, , drop = FALSE], old), type = "prob")
 #' @name kernels
 NULL
@@ -643,7 +643,7 @@ unclass_tree <- function(kernel) {
 #' @seealso [kernels], [kernel_parameters()].
 #' @examples
 #' x <- matrix(rnorm(20), 10)
-#' k <- kernel_matrix(rbf(lengthscale = 1), x, threads = 1)
+#' k <- kernel_matrix(rbf(lengthscale = 1), x)
 #' all.equal(k, exp(-as.matrix(dist(x))^2 / 2), check.attributes = FALSE)
 #' @export
 kernel_matrix <- function(kernel, x, z = x, threads = getOption("bayeskernel.threads", 2L)) {

@@ -16,8 +16,9 @@
 #' @return `coef()` and `fixef()`: posterior means of the p fixed coefficients, penalized ones
 #'   included, named by the columns of the design. `vcov()`: their p x p posterior covariance.
 #'   `confint()`: matrix with a row for each of `parm`, of the posterior quantiles that `summary()`
-#'   shows: those of the draws of a sampler, those of q of a variational fit; scale of the data. The
-#'   random effects are those of [ranef()][ranef.bayeskernel_fit].
+#'   shows: those of the draws of a sampler, those of q of a variational fit; scale of the data.
+#'   Limits of variance components: `tidy(fit, effects = "ran_pars", conf.int = TRUE)`. The random
+#'   effects are those of [ranef()][ranef.bayeskernel_fit].
 #' @section Variational fits: A `"vb"` fit understates variances.
 #' @section Errors: `bayeskernel_error_argument` for a fit whose function is not
 #'   linear, such as those of [gpsvm()] and [bark()], and for unknown names.
@@ -25,7 +26,7 @@
 #'   [tidy()][tidy.bayeskernel_fit], [svm-posterior].
 #' @examples
 #' data("bdf", package = "nlme")
-#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf[1:600, ], threads = 1)
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf[1:600, ])
 #' coef(fit)
 #' sqrt(diag(vcov(fit)))
 #' confint(fit, "IQ.verb")
@@ -171,7 +172,7 @@ coefficient_cov.bkm <- coefficient_cov.bsvm
 #' @seealso [coef()][coef.bayeskernel_fit], [summary()][summary.bayeskernel_fit].
 #' @examples
 #' data("bdf", package = "nlme")
-#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf[1:600, ], threads = 1)
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf[1:600, ])
 #' head(ranef(fit)$schoolNR)
 #' head(as.data.frame(ranef(fit)))
 #' VarCorr(fit)

@@ -34,7 +34,7 @@
 #' @seealso [anova()][anova.bayeskernel_fit] for models of your own choice.
 #' @examples
 #' data("bdf", package = "nlme")
-#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf[1:600, ], threads = 1)
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf[1:600, ])
 #' compare_terms(fit)
 #' @aliases compare_terms.bkm
 #' @export

@@ -23,7 +23,7 @@
 #' @seealso [posterior_predict()][posterior_predict.bayeskernel_fit], [rhat.bayeskernel_fit],
 #'   [bayeskernel-diagnostics].
 #' @examples
-#' fit <- bkm(am ~ wt, mtcars, threads = 1)
+#' fit <- bkm(am ~ wt, mtcars)
 #' draws <- as.matrix(fit, seed = 1)
 #' # The weight at which both transmissions are equally probable.
 #' quantile(-draws[, "(Intercept)"] / draws[, "wt"], c(0.05, 0.5, 0.95))

@@ -35,7 +35,7 @@
 #' @references Rasmussen, C. E. and Williams, C. K. I. (2006). *Gaussian
 #'   Processes for Machine Learning*. MIT Press, sections 3.6 and 5.4.
 #' @examples
-#' wind <- bkm(log(Ozone) ~ Wind, airquality, na.action = na.omit, threads = 1)
+#' wind <- bkm(log(Ozone) ~ Wind, airquality, na.action = na.omit)
 #' both <- update(wind, . ~ . + Temp)
 #' log_evidence(wind)
 #' anova(wind, both)
@@ -216,7 +216,7 @@ print.bayeskernel_anova <- function(x, digits = max(3L, getOption("digits") - 3L
 #'   Linde, A. (2002). Bayesian measures of model complexity and fit. *Journal
 #'   of the Royal Statistical Society B* 64, 583-639.
 #' @examples
-#' fit <- bkm(depth > 300 ~ poly(long, 2) + lat, quakes, threads = 1)
+#' fit <- bkm(depth > 300 ~ poly(long, 2) + lat, quakes)
 #' logLik(fit)
 #' AIC(fit)
 #' @aliases logLik.bkm extractAIC.bayeskernel_fit AIC.bkm BIC.bkm

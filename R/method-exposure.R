@@ -70,10 +70,10 @@
 #' set.seed(1)
 #' d <- data.frame(a = rnorm(150), b = rnorm(150), z = gl(2, 75))
 #' d$y <- d$a * d$b + d$a + rnorm(150)
-#' fit <- bkm(y ~ a * b + z, d, threads = 1)
-#' exposure(fit, threads = 1)
-#' exposure(fit, type = "interaction", threads = 1)
-#' plot(exposure(fit, c("a", "b"), type = "slices", threads = 1))
+#' fit <- bkm(y ~ a * b + z, d)
+#' exposure(fit)
+#' exposure(fit, type = "interaction")
+#' plot(exposure(fit, c("a", "b"), type = "slices"))
 #' @aliases exposure.bkm
 #' @export
 exposure <- function(object, ...) {

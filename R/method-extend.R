@@ -61,14 +61,14 @@
 #' set.seed(1)
 #' d <- data.frame(x = runif(60, -3, 3))
 #' d$y <- sin(2 * d$x) + rnorm(60) / 5
-#' fit <- seqkr(y ~ x, d[1:40, ], order = "given", threads = 1, seed = 1)
-#' fit <- extend(fit, d[41:60, ], threads = 1)
+#' fit <- seqkr(y ~ x, d[1:40, ], order = "given", seed = 1)
+#' fit <- extend(fit, d[41:60, ])
 #' nobs(fit)
 #'
 #' visits <- data.frame(x = rnorm(300), g = gl(30, 10))
 #' visits$y <- visits$x + 2 * rnorm(30)[visits$g] + rlogis(300) > 0
-#' fit <- bkm(y ~ x + (1 | g), visits[1:200, ], threads = 1)
-#' fit <- extend(fit, visits[201:300, ], threads = 1)
+#' fit <- bkm(y ~ x + (1 | g), visits[1:200, ])
+#' fit <- extend(fit, visits[201:300, ])
 #' nobs(fit)
 #' @export
 extend <- function(object, ...) {

@@ -42,7 +42,7 @@
 #'   [summary()][summary.bayeskernel_fit].
 #' @examples
 #' data("bdf", package = "nlme")
-#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf[1:600, ], threads = 1)
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf[1:600, ])
 #' head(fitted(fit))
 #' head(residuals(fit, "pearson"))
 #' head(model.matrix(fit))

@@ -9,7 +9,7 @@
 #' @section Errors: `bayeskernel_error_argument` if the fit has no bound, which is so for samplers.
 #' @seealso [log_evidence()], [bayeskernel-engines].
 #' @examples
-#' elbo(bkm(am ~ wt, mtcars, method = "vb", threads = 1))
+#' elbo(bkm(am ~ wt, mtcars, method = "vb"))
 #' @export
 elbo <- function(object, ...) {
   check_given("object")

@@ -40,7 +40,7 @@
 #' @examples
 #' two <- droplevels(subset(chickwts, feed %in% c("casein", "soybean", "linseed")))
 #' fit <- bkm(
-#'   weight > 250 ~ feed, two, select = TRUE, prior = bkm_prior(rho = 0.5), seed = 1, threads = 1
+#'   weight > 250 ~ feed, two, select = TRUE, prior = bkm_prior(rho = 0.5), seed = 1
 #' )
 #' round(inclusion(fit), 3)
 #' round(inclusion(fit, by = "term"), 3)
@@ -139,7 +139,7 @@ effect_signs <- function(object, columns) {
 #' set.seed(1)
 #' x <- matrix(rnorm(2000), 200, 10, dimnames = list(NULL, letters[1:10]))
 #' y <- x[, "a"] - x[, "b"] / 2 + rlogis(200) > 0
-#' fit <- bsvm(x, y, select = TRUE, threads = 1)
+#' fit <- bsvm(x, y, select = TRUE)
 #' path <- inclusion_path(fit, rho = c(0.3, 0.1, 0.01, 1e-4))
 #' path
 #' plot(path)

@@ -57,7 +57,7 @@
 #'   regression models. *The American Statistician* 73, 307-309.
 #' @seealso [predict()][predict.bayeskernel_fit], [draws].
 #' @examples
-#' fit <- bkm(log(Ozone) ~ s(Wind) + Temp, airquality, na.action = na.omit, threads = 1)
+#' fit <- bkm(log(Ozone) ~ s(Wind) + Temp, airquality, na.action = na.omit)
 #' if (requireNamespace("rstantools", quietly = TRUE)) {
 #'   dim(rstantools::posterior_predict(fit, ndraws = 50, seed = 1))
 #'   rstantools::posterior_interval(fit, pars = "Temp")

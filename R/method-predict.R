@@ -115,7 +115,7 @@
 #'   `vignette("prediction-and-probabilities")`.
 #' @examples
 #' data("bdf", package = "nlme")
-#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf, threads = 1)
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf)
 #' pupil <- data.frame(IQ.verb = 12, ses = 25, schoolNR = c("1", "new"))
 #' predict(fit, pupil)
 #' predict(fit, pupil, type = "prob", se.fit = TRUE)

@@ -91,7 +91,7 @@
 #'   site has them in the article "Reproduced: Ouyang (2008)".
 #'
 #' @examples
-#' fit <- bark(Volume ~ Girth + Height, trees, seed = 1, threads = 1)
+#' fit <- bark(Volume ~ Girth + Height, trees, seed = 1)
 #' fit
 #' new <- data.frame(Girth = c(10, 16), Height = c(70, 80))
 #' predict(fit, new, interval = "prediction", seed = 1)

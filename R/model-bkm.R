@@ -87,17 +87,17 @@
 #'
 #' @examples
 #' data("bdf", package = "nlme")
-#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf, threads = 1)
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf)
 #' summary(fit, exp = TRUE)
 #' # Of a known school, and of a new one.
 #' pupil <- data.frame(IQ.verb = 12, ses = 25, schoolNR = c("1", "new"))
 #' predict(fit, pupil, type = "prob")
 #' # Random slopes; a curve; counts of successes and failures.
-#' bkm(weight ~ Time * Diet + (Time | Chick), ChickWeight, threads = 1)
-#' bkm(langPOST > 40 ~ s(IQ.verb) + (1 | schoolNR), bdf[1:600, ], threads = 1)
-#' bkm(cbind(ncases, ncontrols) ~ alcgp + tobgp, esoph, threads = 1)
+#' bkm(weight ~ Time * Diet + (Time | Chick), ChickWeight)
+#' bkm(langPOST > 40 ~ s(IQ.verb) + (1 | schoolNR), bdf[1:600, ])
+#' bkm(cbind(ncases, ncontrols) ~ alcgp + tobgp, esoph)
 #' # `missing` keeps rows without Solar.R; `na.action` omits the 37 without Ozone, the response.
-#' bkm(Ozone ~ Wind + Solar.R, airquality, missing = "model", na.action = na.omit, threads = 1)
+#' bkm(Ozone ~ Wind + Solar.R, airquality, missing = "model", na.action = na.omit)
 #' @rdname bkm
 #' @export
 bkm <- function(x, ...) UseMethod("bkm")

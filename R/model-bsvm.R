@@ -88,14 +88,14 @@
 #'
 #' @examples
 #' data("bdf", package = "nlme")
-#' fit <- bsvm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf, threads = 1)
+#' fit <- bsvm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf)
 #' fit
 #' predict(fit, bdf[1:3, ], type = "prob")
 #' # A curve and random slopes.
-#' bsvm(langPOST > 40 ~ s(IQ.verb) + (ses | schoolNR), bdf[1:600, ], threads = 1)
+#' bsvm(langPOST > 40 ~ s(IQ.verb) + (ses | schoolNR), bdf[1:600, ])
 #' # Which measurements separate the two species?
 #' two <- droplevels(iris[51:150, ])
-#' round(inclusion(bsvm(Species ~ ., two, select = TRUE, seed = 1, threads = 1)), 3)
+#' round(inclusion(bsvm(Species ~ ., two, select = TRUE, seed = 1)), 3)
 #' @rdname bsvm
 #' @export
 bsvm <- function(x, ...) UseMethod("bsvm")

@@ -552,18 +552,36 @@ tuning_note <- function(object) {
 
 # What print() and summary() advise.
 fit_hints <- function(object) {
-  c(class_hints(object), tuning_hint(object), random_smooth_hint(object$design$smooths))
+  smooths <- object$design$smooths
+  c(
+    class_hints(object), if (length(object$tuned) || length(smooths)) tuning_hint(object),
+    if (length(smooths)) random_smooth_hint(smooths),
+    if (inherits(object, c("klr", "seqkr"))) many_predictors_hint(object)
+  )
+}
+
+# Beyond these numbers directions are not known, and intervals cover f in half of the rows.
+many_predictors_hint <- function(object) {
+  p <- length(object$columns)
+  if (inherits(object, "klr") && 10 * p > object$n) {
+    sprintf("%d predictors are many for %.0f rows: see \"Many predictors\" in ?klr.", p, object$n)
+  } else if (inherits(object, "seqkr") && p > 5L) {
+    sprintf(
+      "Credible intervals with %d predictors are too narrow: see \"Limits of the model\" in ?seqkr.", p
+    )
+  }
 }
 
 # mgcv's random effects of one factor, which are curves here: new levels have no value.
 random_smooth_hint <- function(smooths) {
   for (smooth in Filter(function(s) inherits(s$basis, "random.effect"), smooths)) {
     group <- names(Filter(length, smooth$levels))
-    if (length(group) != 1L) next
+    if (length(group) == 0L) next
     slopes <- setdiff(smooth$names, group)
     return(sprintf(
       "`%s` is a random effect: `(%s | %s)` is faster, predicts new levels and has ranef().",
-      smooth$label, if (length(slopes)) paste(c("0", slopes), collapse = " + ") else "1", group
+      smooth$label, if (length(slopes)) paste(c("0", slopes), collapse = " + ") else "1",
+      paste(group, collapse = ":")
     ))
   }
 }

@@ -72,7 +72,7 @@
 #'   | `tune = NULL` (default) | at most 1000, fewer with many classes or parameters |
 #'   | `tune = TRUE` | at most 10,000 |
 #'
-#'   The default does not tune where it could look at less than 200 of more rows; `print()` says so.
+#'   If fewer than 200 of the rows could be looked at, the default does not tune. `print()` says so.
 #'
 #'   `rbf(ard = TRUE)`, a length-scale for each predictor, helps if few predictors matter. With
 #'   `"loo"` the length-scales are held near each other, the more so the more predictors there are
@@ -96,13 +96,13 @@
 #'   site has them in the article "Reproduced: Wenzel et al. (2017)".
 #'
 #' @examples
-#' fit <- gpsvm(depth > 300 ~ long + lat, quakes[1:300, ], seed = 1, threads = 1)
+#' fit <- gpsvm(depth > 300 ~ long + lat, quakes[1:300, ], seed = 1)
 #' fit
 #' new <- data.frame(long = c(170, 180), lat = c(-15, -20))
 #' predict(fit, new, type = "prob")
 #' predict(fit, new, type = "link", se.fit = TRUE)
 #' # Three classes.
-#' species <- gpsvm(Species ~ Petal.Length + Petal.Width, iris, seed = 1, threads = 1)
+#' species <- gpsvm(Species ~ Petal.Length + Petal.Width, iris, seed = 1)
 #' predict(species, iris[c(1, 71, 134), ], type = "prob")
 #' @rdname gpsvm
 #' @export

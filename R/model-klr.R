@@ -45,7 +45,8 @@
 #'
 #' @section Chains: Reversible jump Markov chains, in two schemes, see [klr_prior()]. Every other
 #'   chain starts at the directions of sliced average variance estimation, the others at random
-#'   ones. Two moves that leave another distribution invariant, as printed, are corrected.
+#'   ones. Two moves of the thesis, as printed, do not leave the posterior
+#'   invariant. They are corrected.
 #'
 #' @section Convergence: In `klr()` the directions converge before the function does. R-hat is
 #'   judged for the shares of the predictors, J, the intercept and the likelihood. If the classes
@@ -55,7 +56,8 @@
 #'
 #' @section Many predictors: Use at most a tenth as many predictors as rows, unless they are
 #'   correlated. With more predictors than rows it is no better than chance. Select some first, as
-#'   by `inclusion(bsvm(x, y, select = TRUE))`. A warning, `bayeskernel_warning_identification`,
+#'   by `inclusion(bsvm(x, y, select = TRUE))`. Time grows with the number of predictors, too. A
+#'   warning, `bayeskernel_warning_identification`,
 #'   says if the draws do not agree on any direction.
 #'
 #' @section Draws: `fit$draws` has variables that mean the same in every draw:
@@ -83,7 +85,7 @@
 #'
 #' @examples
 #' two <- droplevels(iris[51:150, ])
-#' fit <- klr(Species ~ Petal.Length + Petal.Width, two, rank = 1, seed = 1, threads = 1)
+#' fit <- klr(Species ~ Petal.Length + Petal.Width, two, rank = 1, seed = 1)
 #' fit
 #' projection(fit)
 #' plot(fit)
@@ -387,7 +389,7 @@ extras.klr <- function(object) {
 #' @examples
 #' set.seed(1)
 #' x <- matrix(rnorm(240), 60, dimnames = list(NULL, letters[1:4]))
-#' fit <- klr(x, x[, 1] > x[, 2], rank = 1, chains = 2, threads = 1, seed = 1)
+#' fit <- klr(x, x[, 1] > x[, 2], rank = 1, chains = 2, seed = 1)
 #' projection(fit)
 #' @export
 projection <- function(object, ...) {

@@ -28,7 +28,7 @@ abort_family_link <- function(given, name, accepted) {
 #' @section Errors: `bayeskernel_error_argument`.
 #' @seealso [bkm()], [bsvm()], [svm-posterior].
 #' @examples
-#' bkm(am ~ wt, mtcars, family = hinge(learning_rate = 0.5), threads = 1)
+#' bkm(am ~ wt, mtcars, family = hinge(learning_rate = 0.5))
 #' @export
 hinge <- function(learning_rate = NULL, class_weights = c("none", "balanced"), ...) {
   refuse_others(...)

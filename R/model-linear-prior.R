@@ -22,13 +22,13 @@
 #' | `beta_mean`, `beta_var` | coefficients | normal: mean, variance | 0; by family, see below |
 #' | `intercept_var` | intercept | normal: variance | by family, see below |
 #' | `sd_scale` | sd of random effects, smooths, processes | half t: scale | 2.5 (probit: 1.47) |
-#' | `var_shape`, `var_rate` | variances of these | IG | not used, but see below |
-#' | `cov_df`, `cov_scale` | covariance of correlated effects | inverse Wishart | not used |
-#' | `noise_shape`, `noise_rate` | variance of the noise, `"gaussian"` | IG | 0.01, 1e-6 |
-#' | `slab_shape`, `slab_rate` | variance of selected coefficients | IG | not used |
 #' | `rho` | inclusion in the model, `select` | probability | 0.01 |
-#' | `rho_beta` | `rho` | Beta(a1, a0) | not used |
 #' | `inclusion` | what is selected | `"term"`, `"column"` | `"term"` |
+#' | `rho_beta` | `rho` | Beta(a1, a0) | not used |
+#' | `noise_shape`, `noise_rate` | variance of the noise, `"gaussian"` | IG | 0.01, 1e-6 |
+#' | `var_shape`, `var_rate` | variances, instead of `sd_scale` | IG | not used, but see below |
+#' | `cov_df`, `cov_scale` | covariance of correlated effects | inverse Wishart | not used |
+#' | `slab_shape`, `slab_rate` | variance of selected coefficients | IG | not used |
 #' | `x_mean_var` | means of predictors, `missing = "model"` | normal: variance | 1e8 |
 #' | `x_df`, `x_scale` | their P x P covariance | inverse Wishart | P + 1, 0.01 |
 #'
@@ -116,21 +116,21 @@
 #' bkm_prior(beta_var = 1, intercept_var = 25)
 #' bsvm_prior(var_shape = 2, var_rate = 1)
 #' @export
-bkm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL, var_shape = NULL,
-                      var_rate = NULL, slab_shape = NULL, slab_rate = NULL, noise_shape = 0.01,
-                      noise_rate = NULL, cov_df = NULL, cov_scale = NULL, rho = 0.01,
-                      rho_beta = NULL, x_mean_var = 1e8, x_df = NULL, x_scale = 0.01,
-                      inclusion = NULL, sd_scale = NULL, ...) {
+bkm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL, sd_scale = NULL,
+                      rho = 0.01, inclusion = NULL, rho_beta = NULL, noise_shape = 0.01,
+                      noise_rate = NULL, var_shape = NULL, var_rate = NULL, cov_df = NULL,
+                      cov_scale = NULL, slab_shape = NULL, slab_rate = NULL, x_mean_var = 1e8,
+                      x_df = NULL, x_scale = 0.01, ...) {
   refuse_others(...)
   new_prior("bkm_prior", as.list(environment()))
 }
 
 #' @rdname bkm_prior
 #' @export
-bsvm_prior <- function(beta_var = NULL, beta_mean = 0, var_shape = NULL, var_rate = NULL,
-                       cov_df = NULL, cov_scale = NULL, rho = 0.01, rho_beta = NULL,
-                       x_mean_var = 1e8, x_df = NULL, x_scale = 0.01, inclusion = NULL,
-                       intercept_var = NULL, sd_scale = NULL, ...) {
+bsvm_prior <- function(beta_var = NULL, beta_mean = 0, intercept_var = NULL, sd_scale = NULL,
+                       rho = 0.01, inclusion = NULL, rho_beta = NULL, var_shape = NULL,
+                       var_rate = NULL, cov_df = NULL, cov_scale = NULL, x_mean_var = 1e8,
+                       x_df = NULL, x_scale = 0.01, ...) {
   refuse_others(...)
   new_prior("bsvm_prior", as.list(environment()))
 }

@@ -377,7 +377,7 @@ imputed_gibbs <- function(holes, design) {
 #'
 #' @examples
 #' known <- subset(airquality, !is.na(Ozone))
-#' fit <- bkm(log(Ozone) ~ Solar.R + Wind + Temp, known, missing = "model", threads = 1)
+#' fit <- bkm(log(Ozone) ~ Solar.R + Wind + Temp, known, missing = "model")
 #' imputed(fit)
 #' @aliases imputed.bkm imputed.bsvm
 #' @export

@@ -38,11 +38,11 @@
 #' d <- data.frame(x = rnorm(300), z = rnorm(300))
 #' d$y <- 1 + d$x + d$z / 2 + rnorm(300)
 #' d$x[runif(300) < pnorm(-0.5 + 1.5 * d$x)] <- NA # large values are missing
-#' fit <- bkm(y ~ x + z, d, missing = mnar(x ~ x), threads = 1)
+#' fit <- bkm(y ~ x + z, d, missing = mnar(x ~ x))
 #' mechanism(fit)
 #' # Fixed slopes: how far do the coefficients move?
 #' sapply(c(0, 1, 2), function(a) {
-#'   coef(bkm(y ~ x + z, d, missing = mnar(x ~ x, slope = c(x = a)), threads = 1))
+#'   coef(bkm(y ~ x + z, d, missing = mnar(x ~ x, slope = c(x = a))))
 #' })
 #' @export
 mnar <- function(formula, slope = NULL, ...) {

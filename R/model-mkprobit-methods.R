@@ -23,7 +23,7 @@
 #' spaces <- list(sepal = iris[at, 1:2], petal = iris[at, 3:4])
 #' fit <- mkprobit(
 #'   spaces, iris$Species[at],
-#'   kernel_weights = "learn", threads = 1
+#'   kernel_weights = "learn"
 #' )
 #' kernel_weights(fit)
 #' @export
@@ -287,7 +287,7 @@ extras.mkprobit <- function(object) {
 #' at <- seq(1, 150, by = 2)
 #' spaces <- list(sepal = iris[1:2], petal = iris[3:4])
 #' fits <- lapply(spaces, function(x) {
-#'   mkprobit(x[at, ], iris$Species[at], threads = 1)
+#'   mkprobit(x[at, ], iris$Species[at])
 #' })
 #' both <- combine_classifiers(fits, "product")
 #' mean(predict(both, lapply(spaces, `[`, -at, )) == iris$Species[-at])

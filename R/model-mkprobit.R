@@ -33,8 +33,8 @@
 #'   terms of a sum such as `rbf() + linear()` if none of them is given, by left-out rows. `TRUE`:
 #'   given ones, too. `FALSE`: nothing. With `coefficients = "weights"` the default
 #'   is `FALSE`.
-#' @param inducing A number of objects to which the kernels are computed. Default `NULL`: all, or
-#'   500 if there are more than 2000 objects.
+#' @param inducing A number of rows to which the kernels are computed. Default `NULL`: all, or 500
+#'   if there are more than 2000 rows.
 #' @param prior Made by [mkprobit_prior()].
 #' @param standardize Center and scale the columns of every space of numbers (default).
 #'   Length-scales refer to the scaled columns.
@@ -49,8 +49,8 @@
 #' @section The process prior: \eqn{f_c = b_c + g_c}{f_c = b_c + g_c} with
 #'   \eqn{g_c \sim GP(0, v K)}{g_c ~ GP(0, v K)} and
 #'   \eqn{b_c \sim N(0, s^2)}{b_c ~ N(0, s^2)} for class c. K is the combined kernel, divided by its
-#'   mean over the diagonal. One v and s serve all classes, see [mkprobit_prior()]. With every
-#'   object a regressor the process is exact.
+#'   mean over the diagonal. One v and s serve all classes, see [mkprobit_prior()]. The
+#'   process is exact by default with up to 2000 rows.
 #'
 #'   The fit chooses v, length-scales, and the weights of `kernel_weights = "learn"` in two steps:
 #'   * It maximizes the leave-one-out log probability of at most 500 rows, less a weak penalty,
@@ -94,8 +94,7 @@
 #' @examples
 #' at <- seq(1, 150, by = 2)
 #' fit <- mkprobit(
-#'   list(sepal = iris[at, 1:2], petal = iris[at, 3:4]), iris$Species[at],
-#'   threads = 1
+#'   list(sepal = iris[at, 1:2], petal = iris[at, 3:4]), iris$Species[at]
 #' )
 #' fit
 #' new <- list(sepal = iris[-at, 1:2], petal = iris[-at, 3:4])

@@ -35,7 +35,7 @@
 #'   candidates.
 #' @param tune Choose a common factor of the length-scales, out of nine from 1/4 to 4, by the
 #'   evidence; those far from the best are not tried. Default: if the kernel leaves a length-scale
-#'   open, by at most 100 of the particles.
+#'   open, with at most 100 particles.
 #' @param prior Made by [seqkr_prior()].
 #' @param standardize Center and scale predictors, and a numeric response, by the rows of this call
 #'   (default). [extend()] keeps the scale.
@@ -48,15 +48,15 @@
 #'   [fit-arguments].
 #'
 #' @section Model: \eqn{y = b_0 + \sum_{c \in U} b_c k(x, c) + e}{y = b_0 +
-#'   sum_c b_c k(x, c) + e}, \eqn{e \sim N(0, \sigma^2)}{e ~ N(0, sigma^2)}, or
+#'   sum_(c in U) b_c k(x, c) + e}, \eqn{e \sim N(0, \sigma^2)}{e ~ N(0, sigma^2)}, or
 #'   \eqn{P(y = 1) = \Phi(.)}{P(y = 1) = Phi(.)} of that sum. U is a set of
 #'   inputs seen so far. Its size is Poisson, cut at `kmax`; sets of one size are equally probable.
 #'   Coefficients are normal with a common variance, and are integrated out. Variances are inverse
 #'   gamma, see [seqkr_prior()].
 #'
 #' @section Precision: With wide kernels the columns of centers are almost equal and their
-#'   coefficients large. Where a factor shows that double precision has lost their differences, sums
-#'   of products and factors are kept to twice as many digits, which costs time. For more than 100
+#'   coefficients large. Where double precision loses their differences, sums of products are kept to
+#'   twice as many digits, which costs time. For more than 100
 #'   candidates of a matrix `grid`, or once `grid_max` is reached, the coefficients are shrunk a
 #'   little instead.
 #'
@@ -70,11 +70,9 @@
 #'   | Friedman 1, 10 predictors | 100 | 2.10 | .61 |
 #'   | probability of a class | 200 | .118 | .84 |
 #'
-#'   Longer runs, or an average over length-scales, change little. [gp()] in [bkm()] is a dense
+#'   Longer runs, or an average over length-scales, change little. With more than five predictors
+#'   credible limits are much too narrow, and `print()` says so. [gp()] in [bkm()] is a dense
 #'   Gaussian process.
-#'
-#' @section The printed algorithm: The algorithm of the paper, `moves = "printed"`, is not a valid
-#'   sampler, whatever the number of particles. See `vignette("streaming")`.
 #'
 #' @section Errors: See `?bayeskernel`. A constant column is dropped with a warning; a constant
 #'   response is not scaled, with a warning. One row that leaves fewer than two particles
@@ -95,9 +93,9 @@
 #'
 #' @examples
 #' nile <- data.frame(year = 1871:1970, flow = as.numeric(Nile))
-#' fit <- seqkr(flow ~ year, nile[1:80, ], seed = 1, threads = 1)
+#' fit <- seqkr(flow ~ year, nile[1:80, ], seed = 1)
 #' fit
-#' fit <- extend(fit, nile[81:100, ], threads = 1)
+#' fit <- extend(fit, nile[81:100, ])
 #' predict(fit, data.frame(year = 1971), interval = "prediction")
 #' log_evidence(fit)
 #' @rdname seqkr

@@ -67,13 +67,13 @@
 #' set.seed(1)
 #' d <- data.frame(x = rnorm(200), z = rnorm(200))
 #' d$y <- d$x + rlogis(200) > 0
-#' fit <- bsvm(y ~ x + z, d, threads = 1)
+#' fit <- bsvm(y ~ x + z, d)
 #' confint(fit)
 #' confint(fit, type = "posterior")
-#' bsvm(y ~ x + z, d, learning_rate = "calibrated", threads = 1)
+#' bsvm(y ~ x + z, d, learning_rate = "calibrated")
 #'
 #' d$rare <- d$x + rlogis(200) > 2.5
-#' coef(bsvm(rare ~ x + z, d, class_weights = "balanced", threads = 1))
+#' coef(bsvm(rare ~ x + z, d, class_weights = "balanced"))
 #' @section The calibrated link: With m and v the posterior mean and variance of f,
 #'   \deqn{P(y = 1) = 1 / (1 + \exp(-a - \kappa m / \sqrt{1 + \pi \kappa^2 v /
 #'   8})),}{P(y = 1) = plogis(a + kappa m / sqrt(1 + pi kappa^2 v / 8)),}

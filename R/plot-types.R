@@ -95,11 +95,11 @@
 #'   several predictors.
 #' @examples
 #' data("bdf", package = "nlme")
-#' fit <- bkm(langPOST > 40 ~ s(IQ.verb) + (1 | schoolNR), bdf[1:300, ], threads = 1)
+#' fit <- bkm(langPOST > 40 ~ s(IQ.verb) + (1 | schoolNR), bdf[1:300, ])
 #' plot(fit, "smooth")   # the default of this fit
 #' plot(fit, "ranef")
 #' plot(fit, "calibration", bins = 5)
-#' map <- gpsvm(depth > 300 ~ long + lat, quakes[1:200, ], tune = FALSE, threads = 1)
+#' map <- gpsvm(depth > 300 ~ long + lat, quakes[1:200, ], tune = FALSE)
 #' plot(map, "boundary")
 #' plot(exposure(map, pars = c("long", "lat"), type = "slices"))   # an interaction
 #' @aliases plot.bkm plot.bsvm plot.gpsvm plot.mkprobit plot.bark plot.klr plot.seqkr
@@ -134,7 +134,7 @@ plot.bayeskernel_fit <- function(x, type = NULL, pars = NULL, newdata = NULL, y 
 #' @seealso [plot()][plot.bayeskernel_fit] for the types.
 #' @examples
 #' data("bdf", package = "nlme")
-#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf[1:300, ], threads = 1)
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), bdf[1:300, ])
 #' plot_data(fit, "coef")
 #' if (requireNamespace("ggplot2", quietly = TRUE)) ggplot2::autoplot(fit, "coef")
 #' @export

@@ -394,7 +394,7 @@ frame_with_response <- function(x, y) {
 # Inside "refuse" is "fail" for models whose users have no such choice.
 check_missing <- function(missing, name = "missing") {
   ways <- c("fail", "omit", "model")
-  if (identical(missing, ways) || (is_string(missing) && missing %in% ways)) return(missing[1L])
+  if (identical(missing, ways) || (length(missing) == 1L && missing %in% ways)) return(missing[1L])
   abort_argument(
     missing, name, paste("one of", paste(quoted(ways), collapse = ", "), "or what mnar() makes"),
     accepted = ways

@@ -87,7 +87,7 @@
 #' write.csv(data.frame(x, y), file, row.names = FALSE)
 #' rows <- row_source(file, y = "y")
 #' rows
-#' fit <- bsvm(rows, threads = 1, seed = 1)
+#' fit <- bsvm(rows, seed = 1)
 #' fit
 #' table(predict(fit, rows), y)
 #' \dontrun{

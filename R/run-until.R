@@ -69,7 +69,7 @@ smaller_ess <- function(table) pmin(table$ess_bulk, table$ess_tail)
 #' @section Errors: `bayeskernel_error_argument`, of a fit without chains.
 #' @seealso [bayeskernel-diagnostics], [stop_at()].
 #' @examples
-#' fit <- bsvm(am ~ wt, mtcars, method = "gibbs", threads = 1, seed = 1)
+#' fit <- bsvm(am ~ wt, mtcars, method = "gibbs", seed = 1)
 #' if (requireNamespace("posterior", quietly = TRUE)) {
 #'   print(posterior::rhat(fit))
 #'   posterior::ess_tail(fit)

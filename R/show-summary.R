@@ -54,7 +54,8 @@
 #'   `diagnostics` and `elapsed`. [bark()] has `kernels` (their number), `acceptance` (of proposed
 #'   moves) and `reference` (the rows at which f is shown).
 #'
-#'   `print()` of a fit shows the facts and the shorter tables.
+#'   `print()` of a fit shows the facts and the shorter tables. As a data frame:
+#'   `tidy(fit, effects = "ran_pars", conf.int = TRUE)` has the variance components.
 #' @section Estimates: For variational fits the intervals are those of the factors of q;
 #'   correlations are summarized by 4000 draws with a fixed seed. The estimate of a standard
 #'   deviation is its posterior mean, in `print()` and [VarCorr()][VarCorr.bayeskernel_fit], too.
@@ -67,7 +68,7 @@
 #' @examples
 #' data("bdf", package = "nlme")
 #' train <- bdf[1:1500, ]
-#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), train, threads = 1)
+#' fit <- bkm(langPOST > 40 ~ IQ.verb + ses + (1 | schoolNR), train)
 #' summary(fit, exp = TRUE)
 #' print(fit, digits = 2)
 #' # With scores of predictions for other pupils.
@@ -139,8 +140,14 @@ shown_parts <- function(object, rows, only = NULL) {
   list(
     rows = tables, smooths = if (length(object$smooths)) smooth_table(object),
     narrow = if (length(object$smooths)) narrow_smooths(object),
-    facts = facts, link = if (!named) links_of(object)[1L],
-    levels = object$levels, call = call, extended = identical(object$data$absent, "extended"),
+    facts = facts, link = if (!named) if (is.null(object$link$slope)) "probit" else "calibrated",
+    levels = object$levels, call = call,
+    # An extended fit has those of its first rows.
+    variance_title = if (identical(object$data$absent, "extended")) {
+      "Variance components, as they were before extend():"
+    } else {
+      "Variance components:"
+    },
     diagnostics = fit_quality(object), elapsed = object$elapsed
   )
 }
@@ -226,7 +233,7 @@ print.bayeskernel_fit <- function(x, digits = max(3L, getOption("digits") - 4L),
   })
   print_tables(parts, digits, max_rows = 15L)
   if (has_groups(x)) {
-    print_line(variance_title(parts))
+    print_line(parts$variance_title)
     print_varcorr(group_covariances(x), digits)
     cat("\n")
   }
@@ -272,7 +279,7 @@ print_tables <- function(x, digits, max_rows) {
       "Predictors, by the range of their partial effects (kernel scales):"
     }, rows$scales, digits, max_rows)
   }
-  print_rows(variance_title(x), rows$variances, digits, max_rows)
+  print_rows(x$variance_title, rows$variances, digits, max_rows)
   own <- rows$parameters
   own <- own[!is.na(own$lower), , drop = FALSE]
   values <- own$effect == "function"
@@ -289,11 +296,6 @@ print_tables <- function(x, digits, max_rows) {
       if (count > most) sprintf(", %d of %d", most, count) else ""
     ), shown, digits, max_rows)
   }
-}
-
-variance_title <- function(x) {
-  if (!x$extended) return("Variance components:")
-  "Variance components, as estimated before extend() added rows:"
 }
 
 print_rows <- function(title, rows, digits, max_rows) {

@@ -55,7 +55,7 @@
 #' set.seed(1)
 #' d <- data.frame(x = runif(150, -2, 2), z = rnorm(150))
 #' d$y <- rbinom(150, 1, plogis(3 * sin(2 * d$x) + d$z))
-#' fit <- bkm(y ~ gp(x) + z, d, threads = 1)
+#' fit <- bkm(y ~ gp(x) + z, d)
 #' fit
 #' plot(fit, "smooth")
 #' @export

@@ -23,7 +23,7 @@
 #' set.seed(1)
 #' d <- data.frame(time = times)
 #' d$y <- as.vector(arima.sim(list(ar = 0.9), 20)) + rnorm(20)
-#' fit <- bkm(y ~ 1, d, cov = list(time = unit_precision(q)), threads = 1)
+#' fit <- bkm(y ~ 1, d, cov = list(time = unit_precision(q)))
 #' fitted(fit)
 #' @export
 unit_precision <- function(q) {
@@ -58,7 +58,7 @@ unit_precision <- function(q) {
 #' effect <- drop(markers %*% rnorm(30, sd = 0.3))
 #' d <- data.frame(line = rep(rownames(markers), 2))
 #' d$y <- effect[d$line] + rnorm(400)
-#' fit <- bkm(y ~ 1, d, cov = list(line = unit_low_rank(markers)), threads = 1)
+#' fit <- bkm(y ~ 1, d, cov = list(line = unit_low_rank(markers)))
 #' cor(predict(fit, d[1:200, , drop = FALSE]), effect)
 #' @export
 unit_low_rank <- function(l) {

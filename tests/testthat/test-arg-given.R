@@ -33,6 +33,19 @@ test_that("a required argument that is left out is named, with what would do", {
   expect_identical(coef(bkm(formula = dist ~ speed, data = cars, threads = 1)), coef(fit))
 })
 
+test_that("random effects and correlations of other packages have a hint", {
+  d <- data.frame(x = rep(0:9, 8), g = gl(8, 10), y = sin(1:80))
+  expect_bk_error(bkm(y ~ x, d, random = ~ 1 | g), "argument", "try bars in the formula")
+  expect_bk_error(seqkr(y ~ x, d, random = ~ 1 | g), "argument", "try bkm\\(\\) with bars")
+  expect_bk_error(bkm(y ~ x, d, correlation = 1), "argument", "cov = list\\(unit = C\\)")
+  expect_bk_error(bark(y ~ x, d, correlation = 1), "argument", "bkm\\(\\), which has `cov`")
+  expect_bk_error(bkm(y ~ x, d, ziformula = ~ 1), "argument", "no models of counts")
+  expect_bk_error(bkm(y ~ x, d, dispformula = ~ x), "argument", "share the sd of the")
+  kernel <- structure(function(x, y) 0, class = "rbfkernel")
+  expect_bk_error(gpsvm(factor(x > 4) ~ y, d, kernel = kernel), "kernel", "is rbf\\(1 / sqrt")
+  expect_bk_error(mkprobit(factor(x > 4) ~ y, d, kernel = kernel), "kernel", "is rbf\\(1 / sqrt")
+})
+
 test_that("calls of lme4 have a hint, or work", {
   d <- data.frame(x = rep(0:9, 8), g = gl(8, 10))
   d$y <- sin(1:80) + d$x

@@ -96,6 +96,11 @@ test_that("curves and surfaces are f, or the probability", {
   out <- exposed(number, c("a", "arm"), type = "slices")
   expect_identical(levels(out$value2), c("u", "v", "w"))
   expect_of_draws(out, by_hand(number, typical(a = out$value1, arm = out$value2)))
+  # Levels have no quantiles.
+  expect_true(all(is.na(out$quantile2)))
+  printed <- utils::capture.output(print(out))
+  expect_false(any(grepl("quantile2|NA", printed)))
+  expect_true(any(grepl("value1 +value2 +estimate", printed)))
 })
 
 test_that("of a linear model it is a combination of coefficients", {

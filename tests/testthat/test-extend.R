@@ -203,6 +203,17 @@ test_that("a variance that the first rows hardly tell is said to stay, once", {
   expect_no_warning(more(ep_of(y ~ x + (1 | g), first(d)), second(d)))
 })
 
+test_that("an extended fit says that its variances are those of the first rows", {
+  set.seed(4)
+  d <- data.frame(x = rnorm(120), g = gl(12, 10))
+  d$y <- d$x + 2 * rnorm(12)[d$g] + rnorm(120)
+  fit <- bkm(y ~ x + (1 | g), d[1:90, ], threads = 1)
+  expect_output(print(fit), "Variance components:", fixed = TRUE)
+  grown <- extend(fit, d[91:120, ], threads = 1)
+  expect_output(print(grown), "Variance components, as they were before extend():", fixed = TRUE)
+  expect_output(print(summary(grown)), "components, as they were before extend", fixed = TRUE)
+})
+
 test_that("an extended fit says that it keeps no rows, and its classes", {
   set.seed(3)
   d <- data.frame(x = rnorm(90))

@@ -224,6 +224,7 @@ test_that("it is said where the draws do not agree on any direction", {
   }
   wide <- sets(40, 50)
   found <- expect_warning(object <- fit_own(wide), class = "bayeskernel_warning_identification")
+  expect_output(print(object), "50 predictors are many for 40 rows", fixed = TRUE)
   expect_gt(missed(object, wide), 0.3)
   # The leading eigenvalue from projection matrices of the rows, one by one.
   x <- object$posterior$x

@@ -72,6 +72,11 @@ test_that("smooths and groups are those of mgcv and lme4", {
     unname(predict(fit, rows, type = "link", exclude = "(1 | g)")),
     unname(c(predict(by_gam, rows, exclude = "s(g)"))), tolerance = 0.02
   )
+  # The group alone names its terms.
+  without <- predict(fit, rows, type = "link", exclude = "(1 | g)")
+  expect_identical(predict(fit, rows, type = "link", exclude = "g"), without)
+  expect_identical(predict(fit, rows, type = "link", exclude = "1|g"), without)
+  expect_bk_error(predict(fit, rows, type = "link", exclude = "z"), "argument", "exclude")
 })
 
 test_that("terms add up, and those left out are gone", {

@@ -4,9 +4,41 @@ test_that("a coefficient table keeps names, order and decimals", {
   table <- coef_table(c(a = 1.23456, b = -12), c(0.1, 2))
   expect_identical(colnames(table), c("Estimate", "SD", "2.5 %", "97.5 %"))
   expect_equal(table["a", 3:4], 1.23456 + c(-1, 1) * qnorm(0.975) * 0.1, ignore_attr = TRUE)
-  lines <- printed(print_coef_table(table, digits = 4))
+  lines <- printed(print_coef_table(table, digits = 3))
   expect_match(lines[2], "^a +1.23 +0.10 +1.04 +1.43$")
   expect_match(lines[3], "^b +-12.00 +2.00 +-15.92 +-8.08$")
+})
+
+test_that("digits are significant: one more is one decimal more", {
+  table <- coef_table(c(a = 1.23456, b = -12), c(0.12345, 2))
+  decimals <- vapply(2:7, function(digits) {
+    row <- strsplit(trimws(printed(print_coef_table(table, digits = digits))[2]), " +")[[1]]
+    unique(nchar(sub("^.*[.]", "", row[-1])))
+  }, 1L)
+  expect_identical(decimals, 1:6)
+  # The largest number has as many.
+  large <- coef_table(c(a = 123.456), 100)
+  expect_match(printed(print_coef_table(large, digits = 4))[2], "^a +123.5 ")
+  fit <- bkm(dist ~ speed, cars, threads = 1)
+  with_option <- function(digits) {
+    old <- options(digits = digits)
+    on.exit(options(old))
+    printed(print(fit))
+  }
+  expect_identical(with_option(9), printed(print(fit, digits = 5)))
+  expect_false(identical(with_option(9), with_option(7)))
+  noise <- function(digits) grep("^Noise", printed(print(fit, digits = digits)), value = TRUE)
+  expect_identical(noise(2), paste("Noise: sd", format(sigma(fit), digits = 2)))
+})
+
+test_that("the head says the link that the title does not", {
+  d <- data.frame(x = c(-1.2, 0.3, 0.8, -0.4, 1.5, -0.9), y = c(0, 1, 0, 0, 1, 1) == 1)
+  head <- function(fit) grep("^Rows", printed(print(fit)), value = TRUE)
+  fit <- bsvm(y ~ x, d, threads = 1)
+  expect_match(head(fit), "; link: calibrated$")
+  stream <- seqkr(y ~ x, d, particles = 20, seed = 1, threads = 1)
+  expect_match(head(stream), "; link: probit$")
+  expect_no_match(head(bkm(y ~ x, d, threads = 1)), "link")
 })
 
 test_that("the level of a table names its columns", {

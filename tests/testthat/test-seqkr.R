@@ -240,6 +240,15 @@ test_that("classes: probabilities follow the truth, draws and summary agree", {
   expect_equal(mean(draws[, "kernels"]), mean(fit$posterior$size))
 })
 
+test_that("many predictors have a hint", {
+  d <- as.data.frame(matrix(sin(1:240), 40))
+  d$y <- d$V1 + cos(1:40)
+  fit <- quick_seqkr(y ~ ., d, kernel = rbf(1))
+  expect_output(print(fit), "intervals with 6 predictors are too narrow", fixed = TRUE)
+  fit <- quick_seqkr(y ~ V1 + V2, d, kernel = rbf(1))
+  expect_false(any(grepl("too narrow", capture.output(print(fit)))))
+})
+
 test_that("summary tells kernels, evidence and effective particles", {
   d <- wave_data(40)
   fit <- quick_seqkr(y ~ x, d)

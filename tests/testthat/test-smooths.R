@@ -289,6 +289,7 @@ test_that("a smooth of two factors is drawn by their levels", {
   data <- expand.grid(a = gl(2, 1), b = gl(3, 1), copy = 1:5)
   data$y <- as.integer(data$a) + as.integer(data$b)^2 + sin(seq_len(nrow(data)))
   fit <- bkm(y ~ s(a, b, bs = "re"), data, method = "vb", seed = 1, threads = 1)
+  expect_output(print(fit), "`s(a,b)` is a random effect: `(1 | a:b)` is faster", fixed = TRUE)
   pdf(NULL)
   on.exit(dev.off())
   expect_error(plot(fit, "smooth"), NA)

@@ -29,6 +29,49 @@ test_that("what e1071, car and fits with missing values have is named here", {
   expect_identical(coef(fit, complete = FALSE), coef(fit))
 })
 
+test_that("what is missing is explained by group and by expression", {
+  d <- data.frame(x = c(-1, 2:12), g = gl(3, 4), y = rep(0:1, 6))
+  d$g[2] <- NA
+  level <- "level\\s+of their own, \"unknown\" say"
+  for (model in list(bkm, bsvm)) {
+    expect_bk_error(model(y ~ x + (1 | g), d), "missing", level)
+    expect_bk_error(model(y ~ x + (1 | g), d, missing = "model"), "missing", "a level, \"unknown\"")
+  }
+  expect_bk_error(mkprobit(factor(y) ~ x + (1 | g), d), "missing", level)
+  for (model in list(bkm, bsvm, gpsvm, mkprobit)) {
+    expect_bk_error(suppressWarnings(model(y ~ log(x), d)), "missing", "Look first at `log\\(x\\)`")
+  }
+})
+
+test_that("a column of text is named where numbers are needed", {
+  rows <- data.frame(x = c(-1.2, 0.3, 0.8, -0.4, 1.5, -0.9, 2, 3), y = c(0, 1, 0, 0, 1, 1, 0, 1))
+  text <- data.frame(x = as.character(rows$x))
+  for (formula in c(y ~ x, y ~ s(x, k = 3), y ~ gp(x))) {
+    fit <- suppressWarnings(bkm(formula, rows, threads = 1))
+    expect_bk_error(predict(fit, text), "argument", "Column `x` of `newdata` is not of numbers")
+  }
+  fit <- gpsvm(as.matrix(rows["x"]), rows$y, tune = FALSE, threads = 1)
+  expect_bk_error(predict(fit, text), "argument", "as.numeric\\(x\\)")
+  expect_bk_error(predict(fit, rows, interval = "both"), "argument", "\"confidence\"")
+})
+
+test_that("weights that leave nothing of the rows are no collapse to one class", {
+  set.seed(1)
+  rows <- data.frame(x = rnorm(80))
+  rows$y <- rows$x + rnorm(80) > 0
+  rows$w <- runif(80, 4e-4, 6e-4)
+  kinds <- character()
+  for (model in list(bsvm, gpsvm)) {
+    fit <- withCallingHandlers(model(y ~ x, rows, weights = w, threads = 1), warning = function(w) {
+      kinds <<- c(kinds, class(w)[1L])
+      invokeRestart("muffleWarning")
+    })
+  }
+  expect_identical(unique(kinds), "bayeskernel_warning_weights")
+  fit <- suppressWarnings(bkm(y ~ x, rows, weights = w, threads = 1))
+  expect_output(print(fit), "stand for 0.04 observations")
+})
+
 test_that("digits of a summary are those of its print", {
   rows <- data.frame(x = c(-1.2, 0.3, 0.8, -0.4, 1.5, -0.9), y = c(0, 1, 0, 0, 1, 1) == 1)
   fit <- bkm(y ~ x, rows, threads = 1)
