@@ -313,6 +313,12 @@ refuse_for_classes <- function(object, ask) {
         "Found: `%s`, and %d classes.", paste(asked, collapse = "`, `"), length(object$levels)
       ),
       "Accepted: type = \"class\" or \"prob\", and type = \"link\" with se.fit = TRUE.",
+      if (!is.null(ask$threshold)) {
+        paste(
+          "For rare classes: divide each column of predict(fit, newdata, type = \"prob\") by the",
+          "share of its class, and take the largest."
+        )
+      },
       column = asked[1], found = ask[[asked[1]]]
     )
   }

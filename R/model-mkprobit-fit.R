@@ -98,22 +98,18 @@ kernel_regressors <- function(found, points, plain, settings) {
   )
 }
 
-# Weights by class of the likelihood of its rows (NULL: none); a class without rows has no share.
+# Weights by class of the likelihood of its rows (NULL: none).
 mkprobit_class_weights <- function(rows, settings) {
   codes <- as.integer(rows$y)
   wish <- settings$class_weights %||% "none"
-  out <- class_weights_of(wish, rows$levels, codes, rows$weights, length(unique(codes)))
-  if (!is.null(out)) replace(out, !is.finite(out), 1)
+  class_weights_of(wish, rows$levels, codes, rows$weights, length(rows$levels))
 }
 
 warn_rare_classes <- function(rows) {
-  counts <- as.vector(tapply(
-    rows$weights %||% rep(1, rows$n),
-    factor(as.integer(rows$y), seq_along(rows$levels)), sum, default = 0
-  ))
+  counts <- as.vector(tapply(rows$weights %||% rep(1, rows$n), as.integer(rows$y), sum))
   rare <- counts < 2L
   if (any(rare)) {
-    bk_warn("response", "There are classes with one row or none.",
+    bk_warn("response", "There are classes with one row.",
     sprintf(
       "Found: %s.", paste(quoted(rows$levels[rare]), counts[rare], sep = ": ", collapse = ", ")
     ),

@@ -353,7 +353,7 @@ delayedAssign("mkprobit_model", list(
   ),
   settle = settle_mkprobit,
   rows = list(
-    linear = FALSE, intercepts = TRUE, weights = TRUE, response = function(settings) "declared",
+    linear = FALSE, intercepts = TRUE, weights = TRUE, response = function(settings) "classes",
     read = space_rows
   ),
   job = mkprobit_job, run = mkprobit_run,

@@ -25,7 +25,7 @@ response_kinds <- local({
       most = 2, counts = TRUE, numbers = numbers, many = "For more than two classes use gpsvm()."
     ),
     many = list(most = Inf, counts = TRUE, numbers = numbers),
-    declared = list(most = Inf, counts = FALSE, numbers = numbers, declared = TRUE),
+    classes = list(most = Inf, counts = FALSE, numbers = numbers),
     file = list(
       most = 2, counts = FALSE, numbers = numbers,
       many = "For more than two classes use gpsvm() on a matrix."
@@ -51,10 +51,10 @@ response_kinds <- local({
 # name: what the user called it.
 # rows: maps its rows to those of the data, `NULL` for all.
 # Returns a list of `y`, `levels`, the classes of the model, and, where a factor has levels beside
-#   these, `declared`, all of its levels. The classes are those that occur, of "ordinal" and
-#   "declared" all levels. `y` is -1 and +1 for "two", "pair" and "binary", numbers of classes from
-#   0 for "many" and from 1 for the families "binomial" and "ordinal" and for "declared", and the
-#   response for "gaussian", without levels.
+#   these, `declared`, all of its levels. The classes are those that occur, of "ordinal" all levels.
+#   `y` is -1 and +1 for "two", "pair" and "binary", numbers of classes from 0 for "many" and from 1
+#   for the families "binomial" and "ordinal" and for "classes", and the response for "gaussian",
+#   without levels.
 read_response <- function(y, name, kind = "two", rows = NULL) {
   if (is.matrix(y)) y <- one_column(y)
   if (kind == "any") kind <- if (is_measured(y)) "number" else "binary"

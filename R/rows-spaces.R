@@ -156,7 +156,7 @@ usable_spaces <- function(x, given) {
     }
     if (any(bad)) ifelse(bad, NA_real_, 1)
   })
-  if (length(dim(given$y)) > 1L) read_response(given$y, "y", "declared")
+  if (length(dim(given$y)) > 1L) read_response(given$y, "y", "classes")
   weights <- given$weights
   if (!is.null(weights) && length(weights) != length(given$y)) {
     abort_length("weights", length(weights), length(given$y))

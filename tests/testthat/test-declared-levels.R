@@ -12,7 +12,8 @@ short <- list(
   },
   klr = function(...) flat(klr)(..., chains = 1, warmup = 50, ndraws = 20),
   seqkr = function(...) flat(seqkr)(..., family = "binomial"),
-  gpsvm = function(...) flat(gpsvm)(..., tune = FALSE), bsvm = bsvm, bkm = bkm
+  gpsvm = function(...) flat(gpsvm)(..., tune = FALSE), bsvm = bsvm, bkm = bkm,
+  mkprobit = function(...) flat(mkprobit)(..., tune = FALSE)
 )
 
 for (name in names(short)) {
@@ -54,8 +55,20 @@ for (name in names(short)) {
 
 test_that("more classes, and what has one answer for each", {
   flowers <- transform(iris, Species = factor(Species, c("other", levels(Species), "none")))
+  expect_no_warning(many <- mkprobit(Species ~ ., flowers, tune = FALSE, threads = 1, seed = 1))
+  expect_true(all(predict(many, iris[1:3, ], type = "prob")[, c("other", "none")] == 0))
   fit <- gpsvm(Species ~ ., flowers, tune = FALSE, threads = 1, seed = 1)
   plain <- gpsvm(Species ~ ., iris, tune = FALSE, threads = 1, seed = 1)
+  # The error names what to do instead, which of two classes is that threshold.
+  expect_error(
+    predict(fit, iris, threshold = "prevalence"), "divide each column",
+    class = "bayeskernel_error_argument"
+  )
+  few <- suppressWarnings(gpsvm(y ~ x + z, two, tune = FALSE, threads = 1, seed = 1))
+  ratio <- predict(few, type = "prob") / rep(prop.table(table(two$y)), each = 80)
+  expect_identical(
+    as.character(predict(few, threshold = "prevalence")), levels(two$y)[max.col(ratio)]
+  )
   p <- predict(fit, iris[1:3, ], type = "prob")
   expect_identical(colnames(p), levels(flowers$Species))
   expect_identical(p[, levels(iris$Species)], predict(plain, iris[1:3, ], type = "prob"))
@@ -67,15 +80,6 @@ test_that("more classes, and what has one answer for each", {
     brier_score(flowers$Species, own), brier_score(iris$Species, own[, levels(iris$Species)])
   )
   expect_equal(auc(flowers$Species, own), auc(iris$Species, own[, levels(iris$Species)]))
-})
-
-test_that("a model with a prior of the class says little, not nothing", {
-  expect_warning(
-    fit <- mkprobit(y ~ x + z, d, threads = 1, seed = 1), class = "bayeskernel_warning_response"
-  )
-  p <- predict(fit, new, type = "prob")
-  expect_identical(colnames(p), levels(d$y))
-  expect_true(all(p[, "none"] > 0 & p[, "none"] < 0.05))
 })
 
 test_that("ordered classes keep the level, with a message", {

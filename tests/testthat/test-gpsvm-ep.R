@@ -230,7 +230,7 @@ test_that("another word for tune is refused", {
   expect_error(ep_process(tune = "evidence"), "\"loo\"", class = "bayeskernel_error_argument")
 })
 
-test_that("rows left out are compared with the shares of the classes, and say that tuning used them", {
+test_that("rows left out are compared with shares of classes, and say that tuning used them", {
   d <- iris[c(1:20, 51:90, 101:130), c(1, 2, 5)]
   share <- c(20, 40, 30) / 90
   said <- function(...) {
