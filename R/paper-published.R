@@ -7,18 +7,35 @@ published_models <- function() papers_code("models.R")$published_models
 #' Defaults of this package are not always those of the papers whose models it has. `published()`
 #' gives the arguments that make a model the paper's, to be put into a call by [do.call()].
 #'
-#' Arguments that the tables below do not have are at the default, which is then the paper's. There
-#' is one exception: models `sinc`, `sinc_rj` and `boston` have proper priors of the variances. The
-#' paper's are improper; `sinc_printed` has them. Where a paper gives no number, or our copy of it
-#' lacks the number, the column `why` says so, and the value stands in for it. Damoulas and Girolami
-#' say only that hyperparameters "were set to uninformative values"; models by VB have the default,
-#' and `reproduce("damoulas2009", "table1_choices")` has errors by others.
+#' Quick start, for a reader of Luts and Ormerod (2014):
+#' ```
+#' published("luts2014")                      # the models of the paper, and their arguments
+#' arguments <- published("luts2014", "penalty")
+#' fit <- do.call(bsvm, c(list(factor(am) ~ wt + hp, quote(mtcars)), arguments))
+#' reproduce("luts2014")                      # the tables and figures of the paper
+#' ```
+#'
+#' @details
+#' In the tables below:
+#' * **model** is a name for the second argument, and the models that a row is for. `*_gibbs` are all
+#'   whose names end so.
+#' * **default** is what the argument is without the paper, as a value or in words.
+#' * **why** is where the paper says it: a section, equation or table of the paper, such as "B.4" of
+#'   its appendix B. If the paper gives no number, or our copy lacks it, this column says so, and the
+#'   value stands in for it.
+#'
+#' Arguments that the tables do not have are at the default, which is then the paper's. There are two
+#' exceptions:
+#' * Models `sinc`, `sinc_rj` and `boston` have proper priors of the variances. The paper's are
+#'   improper; `sinc_printed` has them.
+#' * Damoulas and Girolami say only that hyperparameters "were set to uninformative values". Models by
+#'   VB have the default, and `reproduce("damoulas2009", "table1_choices")` has errors by others.
 #'
 #' @param paper `"luts2014"` ([bsvm()]), `"wenzel2017"` ([gpsvm()]), `"damoulas2009"`
 #'   ([mkprobit()]), `"ouyang2008"` ([bark()], [klr()]) or `"vermaak2004"` ([seqkr()]).
 #' @param model The model of that paper, one of the first column of its table.
-#' @return A named list of arguments. Without `model` a data frame with the columns `paper`,
-#'   `model`, `fitter`, `argument`, `default`, `published`, `why`, of the paper or of all papers.
+#' @return With `model` a named list of arguments. Without `model` a data frame with the columns `paper`,
+#'   `model`, `fitter` (the function), `argument`, `default`, `published` (the paper's value) and `why`.
 #' @eval published_sections()
 #' @section Errors: `bayeskernel_error_argument`, which lists the papers, or the models of one.
 #' @references
