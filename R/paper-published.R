@@ -7,12 +7,14 @@ published_models <- function() papers_code("models.R")$published_models
 #' Defaults of this package are not always those of the papers whose models it has. `published()`
 #' gives the arguments that make a model the paper's, to be put into a call by [do.call()].
 #'
-#' Arguments that the tables below do not have are at the default, which is then the paper's. There
-#' is one exception: models `sinc`, `sinc_rj` and `boston` have proper priors of the variances. The
-#' paper's are improper; `sinc_printed` has them. Where a paper gives no number, or our copy of it
-#' lacks the number, the column `why` says so, and the value stands in for it. Damoulas and Girolami
-#' say only that hyperparameters "were set to uninformative values"; models by VB have the default,
-#' and `reproduce("damoulas2009", "table1_choices")` has errors by others.
+#' Arguments that the tables below do not have are at the default, which is then the paper's. The
+#' exceptions are `sinc`, `sinc_rj` and `boston`: they have proper priors of the variances and moves
+#' after the last row (`final_moves`). The paper's algorithm has neither; `sinc_printed` is as it.
+#'
+#' Where a paper gives no number, or our copy of it lacks the number, the column `why` says so, and
+#' the value stands in for it, or the default. Damoulas and Girolami say only that hyperparameters
+#' "were set to uninformative values"; models by VB have the default, and
+#' `reproduce("damoulas2009", "table1_choices")` has errors by others.
 #'
 #' @param paper `"luts2014"` ([bsvm()]), `"wenzel2017"` ([gpsvm()]), `"damoulas2009"`
 #'   ([mkprobit()]), `"ouyang2008"` ([bark()], [klr()]) or `"vermaak2004"` ([seqkr()]).
@@ -96,10 +98,16 @@ published_rows <- function(model, name) {
       default = mapply(function(entry, reason) {
         if (nzchar(reason[1L])) reason[1L] else default_text(from, entry)
       }, names(values), reasons),
-      published = vapply(values, deparse1, ""), why = vapply(reasons, `[`, "", 2L)
+      published = vapply(values, deparse1, ""), why = mapply(why_of, values, reasons)
     )
   })
   do.call(rbind, out)
+}
+
+# The reason of a value, by its name where values have their own, or of all.
+why_of <- function(value, reason) {
+  own <- match(deparse1(value), names(reason))
+  if (is.na(own)) reason[[2L]] else reason[[own]]
 }
 
 # The default of an argument, of a choice its first.
