@@ -26,8 +26,8 @@ published_models <- function() papers_code("models.R")$published_models
 #'
 #' Arguments that the tables do not have are at the default, which is then the paper's. There are two
 #' exceptions:
-#' * Models `sinc`, `sinc_rj` and `boston` have proper priors of the variances. The paper's are
-#'   improper; `sinc_printed` has them.
+#' * Models `sinc`, `sinc_rj` and `boston` have proper priors of the variances and moves after the
+#'   last row (`final_moves`). The paper's algorithm has neither; `sinc_printed` is as it.
 #' * Damoulas and Girolami say only that hyperparameters "were set to uninformative values". Models by
 #'   VB have the default, and `reproduce("damoulas2009", "table1_choices")` has errors by others.
 #'
@@ -113,10 +113,16 @@ published_rows <- function(model, name) {
       default = mapply(function(entry, reason) {
         if (nzchar(reason[1L])) reason[1L] else default_text(from, entry)
       }, names(values), reasons),
-      published = vapply(values, deparse1, ""), why = vapply(reasons, `[`, "", 2L)
+      published = vapply(values, deparse1, ""), why = mapply(why_of, values, reasons)
     )
   })
   do.call(rbind, out)
+}
+
+# The reason of a value, by its name where values have their own, or of all.
+why_of <- function(value, reason) {
+  own <- match(deparse1(value), names(reason))
+  if (is.na(own)) reason[[2L]] else reason[[own]]
 }
 
 # The default of an argument, of a choice its first.

@@ -21,7 +21,8 @@
 #' number is known where it prints a standard deviation over folds or trials. Where it prints none,
 #' a mean over repetitions has our standard deviation, over its number of repetitions. Folds and
 #' splits of one data set overlap, so their standard errors are those of the average over splits,
-#' not of a new sample. One run whose error is not known decides nothing.
+#' not of a new sample. One run whose error is not known decides nothing, nor does a number of
+#' something else, as of data of another size.
 #'
 #' @param paper,item A name of the list that `reproduce()` gives. Without `item` the items of that
 #'   paper are listed. `"table1"` is all of `"table1_heart"`, `"table1_german"` and so on, in a
@@ -44,15 +45,17 @@
 #'   list or of an item gives these counts, too.
 #'
 #'   With `item` a data frame of class `reproduction`: `quantity`, `paper`, `ours`, `mc_error` (its
-#'   Monte Carlo standard error, 0 where nothing is random), `verdict` and `note`. The verdict is
+#'   Monte Carlo standard error, 0 where nothing is random, printed as `se`), `verdict` and `note`.
+#'   The verdict is
 #'   `"agrees"`, `"better"`, `"worse"` or `"undecided"`, or `"differs"` where neither direction is
-#'   better. It is empty where the paper has no number, and `"not run"` where ours has none: the
-#'   note says why.
+#'   better. It is empty where the paper has no number and for seconds, which are of another
+#'   computer, and `"not run"` where ours has none: the note says why.
 #'
 #'   A claim in words, such as that one error is below another, is a bound, as `<0` of their
 #'   difference. The verdict is `"undecided"` where ours is within two standard errors of it, on
 #'   either side. Figures without printed numbers, such as boxplots, have claims alone. `plot()`
-#'   draws the figure. Without one it draws the numbers, with a panel for each unit.
+#'   draws the figure. Without one, and where stored results lack its fit, it draws the numbers,
+#'   with a panel for each unit.
 #' @section Errors: `bayeskernel_error_argument` for other names;
 #'   `bayeskernel_error_data` where data or a package is missing.
 #' @seealso [published()] for the arguments of each paper, [paper_data()] for its data sets. The
@@ -145,8 +148,9 @@ list_items <- function(paper) {
 
 # What a size is, in words; items whose sizes are the same have none.
 size_text <- function(about, size) {
-  if (size %in% names(about$sizes)) about$sizes[[size]] else "the same at both sizes"
+  if (size %in% names(about$sizes)) about$sizes[[size]] else same_sizes
 }
+same_sizes <- "the same at both sizes"
 
 # A row an item: how many of the paper's numbers and claims have each verdict.
 count_verdicts <- function(paper) {
@@ -191,7 +195,7 @@ lacking_lines <- function(needed) {
 
 # What the stored run took, or what the script expects.
 minutes_of <- function(about, stored, size) {
-  seconds <- stored$seconds[stored$size == size]
+  seconds <- stored$seconds[stored$size == size | is.null(about$sizes)]
   if (length(seconds)) signif(seconds[1L] / 60, 2) else about$minutes[[size]]
 }
 
@@ -276,16 +280,21 @@ compared <- function(result, printed, share = NA_real_) {
   table$verdict <- mapply(
     verdict, table$ours, table$mc_error, text("paper"), ifelse(is.na(se), "", se), text("better")
   )
+  # Seconds are of another computer, and p values of the printed means check the paper alone.
+  table$verdict[grepl("^(CPU )?seconds|^p of the printed means", table$quantity)] <- ""
+  # The paper's number is of something else, which the column says.
+  apart <- text("undecided")
+  table$verdict[nzchar(apart) & nzchar(table$verdict)] <- "undecided"
   table$verdict[!result$run] <- "not run"
   # Why they differ is said where they do.
   undecided <- table$verdict == "undecided"
   table$note[undecided] <- ifelse(
-    is.na(table$mc_error), "One run: its error is not known.",
-    ifelse(
-      bound, "Within two standard errors of the bound.",
-      "Two standard errors of the difference exceed the number."
-    )
+    bound, "Within two standard errors of the bound.",
+    "Two standard errors of the difference exceed the number."
   )[undecided]
+  unknown <- undecided & is.na(table$mc_error)
+  table$note[unknown] <- "One run: its error is not known."
+  table$note[undecided & nzchar(apart)] <- apart[undecided & nzchar(apart)]
   differ <- !table$verdict %in% c("", "agrees", "undecided")
   table$note[differ] <- ifelse(nzchar(text("note")), text("note"), "unexplained")[differ]
   none <- is.na(table$ours) & nzchar(text("paper"))
@@ -331,7 +340,8 @@ verdict <- function(ours, se_ours, paper, se, better) {
     over <- ours - as.numeric(substring(paper, 2L))
     if (abs(over) <= 2 * se_ours) return("undecided")
     if ((over < 0) == startsWith(paper, "<")) return("agrees")
-    return(if (nzchar(better) && (over < 0) == (better == "lower")) "better" else "worse")
+    if (!nzchar(better)) return("differs")
+    return(if ((over < 0) == (better == "lower")) "better" else "worse")
   }
   se <- if (nzchar(se)) as.numeric(se) else 0
   number <- as.numeric(paper)
@@ -410,12 +420,14 @@ print.reproduction_items <- function(x, ...) {
     print_line(paste0("reproduce(\"", paper, "\", item):"))
     print_columns(data.frame(
       item = own$item, title = own$title, quick = minutes(own$quick),
-      paper = minutes(own$paper_size), here = ifelse(own$ready, "yes", "no")
+      paper = ifelse(own$paper_runs == same_sizes, "same", minutes(own$paper_size)),
+      here = ifelse(own$ready, "yes", "no")
     ), "title")
     cat("\n")
   }
   print_line(paste(
-    "quick, paper: CPU time of these sizes. here: its data and packages are installed.",
+    "quick, paper: CPU time of these sizes, as stored or expected.",
+    "here: its data and packages are installed.",
     "More columns: where, quick_runs, paper_runs, data, packages."
   ))
   needed <- unlist(strsplit(c(x$data[!x$ready], x$packages[!x$ready]), ", "))
@@ -462,7 +474,7 @@ print.reproduction <- function(x, digits = 3, ...) {
   print_columns(data.frame(
     quantity = x$quantity, paper = attr(x, "printed"),
     ours = number_text(x$ours, x$mc_error, digits),
-    error = number_text(x$mc_error, x$mc_error, digits), verdict = x$verdict
+    se = number_text(x$mc_error, x$mc_error, digits), verdict = x$verdict
   ), "quantity")
   said <- c(x$note, remark_text(x))
   for (note in setdiff(said, "")) {
@@ -481,7 +493,9 @@ remark_text <- function(x) sub("^(.+)$", "Paper's number: \\1.", attr(x, "remark
 # Numbers as text, to the second digit of their standard error.
 number_text <- function(number, error, digits) {
   places <- rep_len(1 - floor(log10(signif(error, 2))), length(number))
-  out <- vapply(number, format, "", digits = digits, scientific = FALSE)
+  out <- vapply(number, function(x) {
+    format(x, digits = digits, scientific = !is.na(x) && x != 0 && abs(x) < 1e-6)
+  }, "")
   known <- which(is.finite(places) & !is.na(number))
   out[known] <- vapply(known, function(k) {
     sprintf("%.*f", max(places[k], 0), round(number[k], places[k]) + 0)

@@ -300,10 +300,12 @@ fold_scores <- function(data, machines, folds = contiguous_folds(nrow(data$x))) 
 
 inducing_of <- function(y) min(100L, floor(0.2 * length(y)))
 
-gp_machine <- function(model, change = list(), link = NULL) {
+# inducing: "all", or a function of the classes.
+gp_machine <- function(model, change = list(), link = NULL, inducing = inducing_of) {
   function(x, y, new) {
+    points <- if (is.function(inducing)) inducing(y) else inducing
     fit <- fit_as(
-      gpsvm, "wenzel2017", model, x, y, inducing = inducing_of(y), standardize = FALSE, seed = 1,
+      gpsvm, "wenzel2017", model, x, y, inducing = points, standardize = FALSE, seed = 1,
       change = change
     )
     # Without `link` the integral of the printed one, whose root is missing.

@@ -149,11 +149,11 @@ published_models <- list(
 
 published_reasons <- list(
   bsvm = list(
-    method = c("ep", "vb: the paper's algorithms; gibbs: those of its appendices"),
+    method = c("ep", "\"vb\"" = "the paper's algorithms", "\"gibbs\"" = "those of its appendices"),
     penalty = c("none", "section 3.1, example 1"),
     select = c("", "section 3.2"),
     missing = c("\"fail\"", "section 3.3"),
-    learning_rate = c("from the data", "the pseudo-likelihood as it is, as it were a likelihood"),
+    learning_rate = c("from the data", "the pseudo-likelihood, as if it were a likelihood"),
     "prior$beta_var" = c("(2.5 / s)^2",
       "\"to impose non-informativity\"; our copy lacks the number"),
     "prior$var_shape" = c("half t", "our copy lacks the number; 0.01 stands in for it"),
@@ -161,8 +161,8 @@ published_reasons <- list(
     "prior$rho" = c("", "section 4.4"),
     "prior$inclusion" = c("\"term\"", "each column has an indicator"),
     chains = c("", "one run; convergence is not checked"),
-    ndraws = c("", "of section 4; models with selection: of section 4.4"),
-    "control$warmup" = c("", "of section 4; models with selection: of section 4.4"),
+    ndraws = c("", "5000" = "section 4", "50000" = "section 4.4"),
+    "control$warmup" = c("", "5000" = "section 4", "50000" = "section 4.4"),
     "control$starts" = c("four, the best", "not said; here from all columns"),
     "control$polish" = c("", "probabilities are those of the variational optimum")
   ),
@@ -207,25 +207,24 @@ published_reasons <- list(
     "control$warmup" = c("by R-hat", "section 3.4: 2,000,000"),
     "control$thin" = c("by R-hat", "section 3.4: every 500th")
   ),
-  klr = list(until = c("", "a fixed number of sweeps; `rank` is one of 1, 2, 3")),
+  klr = list(until = c("", "a fixed number of sweeps, not given; `rank` is one of 1, 2, 3")),
   seqkr = list(
     kernel = c(
-      "rbf()", "width w = 1.6, Boston 5; not defined, and read as exp(-distance^2 / w^2)"
+      "rbf()", "rbf(1.6/sqrt(2))" = "width w = 1.6, not defined: read as exp(-distance^2 / w^2)",
+      "rbf(5/sqrt(2))" = "width 5, read as 1.6 is"
     ),
     moves = c(
-      "", paste(
-        "corrected: the paper's moves, whose printed weight is wrong;",
-        "printed: with that weight; rj: moves that mix better"
-      )
+      "", "\"corrected\"" = "the paper's moves, whose printed weight is wrong",
+      "\"printed\"" = "with the printed weight", "\"rj\"" = "moves that mix better"
     ),
     sweeps = c("", "one jump a row, as the paper has one move a row"),
     standardize = c("", "x and y as they are"),
-    "prior$lambda" = c("", "section 4.1, Boston section 4.2"),
+    "prior$lambda" = c("", "1" = "section 4.1", "5" = "section 4.2"),
     "prior$kmax" = c("", "section 4.1"),
     "prior$noise" = c("", "section 4.1: all 0, under which the posterior is improper"),
     "prior$coef" = c("", "section 4.1: all 0, as noise"),
     "control$ess" = c("", "resampling after every row"),
     "control$move_rate" = c("", "section 4.1: c"),
-    "control$final_moves" = c("", "none")
+    "control$final_moves" = c("", "the paper ends with the last row")
   )
 )

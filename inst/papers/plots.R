@@ -44,7 +44,8 @@ panels_of <- function(x, unit) {
     sign = ifelse(grepl("^[<>]", printed), substr(printed, 1L, 1L), ""),
     bound = suppressWarnings(as.numeric(sub("^[<>]", "", printed)))
   )
-  given <- !is.na(table$ours)
+  # A count of none says nothing without a number of the paper.
+  given <- !is.na(table$ours) & (table$ours != 0 | !is.na(table$bound))
   split(table[given, ], factor(kind[given], unique(kind[given])))
 }
 

@@ -32,7 +32,7 @@ test_that("a verdict weighs both errors and the last printed digit", {
   expect_identical(verdict(0.1, 0.04, "<0", "", "lower"), "worse")
   expect_identical(verdict(-0.1, 0.04, ">0", "", "higher"), "worse")
   expect_identical(verdict(0.7, 0, ">0.5", "", ""), "agrees")
-  expect_identical(verdict(0.4, 0, ">0.5", "", ""), "worse")
+  expect_identical(verdict(0.4, 0, ">0.5", "", ""), "differs")
   expect_identical(verdict(0.7, NA, ">0.5", "", ""), "undecided")
 })
 
@@ -167,9 +167,9 @@ test_that("an item gives the paper's numbers, ours, and verdicts", {
   expect_s3_class(x, "reproduction")
   expect_named(x, c("quantity", "paper", "ours", "mc_error", "verdict", "note"))
   # Table 1's example of the paper: error 0.0309 with 6.18 kernels.
-  expect_identical(x$paper, c(0.0309, 6.18))
-  expect_identical(x$verdict, c("undecided", "undecided"))
-  expect_match(x$note, "One run")
+  expect_identical(x$paper[1:2], c(0.0309, 6.18))
+  expect_identical(x$verdict, c("undecided", "undecided", "not run", "not run"))
+  expect_match(x$note[1:2], "One fit of another set")
   # The same by hand.
   set.seed(101)
   at <- seq(-10, 10, length.out = 50)
@@ -205,6 +205,12 @@ test_that("what differs has a note, or is said to be unexplained", {
   got <- compared(result, printed)
   expect_identical(got$verdict, c("worse", "worse", "agrees", ""))
   expect_identical(got$note, c("why", "unexplained", "", ""))
+  # A number of something else decides nothing, and seconds are of another computer.
+  printed$undecided <- c("other data", "", "other data")
+  result$quantity[2] <- printed$quantity[2] <- "seconds, b"
+  got <- compared(result, printed)
+  expect_identical(got$verdict, c("undecided", "", "undecided", ""))
+  expect_identical(got$note, c("other data", "", "other data", ""))
 })
 
 test_that("what the paper has alone is not run, and a ratio of two times has their error", {
@@ -349,16 +355,18 @@ test_that("the list of items prints titles and times, and the verdicts of all ar
   rows <- shown[3:(nrow(items) + 2)]
   expect_identical(sub(" .*", "", substring(rows, 2)), items$item)
   expect_true(all(mapply(grepl, items$title, rows, fixed = TRUE)))
-  expect_match(rows, "[0-9] (s|min|h) +[0-9.]+ (s|min|h) +(yes|no)$")
+  expect_match(rows, "[0-9] (s|min|h) +([0-9.]+ (s|min|h)|same) +(yes|no)$")
+  expect_identical(grepl(" same ", rows), items$paper_runs == "the same at both sizes")
+  expect_identical(items$quick[grepl(" same ", rows)], items$paper_size[grepl(" same ", rows)])
   expect_output(print(items["title"]), items$title[1], fixed = TRUE)
 
   counts <- reproduce("vermaak2004", size = "stored")
-  x <- reproduce("vermaak2004", "table1", size = "stored")
-  own <- counts[counts$item == "table1", ]
+  x <- reproduce("vermaak2004", "table1_printed", size = "stored")
+  own <- counts[counts$item == "table1_printed", ]
   expect_identical(own$agrees, sum(x$verdict == "agrees"))
   expect_identical(own$differs, sum(x$verdict == "differs"))
   # Its three numbers are compared again in other items, where they are not counted.
-  again <- counts[counts$item %in% c("table1_printed", "table1_rj"), ]
+  again <- counts[counts$item %in% c("table1", "table1_rj"), ]
   expect_true(all(again[c("agrees", "better", "worse", "differs", "undecided")] == 0))
   expect_identical(again$again, c(3L, 6L))
   expect_identical(summary(x), `rownames<-`(own, NULL))

@@ -31,7 +31,8 @@ draw <- function(raw) {
   for (name in c("SAVE", "klr")) {
     graphics::plot(
       raw[[name]], raw$y + stats::runif(length(raw$y), -0.1, 0.1), xlab = "direction",
-      ylab = "class", yaxt = "n", main = if (name == "klr") "klr()" else name, cex = 0.7
+      ylab = "class", yaxt = "n", main = if (name == "klr") "klr()" else name, cex = 0.7,
+      col = c("#0072B2", "#D55E00")[raw$y + 1], pch = c(1, 19)[raw$y + 1]
     )
     graphics::axis(2, 0:1)
   }

@@ -2,7 +2,7 @@
 
 about <- list(
   title = "sinc, error by particles", where = "Figure 1, left",
-  minutes = c(quick = 0.3, paper = 0.6),
+  minutes = c(quick = 0.05, paper = 0.6),
   sizes = c(
     quick = "10 of 25 sets; at most 500 of 1000 particles",
     paper = "25 sets; at most 1000 particles"

@@ -3,7 +3,7 @@
 
 about <- list(
   title = "Boston", where = "Table 2", data = "boston",
-  minutes = c(quick = 1, paper = 1.5), packages = "MASS",
+  minutes = c(quick = 0.13, paper = 1.5), packages = "MASS",
   sizes = c(quick = "5 of 10 divisions", paper = "10 divisions"),
   repetitions = c(quick = 5, paper = 10)
 )

@@ -49,8 +49,9 @@ run <- function() {
   if (size != "tiny") {
     out <- both(out, averaged(cbind(
       "error, 100 points" = rows$kmeans[, "100"],
-      "error, 15 points minus 100" =
-        rows$kmeans[, "15"] - rows$kmeans[, "100"],
+      "error, 5 points minus 100" = rows$kmeans[, "5"] - rows$kmeans[, "100"],
+      "error, 10 points minus 100" = rows$kmeans[, "10"] - rows$kmeans[, "100"],
+      "error, 15 points minus 100" = rows$kmeans[, "15"] - rows$kmeans[, "100"],
       "seconds, 15 points" = seconds[["kmeans 15"]],
       "seconds, 100 points" = seconds[["kmeans 100"]]
     )))
