@@ -56,8 +56,8 @@ varied_names <- function(x, slopes = TRUE) {
   }
 }
 
-# Where curves of a variable end: of 1000 rows or more at its 1 % and 99 % quantiles, as few rows that
-# are far out would make all others look alike.
+# Where curves of a variable end: of 1000 rows or more at its 1 % and 99 % quantiles, as few rows
+# that are far out would make all others look alike.
 curve_ends <- function(v) {
   v <- v[!is.na(v)]
   ends <- if (length(v) >= 1000L) stats::quantile(v, c(0.01, 0.99), names = FALSE) else range(v)

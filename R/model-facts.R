@@ -567,7 +567,7 @@ many_predictors_hint <- function(object) {
     sprintf("%d predictors are many for %.0f rows: see \"Many predictors\" in ?klr.", p, object$n)
   } else if (inherits(object, "seqkr") && p > 5L) {
     sprintf(
-      "Credible intervals with %d predictors are too narrow: see \"Limits of the model\" in ?seqkr.", p
+      "Credible intervals with %d predictors are too narrow: \"Limits of the model\" in ?seqkr.", p
     )
   }
 }

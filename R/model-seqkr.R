@@ -55,8 +55,8 @@
 #'   gamma, see [seqkr_prior()].
 #'
 #' @section Precision: With wide kernels the columns of centers are almost equal and their
-#'   coefficients large. Where double precision loses their differences, sums of products are kept to
-#'   twice as many digits, which costs time. For more than 100
+#'   coefficients large. Where double precision loses their differences, sums of products are kept
+#'   to twice as many digits, which costs time. For more than 100
 #'   candidates of a matrix `grid`, or once `grid_max` is reached, the coefficients are shrunk a
 #'   little instead.
 #'

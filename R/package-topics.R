@@ -46,7 +46,7 @@
 #'   [logLik()][logLik.bayeskernel_fit], and an evidence, see [log_evidence()]. For small models
 #'   `print()` reports a check by importance sampling. If EP does not converge, a warning is issued
 #'   and the `"vb"` fit is returned. Limits of [bkm()] with random intercepts differ from the
-#'   sampler's by 2 % of the length of the interval or less, its Monte Carlo error included.
+#'   sampler's by 3 % of the length of the interval or less, its Monte Carlo error included.
 #'
 #' @section Variational Bayes in bkm() and bsvm(): `"vb"` treats coefficients and variances as
 #'   independent. Its standard deviations are too small with learned variances, and inclusion
