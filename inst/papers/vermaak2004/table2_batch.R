@@ -3,7 +3,7 @@
 
 about <- list(
   title = "Boston, batch methods", where = "Table 2", data = "boston",
-  minutes = c(quick = 0.3, paper = 0.5), packages = c("MASS", "kernlab"),
+  minutes = c(quick = 0.16, paper = 0.5), packages = c("MASS", "kernlab"),
   sizes = c(quick = "5 of 10 divisions", paper = "10 divisions")
 )
 

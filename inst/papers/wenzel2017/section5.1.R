@@ -4,7 +4,7 @@ about <- list(
   title = "ECM with all rows", where = "Section 5.1",
   data = c("breast_cancer", "flare_solar", "heart", "diabetis", "german"),
   minutes = c(quick = 1, paper = 3),
-  sizes = c(quick = "ten folds; Diabetes and German: three", paper = "ten folds")
+  sizes = c(quick = "10 folds; Diabetes and German: 3 of 10 folds", paper = "10 folds")
 )
 
 run <- function() {
