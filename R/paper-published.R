@@ -17,25 +17,27 @@ published_models <- function() papers_code("models.R")$published_models
 #'
 #' @details
 #' In the tables below:
-#' * **model** is a name for the second argument, and the models that a row is for. `*_gibbs` are all
-#'   whose names end so.
+#' * **model** is a name for the second argument, and the models that a row is for. `*_gibbs` are
+#'   all whose names end so.
 #' * **default** is what the argument is without the paper, as a value or in words.
-#' * **why** is where the paper says it: a section, equation or table of the paper, such as "B.4" of
-#'   its appendix B. If the paper gives no number, or our copy lacks it, this column says so, and the
-#'   value stands in for it.
+#' * **why** is where the paper says it: a section, equation or table of the paper, such as "B.4"
+#'   of its appendix B. If the paper gives no number, or our copy lacks it, this column says so,
+#'   and the value stands in for it.
 #'
-#' Arguments that the tables do not have are at the default, which is then the paper's. There are two
-#' exceptions:
+#' Arguments that the tables do not have are at the default, which is then the paper's. There are
+#' two exceptions:
 #' * Models `sinc`, `sinc_rj` and `boston` have proper priors of the variances and moves after the
 #'   last row (`final_moves`). The paper's algorithm has neither; `sinc_printed` is as it.
-#' * Damoulas and Girolami say only that hyperparameters "were set to uninformative values". Models by
-#'   VB have the default, and `reproduce("damoulas2009", "table1_choices")` has errors by others.
+#' * Damoulas and Girolami say only that hyperparameters "were set to uninformative values".
+#'   Models by VB have the default, and `reproduce("damoulas2009", "table1_choices")` has errors
+#'   by others.
 #'
 #' @param paper `"luts2014"` ([bsvm()]), `"wenzel2017"` ([gpsvm()]), `"damoulas2009"`
 #'   ([mkprobit()]), `"ouyang2008"` ([bark()], [klr()]) or `"vermaak2004"` ([seqkr()]).
 #' @param model The model of that paper, one of the first column of its table.
-#' @return With `model` a named list of arguments. Without `model` a data frame with the columns `paper`,
-#'   `model`, `fitter` (the function), `argument`, `default`, `published` (the paper's value) and `why`.
+#' @return With `model` a named list of arguments. Without `model` a data frame with the columns
+#'   `paper`, `model`, `fitter` (the function), `argument`, `default`, `published` (the paper's
+#'   value) and `why`.
 #' @eval published_sections()
 #' @section Errors: `bayeskernel_error_argument`, which lists the papers, or the models of one.
 #' @references

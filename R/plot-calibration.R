@@ -59,7 +59,9 @@ judged_title <- function(x, newdata, link = NULL) {
   }
 }
 
-calibration_title <- function(x, newdata, link) paste0("Calibration", judged_title(x, newdata, link))
+calibration_title <- function(x, newdata, link) {
+  paste0("Calibration", judged_title(x, newdata, link))
+}
 
 # What the probability is of.
 fitted_label <- function(x) {
@@ -72,7 +74,8 @@ draw_calibration <- function(x, data, newdata, link, level, main) {
   two <- length(x$levels) == 2L
   plot_calibration(
     data, main = main_title(main, calibration_title(x, newdata, link)),
-    xlab = fitted_label(x), ylab = if (two) "Observed frequency" else "Frequency of being right", level = level
+    xlab = fitted_label(x), ylab = if (two) "Observed frequency" else "Frequency of being right",
+    level = level
   )
 }
 

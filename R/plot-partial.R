@@ -97,8 +97,9 @@ draw_partial <- function(x, data, level, main) {
 # What partial dependence is drawn from.
 # groups: those of random effects, by check_re_form(); all rows are of one new group.
 # Returns a list: `names` of the predictors that may change; `few`, which have few values; `rows`,
-#   values inside the curve; `cut`, whether some are outside of one; `strength()`, how much each matters, named; `curve(name)`, a data frame with `value`, for more
-#   than two classes `class`, `fit`, `lwr`, `upr`.
+#   values inside the curve; `cut`, whether some are outside of one; `strength()`, how much each
+#   matters, named; `curve(name)`, a data frame with `value`, for more than two classes `class`,
+#   `fit`, `lwr`, `upr`.
 partial_source <- function(x, newdata, threads, groups, level) {
   data <- partial_data(x, newdata)
   if (groups == "new") data[group_variables(x$design)] <- "a new group"

@@ -358,7 +358,8 @@ calibration_picture <- function(x) {
 }
 
 has_fitted <- function(x) {
-  !is.null(x$y) && (!is.null(x$fitted) || is_linear(x) || (inherits(x, "mkprobit") && keeps_rows(x)))
+  !is.null(x$y) &&
+    (!is.null(x$fitted) || is_linear(x) || (inherits(x, "mkprobit") && keeps_rows(x)))
 }
 
 partial_picture <- function(x) {

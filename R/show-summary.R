@@ -201,7 +201,8 @@ print_head <- function(x) {
   how <- sub(", [0-9]+ pass.*", "", x$facts$Posterior %||% "")
   title <- paste(c(x$facts$title, if (nzchar(how)) how), collapse = ", ")
   groups <- if (length(x$facts$Groups)) paste("groups:", paste(x$facts$Groups, collapse = ", "))
-  rows <- paste(c(x$facts$Rows, groups, if (length(x$link)) paste("link:", x$link)), collapse = "; ")
+  link <- if (length(x$link)) paste("link:", x$link)
+  rows <- paste(c(x$facts$Rows, groups, link), collapse = "; ")
   print_header(title, x$call, lines = 2L)
   print_facts(list(Rows = rows), "\n")
 }

@@ -34,13 +34,13 @@
 #'   is 0, unless `by` is a number. Noise below some 1e-4 of the standard deviation of the response
 #'   is overestimated.
 #'
-#' @section Learning: Open length-scales maximize the bound of variational Bayes times a log-normal
-#'   density. Its center is the median distance of the rows, and its standard deviation is 2 on the
-#'   log scale. Those of one `rbf(ard = TRUE)` are held near each other, the more so the more
-#'   variables there are for the rows. The search begins at the best of eight length-scales, from 2 to 1/64 times that
-#'   distance, so that it finds a season in a long series. With more than 10,000 rows a sample of
-#'   that many is used, of whole groups. Entries
-#'   of the projection of `rbf(rank = )` have a normal density with standard deviation 2. All are
+#' @section Learning: Open length-scales maximize the bound of variational Bayes times a
+#'   log-normal density. Its center is the median distance of the rows, and its standard deviation
+#'   is 2 on the log scale. Those of one `rbf(ard = TRUE)` are held near each other, the more so
+#'   the more variables there are for the rows. The search begins at the best of eight
+#'   length-scales, from 2 to 1/64 times that distance, so that it finds a season in a long
+#'   series. With more than 10,000 rows a sample of that many is used, of whole groups. Entries of
+#'   the projection of `rbf(rank = )` have a normal density with standard deviation 2. All are
 #'   estimates: their uncertainty is not in the intervals.
 #'
 #' @section Many rows: For rows in a [row_source()], or when the columns would take more than 1e8

@@ -31,7 +31,9 @@ score_split <- function(set, spaces, class, n, split) {
     list(
       sum = predict(mkprobit(known, y, seed = 1), new, type = "prob"),
       "sum, learned weights" = predict(learned, new, type = "prob"),
-      "product of classifiers" = predict(combine_classifiers(fits, rule = "product"), new, type = "prob"),
+      "product of classifiers" = predict(
+        combine_classifiers(fits, rule = "product"), new, type = "prob"
+      ),
       "one table" = predict(one, together(new), type = "prob")
     ),
     Map(function(fit, x) predict(fit, x, type = "prob"), fits, new)

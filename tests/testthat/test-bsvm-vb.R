@@ -273,7 +273,8 @@ test_that("more predictors than rows: the fit of the dense algebra", {
   n <- 15
   x <- matrix(rnorm(n * 40), n)
   y <- sign(x[, 1] - x[, 2] + rnorm(n))
-  fit <- vb(x, y, standardize = FALSE, prior = bsvm_prior(100, var_shape = 1, var_rate = 1), tol = 1e-13)
+  prior <- bsvm_prior(100, var_shape = 1, var_rate = 1)
+  fit <- vb(x, y, standardize = FALSE, prior = prior, tol = 1e-13)
   problem <- svm_problem(
     cbind(1, x), y, P0 = c(0.01, numeric(40)),
     blocks = list(list(at = matrix(2:41), type = "iid", A = 1, B = 1))

@@ -476,7 +476,7 @@ test_that("smooths by a variable have titles in words", {
   expect_identical(levels(ggplot2::autoplot(fit, "smooth")$data$term), titles)
 })
 
-test_that("random effects are named as in ranef() or as terms, and traces show what summary() does", {
+test_that("random effects have the names of ranef() or terms, traces are of what summary() shows", {
   set.seed(6)
   d <- data.frame(x = rnorm(80), g = gl(8, 10), h = gl(4, 1, 80))
   d$y <- rnorm(8)[d$g] + d$x + rnorm(80)
