@@ -49,7 +49,7 @@ compare_terms.bayeskernel_fit <- function(object, terms = NULL, seed = 1, ...) {
   check_whole(object, ...)
   home <- parent.frame()
   need_formula(object)
-  refuse_pseudo(object, "leave-one-out log score")
+  refuse_pseudo(object, "likelihood, so no leave-one-out log score")
   need_rows(object, "compare_terms()")
   formulas <- formulas_without(object)
   if (length(formulas) == 0L) {

@@ -333,6 +333,7 @@ label_codes <- function(y) {
       column = "y", found = 0L, expected = 1L
     )
   }
+  check_no_missing(y, "y")
   check_labels_there(y, "y", what = "Argument")
   levels <- declared_levels(y)
   if (is.null(levels)) {

@@ -256,7 +256,9 @@ log_lik.bayeskernel_fit <- function(object, newdata = NULL, y = NULL,
 loo.bayeskernel_fit <- function(x, ..., seed = NULL) {
   check_whole(x)
   if (is.null(fit_quality(x)$loo) || !is.null(x$units)) {
-    refuse_pseudo(x, paste0("leave-one-out log score", if (!is.null(x$units)) " of counts"))
+    refuse_pseudo(x, paste0(
+      "likelihood, so no leave-one-out log score", if (!is.null(x$units)) " of counts"
+    ))
   }
   need_rows(x, "loo()")
   if (!is.null(x$loo)) {

@@ -672,7 +672,7 @@ prior_vector <- function(x, name, positive) {
       kind = "prior"
     )
   }
-  as.double(x)
+  stats::setNames(as.double(x), names(x))
 }
 
 prior_scale <- function(x, name) {
@@ -754,6 +754,18 @@ resolve_prior <- function(prior, p, columns = NULL) {
         found = given, expected = p
       )
     }
+    # Names that are given say which is which.
+    named <- names(prior[[name]])
+    if (is.null(named) || is.null(columns)) next
+    if (!setequal(named, columns)) {
+      bk_abort(
+        "prior", sprintf("Argument `%s` of %s() names other columns.", name, class(prior)[1]),
+        paste("Found:", list_some(named)), paste("Fixed columns:", list_some(columns)),
+        "Without names: one value for all, or one per fixed column.", column = name,
+        found = named, expected = columns
+      )
+    }
+    prior[[name]] <- unname(prior[[name]][columns])
   }
   list(beta_var = rep_len(prior$beta_var, p), beta_mean = rep_len(prior$beta_mean, p))
 }

@@ -220,6 +220,12 @@ relevant_fact <- function(object) {
   )
 }
 
+# Exactly equal are only those of the start.
+has_start_weights <- function(object) {
+  mean <- object$weights_table$mean
+  object$learned && is.null(object$draws) && all(mean == mean[1L])
+}
+
 weights_fact <- function(object) {
   table <- object$weights_table
   spread <- ifelse(
@@ -227,10 +233,7 @@ weights_fact <- function(object) {
   )
   heavy <- !is.null(object$draws) && !has_mean(object)
   middle <- if (heavy) table$median %||% table$mean else table$mean
-  # Exactly equal are only those of the start.
-  if (object$learned && is.null(object$draws) && all(middle == middle[1])) {
-    return("equal: learned weights were no better in folds")
-  }
+  if (has_start_weights(object)) return("equal: learned weights were no better in folds")
   shown <- utils::head(paste0(table$space, " ", format(middle, digits = 3), spread), 8L)
   paste0(
     if (object$learned) "learned: " else "held: ", if (heavy) "medians ",

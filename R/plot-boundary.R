@@ -113,7 +113,7 @@ draw_boundary <- function(x, data, main) {
   if (key) {
     rows <- !many & rep(nrow(points$at) > 0L, 2L)
     key_above(
-      c(levels[rows], if (any(wrong)) wrong_rows(points)), pch = 21, pt.lwd = 1.3,
+      c(levels[rows], if (any(wrong)) wrong_rows(points, held)), pch = 21, pt.lwd = 1.3,
       col = c(rep("white", sum(rows)), if (any(wrong)) "black"),
       pt.bg = c(point_colours(1:2, colours)[rows], if (any(wrong)) NA)
     )
@@ -124,9 +124,13 @@ boundary_note <- function(few) {
   paste0("dashed: sd of the latent value", if (few) ", +: inducing points")
 }
 
-wrong_rows <- function(points) {
+# `held`: what other predictors are at in the map, where there are some. Classes of rows are by all.
+wrong_rows <- function(points, held) {
   wrong <- points$wrong[!is.na(points$wrong)]
-  sprintf("misclassified, %d of %d", sum(wrong), length(wrong))
+  sprintf(
+    "misclassified%s, %d of %d", if (is.null(held)) "" else " by all predictors", sum(wrong),
+    length(wrong)
+  )
 }
 
 # The name of each class in the middle of where it is the most probable, on white.

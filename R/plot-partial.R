@@ -132,10 +132,10 @@ partial_source <- function(x, newdata, threads, groups, level) {
     names = names, few = vapply(data[names], few_values, NA),
     rows = Map(function(v, grid) {
       v <- v[spread_over(length(v), 200L)]
-      if (is.numeric(v)) v[v >= grid[1] & v <= grid[length(grid)]] else v
+      if (is.numeric(v)) v[which(v >= grid[1] & v <= grid[length(grid)])] else v
     }, data[names], grids),
     cut = any(vapply(names, function(name) {
-      is.numeric(data[[name]]) && max(data[[name]]) > max(grids[[name]])
+      is.numeric(data[[name]]) && max(data[[name]], na.rm = TRUE) > max(grids[[name]])
     }, NA)),
     strength = function() {
       names <- likely_names(x, rows, names, threads, groups)
@@ -165,11 +165,34 @@ partial_source <- function(x, newdata, threads, groups, level) {
       if (!sampled) at <- spread_over(length(at), min(60, max(20, cells %/% length(knots))))
       all <- read(seq_len(nrow(rows)), seq_along(values))
       band <- if (!drawn) if (sampled) all else read(at, knots)
-      data_curve(
-        x, all, band, values, list(rows = at, knots = knots), threads, level,
-        if (groups == "as given") finest_groups(all)
+      structure(
+        data_curve(x, all, band, values, list(rows = at, knots = knots), threads, level),
+        lines = group_lines(x, rows, name, values, groups, threads)
       )
     }
+  )
+}
+
+# The curve of each known group, an average over the same rows for all, so that groups differ by
+# their effects alone. NULL without groups, for levels, and for more than two classes.
+group_lines <- function(x, rows, name, values, groups, threads) {
+  by <- intersect(group_variables(x$design), names(rows))
+  if (groups != "as given" || length(by) == 0L || !is.numeric(values) || length(x$levels) > 2L) {
+    return(NULL)
+  }
+  known <- unique(rows[by])
+  base <- rows[spread_over(nrow(rows), 10L), , drop = FALSE]
+  cell <- expand.grid(
+    row = seq_len(nrow(base)), group = seq_len(nrow(known)),
+    value = values[spread_over(length(values), 21L)]
+  )
+  all <- base[cell$row, , drop = FALSE]
+  all[by] <- known[cell$group, , drop = FALSE]
+  all[[name]] <- cell$value
+  all <- new_rows(x, all, groups, named = TRUE)
+  stats::aggregate(
+    list(fit = drop(predicted_values(x, all, threads))),
+    list(value = cell$value, group = finest_groups(all)), mean
   )
 }
 
@@ -201,7 +224,7 @@ average_rows <- function(values, count) {
 # rows, few: of all values and rows, and of those of the band, which `at` counts: `rows`, `knots`;
 # `few` is NULL where draws give the average, too, as that of all draws takes long.
 # groups: of the rows, for the attribute `lines`, a curve of each; or NULL.
-data_curve <- function(x, rows, few, values, at, threads, level, groups = NULL) {
+data_curve <- function(x, rows, few, values, at, threads, level) {
   count <- length(values)
   knots <- at$knots
   most <- if (length(x$levels) > 2L) 300L else 600L
@@ -224,11 +247,7 @@ data_curve <- function(x, rows, few, values, at, threads, level, groups = NULL) 
     }
     curve_table(x, values, unname(fit[, k]), band, k)
   })
-  out <- do.call(rbind, parts)
-  if (is.null(groups) || ncol(fit) > 1L || !is.numeric(values)) return(out)
-  at <- rep(values, each = nrow(each) / count)
-  lines <- stats::aggregate(list(fit = drop(each)), list(value = at, group = groups), mean)
-  structure(out, lines = lines)
+  do.call(rbind, parts)
 }
 
 # How far the ends of a band are from its curve at all of `count` places, from those at some.
@@ -242,7 +261,7 @@ band_between <- function(ends, knots, count) {
 # Lines that are many are faint.
 line_alpha <- function(lines) max(0.12, min(0.4, 8 / length(unique(lines$group))))
 
-# Names of the groups of the random term of most columns, by row; NULL without one.
+# Names of the groups of the random term of most columns, by row.
 finest_groups <- function(rows) {
   width <- vapply(rows$random, function(term) ncol(term$z), 1L)
   rows$random[which.max(width)][1L][[1L]]$name

@@ -38,6 +38,11 @@ quantile_residuals <- function(x, newdata, y) {
     p <- stats::fitted(x)
     size <- round(stats::weights(x))
     y <- round(size * (p + stats::residuals(x)))
+  } else if (are_counts(x) && (is.null(y) || is.matrix(y))) {
+    counts <- new_counts(x, newdata, y)
+    p <- prediction(x, newdata, "prob", NULL)[, x$levels[2L]]
+    size <- rowSums(counts)
+    y <- counts[, 1L]
   } else {
     rows <- judged_rows(x, newdata, y, NULL)
     p <- rows$probability

@@ -87,7 +87,7 @@
 #' * `"scales"`: kernel scales of the predictors, median, quartiles and intervals.
 #' * `"weights"`: of kernels: mean and limits, of draws the quartiles, of subsets probabilities.
 #' * `"projection"`: rows in the learned directions; of one direction their probabilities along it.
-#' @return What is drawn, invisibly, as from [plot_data()].
+#' @return What is drawn, invisibly, as from [plot_data()], without the curves of single groups.
 #' @section Errors: `bayeskernel_error_argument` for a type that does not apply
 #'   to the fit, with the reason and those that do; for unknown
 #'   `pars`. `bayeskernel_error_response` for labels that the fit does not know.

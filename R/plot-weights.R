@@ -61,6 +61,8 @@ weight_label <- function(x) {
 weights_title <- function(x, level) {
   if (!x$learned) {
     "Given, not learned"
+  } else if (has_start_weights(x)) {
+    "Equal: learned weights were no better in folds"
   } else if (x$combine == "binary" || anyNA(kernel_weights(x)$lower)) {
     "Learned from the data"
   } else {

@@ -108,7 +108,7 @@ refuse_data <- function(e) {
   if (inherits(e, "bayeskernel_error")) stop(e)
   bk_abort(
     "argument", "Argument `data` cannot be computed.", conditionMessage(e),
-    "In update() give the data: update(fit, data = ).", column = "data"
+    "If they were removed after the fit: update(fit, data = ).", column = "data"
   )
 }
 

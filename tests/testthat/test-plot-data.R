@@ -374,7 +374,7 @@ test_that("plots have the level of summary(), and `level` sets it in every type 
   expect_bk_error(plot(linear, "coef", level = 95), "argument", "level")
 })
 
-test_that("known groups are lines of their own rows, whose average is the curve", {
+test_that("known groups are lines whose average is the curve", {
   set.seed(4)
   rows <- data.frame(x = rep(0:9, 8), g = gl(8, 10))
   rows$y <- rnorm(8, 1)[rows$g] * rows$x + rnorm(80)
@@ -384,7 +384,9 @@ test_that("known groups are lines of their own rows, whose average is the curve"
   at <- data.frame(x = lines$value, g = lines$group)
   expect_equal(lines$fit, unname(predict(fit, at)))
   curve <- plot_data(fit, "partial", re.form = NULL, threads = 1)
-  expect_equal(tapply(lines$fit, lines$value, mean), curve$fit, ignore_attr = TRUE)
+  mean <- tapply(lines$fit, lines$value, mean)
+  there <- match(sort(unique(lines$value)), curve$value)
+  expect_equal(mean, curve$fit[there], ignore_attr = TRUE)
   expect_null(attr(partial_table(fit, NULL, "x", 1L), "lines"))
   typical <- plot_data(fit, "partial", threads = 1)
   expect_equal(typical$fit, unname(predict(fit, data.frame(x = typical$value), re.form = NA)))
@@ -504,4 +506,40 @@ test_that("random effects have the names of ranef() or terms, traces are of what
 test_that("`by` of a partial plot is answered with exposure()", {
   fit <- bkm(Sepal.Length ~ Petal.Length + Species, iris, threads = 1)
   expect_bk_error(plot(fit, "partial", by = "Species"), "argument", "exposure")
+})
+
+test_that("partial plots take rows with missing numbers", {
+  fit <- bkm(Ozone ~ Wind + Solar.R, airquality, missing = "model", na.action = na.omit)
+  curve <- plot_data(fit, "partial")
+  expect_setequal(curve$predictor, c("Wind", "Solar.R"))
+  expect_true(all(is.finite(curve$fit)))
+  pdf(NULL)
+  on.exit(dev.off())
+  expect_no_error(plot(fit))
+})
+
+test_that("residuals of new counts are of the counts", {
+  set.seed(1)
+  d <- data.frame(x = rnorm(60), size = 30)
+  d$yes <- rbinom(60, d$size, plogis(d$x + rnorm(60, sd = 1.5)))
+  fit <- bkm(cbind(yes, size - yes) ~ x, d)
+  own <- plot_data(fit, "residuals")
+  new <- plot_data(fit, "residuals", newdata = d)
+  expect_equal(new[c("fit", "residual")], own[c("fit", "residual")], tolerance = 1e-6)
+  # What the fit does not know is seen in both.
+  expect_gt(sd(own$standardized), 1.5)
+  expect_gt(sd(new$standardized), 1.5)
+})
+
+test_that("curves of known groups differ by their effects alone", {
+  set.seed(2)
+  d <- data.frame(x = rnorm(200), z = rnorm(200), g = gl(20, 10))
+  d$y <- d$x + 5 * d$z + rnorm(20, sd = 0.1)[d$g] + rnorm(200, sd = 0.1)
+  fit <- bkm(y ~ x + z + (1 | g), d)
+  lines <- attr(partial_table(fit, NULL, "x", 1L, NULL), "lines")
+  at <- lines[lines$value == lines$value[1], ]
+  effects <- ranef(fit)$g
+  expect_equal(
+    at$fit - mean(at$fit), effects[at$group, 1] - mean(effects[at$group, 1]), tolerance = 1e-6
+  )
 })

@@ -119,3 +119,13 @@ test_that("a prior prints its distributions, and messages name the cure", {
     wishart_prior(bsvm_prior(cov_df = 1), 2, "the 2 effects of `patient`")
   })
 })
+
+test_that("names of the values of a prior say which column they are of", {
+  one <- bkm(mpg ~ wt + hp, mtcars, prior = bkm_prior(beta_var = c(100, 0.01, 4)))
+  named <- c(hp = 4, "(Intercept)" = 100, wt = 0.01)
+  expect_equal(coef(bkm(mpg ~ wt + hp, mtcars, prior = bkm_prior(beta_var = named))), coef(one))
+  expect_error(
+    bkm(mpg ~ wt + hp, mtcars, prior = bkm_prior(beta_var = c(wt = 1))), "names other columns|wrong",
+    class = "bayeskernel_error_prior"
+  )
+})
