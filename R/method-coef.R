@@ -85,7 +85,11 @@ confint.bayeskernel_fit <- function(object, parm, level = 0.95, type = NULL, ...
   if (missing(parm)) return(out[is.na(table$group), , drop = FALSE])
   known <- if (is.numeric(parm)) seq_len(nrow(out)) else rownames(out)
   if (!is.atomic(parm) || !all(parm %in% known)) {
-    abort_argument(parm, "parm", paste("some of", list_some(quoted(rownames(out)))))
+    abort_argument(parm, "parm", paste0(
+      "some of ", list_some(quoted(rownames(out))), if (has_groups(object)) {
+        "; variance components: tidy(fit, effects = \"ran_pars\", conf.int = TRUE)"
+      }
+    ))
   }
   out[parm, , drop = FALSE]
 }

@@ -87,18 +87,31 @@ draw_residuals <- function(x, data, newdata, main) {
 
 qq_data <- function(x, newdata, y) {
   z <- sort(residual_data(x, newdata, y)$standardized)
-  data.frame(normal = stats::qnorm(stats::ppoints(length(z))), standardized = z)
+  n <- length(z)
+  # Where 95 % of each order statistic of n independent normal numbers are.
+  end <- function(p) stats::qnorm(stats::qbeta(p, seq_len(n), rev(seq_len(n))))
+  data.frame(
+    normal = stats::qnorm(stats::ppoints(n)), standardized = z, lower = end(0.025),
+    upper = end(0.975)
+  )
 }
 
-qq_title <- function(x) paste0("Quantiles of ", tolower(residual_name(x)), "s")
+qq_title <- function(x, newdata) {
+  rows <- if (!is_regression(x)) judged_title(x, newdata)
+  paste0("Quantiles of ", tolower(residual_name(x)), "s", rows)
+}
 
-draw_qq <- function(x, data, main) {
+draw_qq <- function(x, data, newdata, main) {
   old <- bk_look()
   on.exit(graphics::par(old))
   bk_panel(
-    range(data$normal), range(data$standardized), "Normal quantile", residual_name(x),
-    main_title(main, qq_title(x))
+    range(data$normal), range(data[-1L]), "Normal quantile", residual_name(x),
+    main_title(main, qq_title(x, newdata))
   )
+  graphics::polygon(
+    c(data$normal, rev(data$normal)), c(data$lower, rev(data$upper)), col = "grey92", border = NA
+  )
+  bk_note("gray: 95 % if the model is right")
   graphics::abline(0, 1, col = muted[["line"]], lty = 2)
   graphics::points(data$normal, data$standardized, pch = 19, cex = 0.6, col = bk_colours[["blue"]])
 }
@@ -154,11 +167,12 @@ gg_residuals <- function(x, data, newdata) {
     )
 }
 
-gg_qq <- function(x, data) {
+gg_qq <- function(x, data, newdata) {
   gg_start(
-    data, aes_of(x = "normal", y = "standardized"), qq_title(x), "Normal quantile",
-    residual_name(x)
-  ) + ggplot2::geom_abline(linetype = 2, color = muted[["line"]]) +
+    data, aes_of(x = "normal", y = "standardized"), qq_title(x, newdata), "Normal quantile",
+    residual_name(x), "gray: 95 % if the model is right"
+  ) + ggplot2::geom_ribbon(aes_of(ymin = "lower", ymax = "upper"), fill = "grey92") +
+    ggplot2::geom_abline(linetype = 2, color = muted[["line"]]) +
     ggplot2::geom_point(color = bk_colours[["blue"]], size = 0.9)
 }
 

@@ -160,10 +160,11 @@ coverage_once <- function(seed, family, n = 300, groups = 30) {
   )
   curve <- function(x) 1.5 * sin(2 * x)
   f <- curve(data$x) + 0.5 * data$z + u[data$g]
+  to <- switch(family, gaussian = identity, logit = stats::plogis, probit = stats::pnorm)
   data$y <- if (family == "gaussian") {
     f + stats::rnorm(n, sd = 0.7)
   } else {
-    stats::rbinom(n, 1, stats::pnorm(f))
+    stats::rbinom(n, 1, to(f))
   }
   fit <- quietly(bayeskernel::bkm(y ~ gp(x) + z + (1 | g), data, family = family))
   inside <- function(value, limits) {
@@ -180,7 +181,6 @@ coverage_once <- function(seed, family, n = 300, groups = 30) {
   value <- curve(new$x) + stats::rnorm(3 * groups)
   unseen <- predict(fit, new, "link", interval = "credible", level = 0.9)[, c("lwr", "upr")]
   # Intervals of probabilities have the limits of those of f.
-  to <- if (family == "gaussian") identity else stats::pnorm
   c(
     coefficient = inside(0.5, stats::confint(fit, "z", level = 0.9)),
     curve = inside(curve(places$x), at[, c("lwr", "upr"), drop = FALSE]),

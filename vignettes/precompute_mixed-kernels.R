@@ -20,7 +20,7 @@ run_tables(list(
     as_table(compare_machines(toenail_machines(), toenail_cases(splits))$mean, splits)
   },
   cover = function() {
-    as_table(t(vapply(c(probit = "probit", gaussian = "gaussian"), function(family) {
+    as_table(t(vapply(c(logit = "logit", probit = "probit", gaussian = "gaussian"), function(family) {
       rowMeans(vapply(seq_len(cover), coverage_once, numeric(4), family))
     }, numeric(4))), cover)
   }
