@@ -58,11 +58,12 @@
 #'   to 1000 rows points are added while the leave-one-out score improves by more than 0.5. Else
 #'   there are n / 5, at least 50 and at most 100. Many predictors need many points.
 #'
-#' @section Rare classes: Probabilities are calibrated after the fit (of three or more classes where
-#'   each has 30 rows), and the predicted class is the more probable one. Therefore `class_weights` change the function, and hardly the predicted
-#'   classes. To predict a rare class more often use `predict(fit, threshold = "prevalence")`.
-#'   In simulations with 2 to 10 % of rare rows the log-loss with balanced weights was on average
-#'   that without. [bkm()] with [gp()] terms and `family = "logit"` often has a smaller one.
+#' @section Rare classes: Probabilities are calibrated after the fit (of three or more classes
+#'   where each has 30 rows), and the predicted class is the more probable one. Therefore
+#'   `class_weights` change the function, and hardly the predicted classes. To predict a rare
+#'   class more often use `predict(fit, threshold = "prevalence")`. In simulations with 2 to 10 %
+#'   of rare rows the log-loss with balanced weights was on average that without. [bkm()] with
+#'   [gp()] terms and `family = "logit"` often has a smaller one.
 #'
 #' @section Tuning: `"loo"` maximizes the leave-one-out log probability, without refits, with a weak
 #'   penalty on the log parameters, started from a grid. `"bound"` maximizes [elbo()]; on small

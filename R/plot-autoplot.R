@@ -530,7 +530,10 @@ gg_boundary <- function(x, data) {
   title <- if (many) "Most probable class" else response_label(x)
   out <- gg_start(
     field, aes_of(x = "x", y = "y"), title, names[1], names[2],
-    paste0(boundary_note(few), if (any(wrong)) paste("; in rings:", wrong_rows(points, attr(data, "held"))))
+    paste0(
+      boundary_note(few),
+      if (any(wrong)) paste("; in rings:", wrong_rows(points, attr(data, "held")))
+    )
   ) + ggplot2::labs(subtitle = attr(data, "held"))
   out <- if (many) {
     out + ggplot2::geom_raster(aes_of(fill = "class", alpha = "sure"), interpolate = TRUE) +

@@ -20,7 +20,8 @@ run_tables(list(
     as_table(compare_machines(toenail_machines(), toenail_cases(splits))$mean, splits)
   },
   cover = function() {
-    as_table(t(vapply(c(logit = "logit", probit = "probit", gaussian = "gaussian"), function(family) {
+    families <- c(logit = "logit", probit = "probit", gaussian = "gaussian")
+    as_table(t(vapply(families, function(family) {
       rowMeans(vapply(seq_len(cover), coverage_once, numeric(4), family))
     }, numeric(4))), cover)
   }
