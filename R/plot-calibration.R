@@ -51,7 +51,7 @@ calibration_data <- function(x, newdata, y, link, bins, level) {
 # Of which rows a title is.
 judged_title <- function(x, newdata, link = NULL) {
   if (!is.null(newdata)) {
-    " on new rows"
+    " on the rows of newdata"
   } else if (is.null(link) && !is.null(left_out_rows(x))) {
     ", each row left out"
   } else {

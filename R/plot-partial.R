@@ -76,7 +76,11 @@ groups_meant <- function(x, newdata, groups, lines) {
     new = sprintf("for a new group of %s", names),
     none = sprintf("random effects of %s at 0", names),
     sprintf(
-      if (lines) "%s groups of %s, thin, and their average" else "average over the %s groups of %s",
+      if (lines) {
+        "%s groups of %s at the same rows, thin; bold: each row in its group"
+      } else {
+        "average over the %s groups of %s"
+      },
       if (is.null(newdata)) "known" else "given", names
     )
   )
@@ -181,7 +185,9 @@ group_lines <- function(x, rows, name, values, groups, threads) {
     return(NULL)
   }
   known <- unique(rows[by])
-  base <- rows[spread_over(nrow(rows), 10L), , drop = FALSE]
+  # Some 30,000 predictions in all.
+  most <- max(10L, 1500L %/% nrow(known))
+  base <- rows[spread_over(nrow(rows), most), , drop = FALSE]
   cell <- expand.grid(
     row = seq_len(nrow(base)), group = seq_len(nrow(known)),
     value = values[spread_over(length(values), 21L)]

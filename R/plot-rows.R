@@ -87,7 +87,12 @@ change_label_of <- function(x, scale, terms) {
       }, if (any(levels & !ordered)) "from the reference level",
       if (any(ordered)) "per column of an ordered factor"
     )
-    sub(", or (.*, or )", ", \\1", paste(text, collapse = ", or "))
+    # All three in words that fit below a plot.
+    if (length(text) == 3L) {
+      "per sd, from the reference or per contrast"
+    } else {
+      paste(text, collapse = ", or ")
+    }
   })
   sprintf("Change of %s %s", predicted_name(x), per)
 }

@@ -147,10 +147,7 @@ test_that("coefficients are per sd of a number and from the reference level of a
     expect_no_match(label, "reference")
   }
   label <- change_label_of(fit <- bkm(y ~ x + f + o, rows, threads = 1), "sd", names(coef(fit))[-1])
-  expect_identical(label, paste(
-    "Change of y per sd of a predictor, from the reference level,",
-    "or per column of an ordered factor"
-  ))
+  expect_identical(label, "Change of y per sd, from the reference or per contrast")
 })
 
 test_that("one length-scale is a curve of correlation, factors stand beside numbers", {
@@ -190,7 +187,7 @@ test_that("partial plots say for which groups they are, by re.form of predict()"
     expect_gt(width[2], 1.5 * width[1])
     expect_true("random effects of g at 0" %in% texts(plot(fit, threads = 1)))
     seen <- texts(plot(fit, "partial", re.form = NULL, threads = 1))
-    expect_true("known groups of g, thin, and their average" %in% seen)
+    expect_true("known groups of g at the same rows, thin; bold: each row in its group" %in% seen)
     seen <- texts(plot(fit, "partial", re.form = "new", threads = 1))
     expect_true("for a new group of g" %in% seen)
     new <- plot_data(fit, "partial", newdata = rows["x"], re.form = "new", threads = 1)
