@@ -30,8 +30,9 @@
 #' @param link For `"boundary"` and `"calibration"`: as in `predict()`.
 #' @param bins For `"calibration"`: as in [calibration()].
 #' @param re.form For `"partial"`: random effects as in `predict()`. `NA`, the default: a group
-#'   whose effects are 0; `NULL`: each row in its group, and a thin curve for each group, all at the same rows; `"new"`: a new group,
-#'   which for a probability averages over what its effect may be.
+#'   whose effects are 0; `NULL`: each row in its group, and a thin curve for each group, all at
+#'   the same rows; `"new"`: a new group, which for a probability averages over what its effect
+#'   may be.
 #' @param level Probability of the intervals. Default 0.95.
 #' @param main Title: one text, or an expression.
 #' @param threads,... Worker threads; no further arguments.
