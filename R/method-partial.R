@@ -64,6 +64,9 @@ curve_ends <- function(v) {
   if (diff(ends) > 0) ends else range(v)
 }
 
+# Those of the values that a curve with these ends covers.
+inside_curve <- function(v, ends) v[which(v >= ends[1] & v <= ends[length(ends)])]
+
 # Numbers over the range of a variable, or its own if they are few; the levels of a factor that
 # occur.
 value_grid <- function(v, cells = 45L) {

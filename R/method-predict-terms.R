@@ -50,16 +50,19 @@ random_terms_of_fit <- function(info) {
   out
 }
 
+# A term without blanks and without brackets around bars, and its group, or what has no bars.
+plain_term <- function(x) sub("^\\((.*[|].*)\\)$", "\\1", gsub(" ", "", x))
+group_of_term <- function(x) sub("^.*[|]", "", plain_term(x))
+
 # Names of the terms that count, NULL for all. Blanks and brackets around bars may be left out; `g`
 # alone is all terms of that group, where no other term has this name.
 kept_terms <- function(object, terms, exclude) {
   need_terms(object)
   known <- names(terms_of_fit(object))
-  plain <- function(x) sub("^\\((.*[|].*)\\)$", "\\1", gsub(" ", "", x))
   find <- function(x, name) {
-    at <- if (is.character(x)) lapply(plain(x), function(one) {
-      own <- which(plain(known) == one)
-      if (length(own)) own else which(sub("^.*[|]", "", plain(known)) == one)
+    at <- if (is.character(x)) lapply(plain_term(x), function(one) {
+      own <- which(plain_term(known) == one)
+      if (length(own)) own else which(group_of_term(known) == one)
     })
     if (!is.character(x) || any(lengths(at) == 0L)) {
       abort_argument(x, name, paste("some of", list_some(quoted(known), 20L)), accepted = known)

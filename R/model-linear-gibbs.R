@@ -127,7 +127,7 @@ ranef_names <- function(label, columns, levels) {
 
 # Lower triangle, column by column.
 covariance_names <- function(label, columns) {
-  pairs <- which(lower.tri(diag(length(columns)), diag = TRUE), arr.ind = TRUE)
+  pairs <- lower_triangle(length(columns))
   sprintf("Sigma[%s:%s,%s]", label, columns[pairs[, 1]], columns[pairs[, 2]])
 }
 

@@ -10,8 +10,32 @@ left_out_rows <- function(x) {
   data.frame(probability = ifelse(happened, exp(log_prob), -expm1(log_prob)), happened)
 }
 
+# Of counts, by row: the probability of a success, the trials and the successes. NULL for rows that
+# are cases. Rows with missing values are left out.
+judged_counts <- function(x, newdata, y, link) {
+  if (is.null(newdata)) {
+    if (is.null(x$units)) return(NULL)
+    size <- round(stats::weights(x))
+    yes <- round(size * (stats::fitted(x) + stats::residuals(x)))
+  } else {
+    if (!are_counts(x) || !(is.null(y) || is.matrix(y))) return(NULL)
+    counts <- new_counts(x, newdata, y)
+    size <- rowSums(counts)
+    yes <- counts[, 1L]
+  }
+  p <- prediction(x, newdata, "prob", link)[, x$levels[2L]]
+  out <- data.frame(p = unname(p), size = unname(size), yes = unname(yes))
+  out[stats::complete.cases(out), ]
+}
+
 # Probabilities of the likely class, of two the second, and whether it happened.
 judged_rows <- function(x, newdata, y, link) {
+  counts <- judged_counts(x, newdata, y, link)
+  if (!is.null(counts)) {
+    # Each trial is a case.
+    happened <- rep(rep(c(TRUE, FALSE), nrow(counts)), rbind(counts$yes, counts$size - counts$yes))
+    return(data.frame(probability = rep(counts$p, counts$size), happened))
+  }
   own <- is.null(newdata)
   copies <- if (own) several_copies(x$weights)
   left_out <- if (own && is.null(link)) left_out_rows(x)
@@ -20,19 +44,10 @@ judged_rows <- function(x, newdata, y, link) {
   # As predict() does, where rows were left out by na.exclude().
   true <- if (own) {
     stats::napredict(x$na.action, own_classes(x))
-  } else if (are_counts(x) && (is.null(y) || is.matrix(y))) {
-    # Each trial is a case.
-    counts <- new_counts(x, newdata, y)
-    prob <- prob[rep(seq_len(nrow(prob)), rowSums(counts)), , drop = FALSE]
-    rep(rep(2:1, nrow(counts)), t(counts))
   } else {
     new_response(x, newdata, y, nrow(prob), declared = TRUE)
   }
-  if (own && !is.null(x$units)) {
-    trial <- rep(seq_len(x$n), round(x$weights))
-    prob <- prob[x$units[trial], , drop = FALSE]
-    true <- true[trial]
-  } else if (!is.null(copies)) {
+  if (!is.null(copies)) {
     copies <- stats::napredict(x$na.action, copies)
     copy <- rep(seq_along(copies), ifelse(is.na(copies), 0, copies))
     prob <- prob[copy, , drop = FALSE]

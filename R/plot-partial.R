@@ -136,11 +136,11 @@ partial_source <- function(x, newdata, threads, groups, level) {
     names = names, few = vapply(data[names], few_values, NA),
     rows = Map(function(v, grid) {
       v <- v[spread_over(length(v), 200L)]
-      if (is.numeric(v)) v[which(v >= grid[1] & v <= grid[length(grid)])] else v
+      if (is.numeric(v)) inside_curve(v, grid) else v
     }, data[names], grids),
-    cut = any(vapply(names, function(name) {
-      is.numeric(data[[name]]) && max(data[[name]], na.rm = TRUE) > max(grids[[name]])
-    }, NA)),
+    cut = any(mapply(function(v, grid) {
+      is.numeric(v) && length(inside_curve(v, grid)) < sum(!is.na(v))
+    }, data[names], grids)),
     strength = function() {
       names <- likely_names(x, rows, names, threads, groups)
       vapply(stats::setNames(nm = names), function(name) {
@@ -229,7 +229,6 @@ average_rows <- function(values, count) {
 # mode.
 # rows, few: of all values and rows, and of those of the band, which `at` counts: `rows`, `knots`;
 # `few` is NULL where draws give the average, too, as that of all draws takes long.
-# groups: of the rows, for the attribute `lines`, a curve of each; or NULL.
 data_curve <- function(x, rows, few, values, at, threads, level) {
   count <- length(values)
   knots <- at$knots

@@ -34,27 +34,17 @@ residual_data <- function(x, newdata, y) {
 # Randomized quantile residuals (Dunn and Smyth 1996): normal if the probabilities are right. Of
 # counts those of the successes of a unit; of more than two classes of whether the likely one came.
 quantile_residuals <- function(x, newdata, y) {
-  if (is.null(newdata) && !is.null(x$units)) {
-    p <- stats::fitted(x)
-    size <- round(stats::weights(x))
-    y <- round(size * (p + stats::residuals(x)))
-  } else if (are_counts(x) && (is.null(y) || is.matrix(y))) {
-    counts <- new_counts(x, newdata, y)
-    p <- prediction(x, newdata, "prob", NULL)[, x$levels[2L]]
-    size <- rowSums(counts)
-    y <- counts[, 1L]
-  } else {
-    rows <- judged_rows(x, newdata, y, NULL)
-    p <- rows$probability
-    size <- 1
-    y <- as.numeric(rows$happened)
+  rows <- judged_counts(x, newdata, y, NULL)
+  if (is.null(rows)) {
+    cases <- judged_rows(x, newdata, y, NULL)
+    rows <- data.frame(p = cases$probability, size = 1, yes = as.numeric(cases$happened))
   }
-  below <- stats::pbinom(y - 1, size, p)
-  u <- with_seed(1, stats::runif(length(p), below, stats::pbinom(y, size, p)))
+  below <- stats::pbinom(rows$yes - 1, rows$size, rows$p)
+  above <- stats::pbinom(rows$yes, rows$size, rows$p)
+  u <- with_seed(1, stats::runif(nrow(rows), below, above))
   # Finite where an impossible response came.
   z <- pmin(pmax(stats::qnorm(u), -8), 8)
-  out <- data.frame(fit = unname(p), residual = unname(y / size - p), standardized = unname(z))
-  out[stats::complete.cases(out), ]
+  data.frame(fit = rows$p, residual = rows$yes / rows$size - rows$p, standardized = z)
 }
 
 residual_name <- function(x) {

@@ -131,8 +131,10 @@ predicted_name <- function(x) {
 random_effect_data <- function(x, pars, level) {
   effects <- ranef.bayeskernel_fit(x)
   # Terms in bars, too, as `exclude` of predict() has them.
-  bars <- "^\\(?[^|]*[|]\\s*(.*)\\)$|^[^|]*[|]\\s*"
-  if (is.character(pars)) pars <- sub(bars, "\\1", pars)
+  if (is.character(pars)) {
+    at <- match(group_of_term(pars), group_of_term(names(effects)))
+    pars <- ifelse(is.na(at), pars, names(effects)[at])
+  }
   effects <- effects[check_pars(pars, names(effects))]
   table <- as.data.frame(ranef_table(unclass(effects)))
   table <- table[order(table$grpvar, table$term, -table$condval), ]

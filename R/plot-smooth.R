@@ -87,14 +87,16 @@ smooth_limits <- function(data) {
 
 # Up to 200 values of numbers in the rows of the fit, by name, inside the curves.
 seen_values <- function(x, names) {
+  lapply(number_columns(x, names), function(v) {
+    inside_curve(v[spread_over(length(v), 200L)], curve_ends(v))
+  })
+}
+
+# Of the rows of the fit those of these variables that are numbers.
+number_columns <- function(x, names) {
   data <- fit_data(x)
   data <- as.list(data[intersect(names, names(data))])
-  data <- Filter(function(v) is.numeric(v) && is.null(dim(v)), data)
-  lapply(data, function(v) {
-    ends <- curve_ends(v)
-    v <- v[spread_over(length(v), 200L)]
-    v[v >= ends[1] & v <= ends[2]]
-  })
+  Filter(function(v) is.numeric(v) && is.null(dim(v)), data)
 }
 
 largest <- function(values) max(abs(as.double(values)), 1e-300)
@@ -113,14 +115,12 @@ smooth_panel <- function(k, x, level = 0.95) {
   }
   numbers <- sum(!factors)
   kind <- if (numbers == 0L) "f" else if (any(factors)) "1f" else numbers
-  names <- x$design$smooths[[k]]$names
-  data <- fit_data(x)
-  data <- as.list(data[intersect(names, names(data))])
-  ends <- lapply(Filter(function(v) is.numeric(v) && is.null(dim(v)), data), curve_ends)
+  built <- x$design$smooths[[k]]
+  ends <- lapply(number_columns(x, built$names), curve_ends)
   grid <- smooth_grid(x$design, k, if (numbers == 2L) 40L else 201L, ends)
   c(
     list(
-      kind = as.character(kind), label = smooth$label, title = smooth_title(x$design$smooths[[k]]),
+      kind = as.character(kind), label = smooth$label, title = smooth_title(built),
       at = grid$data[smooth$variables[order(factors)]]
     ),
     smooth_curve(x, grid, five_ends(level)[-3L])

@@ -305,21 +305,23 @@ trace_data <- function(x, pars, names, words) {
 
 # Variances and covariances of effects as summary() has them: standard deviations, correlations.
 deviation_draws <- function(x, shown) {
-  known <- dimnames(x$draws)[[3]]
-  variance <- "^Sigma\\[(.*):(.*),\\2\\]$"
-  found <- Filter(length, regmatches(known, regexec(variance, known)))
-  parts <- rbind(character(3), do.call(rbind, found))
-  values <- function(name) {
-    own <- x$draws[, , name]
-    if (name %in% parts[, 1] || (is_linear(x) && startsWith(name, "sigma2["))) return(sqrt(own))
-    for (k in if (startsWith(name, "Sigma[")) seq_len(nrow(parts))[-1L]) {
-      group <- parts[parts[, 2] == parts[k, 2], , drop = FALSE]
-      other <- match(name, sprintf("Sigma[%s:%s,%s]", group[, 2], parts[k, 3], group[, 3]))
-      if (!is.na(other)) return(own / sqrt(x$draws[, , parts[k, 1]] * x$draws[, , group[other, 1]]))
+  draws <- x$draws
+  known <- dimnames(draws)[[3]]
+  out <- draws[, , shown, drop = FALSE]
+  variances <- Filter(length, regmatches(known, regexec("^Sigma\\[(.*):(.*),\\2\\]$", known)))
+  variances <- do.call(rbind, variances)
+  for (own in split(seq_len(NROW(variances)), variances[, 2])) {
+    name <- covariance_names(variances[own[1], 2], variances[own, 3])
+    pair <- lower_triangle(length(own))
+    for (k in which(name %in% shown)) {
+      at <- variances[own[pair[k, ]], 1]
+      out[, , name[k]] <- if (at[1] == at[2]) sqrt(draws[, , at[1]]) else
+        draws[, , name[k]] / sqrt(draws[, , at[1]] * draws[, , at[2]])
     }
-    own
   }
-  array(vapply(shown, values, x$draws[, , 1]), c(dim(x$draws)[1:2], length(shown)))
+  of_terms <- if (is_linear(x)) shown[startsWith(shown, "sigma2[")]
+  out[, , of_terms] <- sqrt(out[, , of_terms])
+  out
 }
 
 # Names of draws in words.

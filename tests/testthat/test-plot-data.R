@@ -540,3 +540,10 @@ test_that("curves of known groups differ by their effects alone", {
     at$fit - mean(at$fit), effects[at$group, 1] - mean(effects[at$group, 1]), tolerance = 1e-6
   )
 })
+
+test_that("a plot says that its curves are cut at one end alone", {
+  set.seed(3)
+  d <- data.frame(x = pmin(rnorm(1200), 1))
+  d$y <- d$x + rnorm(1200)
+  expect_true(partial_source(bkm(y ~ x, d), NULL, 1L, "none", 0.95)$cut)
+})
